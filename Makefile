@@ -1,14 +1,16 @@
 # Each target makes .venv when it is missing or out of date, and reuses it otherwise: nothing is installed outside the checkout,
 # so it does not matter whether pip may install into the system's Python.
 
-VENV := .venv
+# `make PYTHON=python3.13 test` uses that interpreter, in an environment of its own.
+VENV := .venv$(if $(filter command line environment,$(origin PYTHON)),-$(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])" 2>/dev/null))
 INSTALLED := $(VENV)/installed
+LOWEST := .venv-lowest
 
-# The first interpreter that is recent enough; `make PYTHON=...` chooses another.
+# The first interpreter that is recent enough.
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test test-torch lint bench attack mutate
+.PHONY: demo test test-lowest test-torch lint bench attack mutate
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -19,8 +21,26 @@ demo: $(INSTALLED)
 # and each process that a test starts the whole package. Memory that arrays leave is kept for the next ones (glibc's two thresholds): given
 # back to the system, it comes with a page fault for every 4 KiB.
 test: $(INSTALLED)
+	@echo "Testing on $$($(VENV)/bin/python --version), $(VENV)"
 	PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 MALLOC_TRIM_THRESHOLD_=1000000000 MALLOC_MMAP_THRESHOLD_=33554432 \
 	$(VENV)/bin/pytest --quiet --numprocesses 3 --dist worksteal
+
+# Install the lowest version of everything that pyproject.toml asks for, and run commands and the tests of three folders with it.
+test-lowest: $(LOWEST)/installed
+	@echo "Testing the lowest versions on $$($(LOWEST)/bin/python --version), $(LOWEST)"
+	$(LOWEST)/bin/quietbits verify no-such-table.json; test $$? = 2
+	$(LOWEST)/bin/quietbits demo --output $(LOWEST)/demo
+	$(LOWEST)/bin/quietbits verify $(LOWEST)/demo/table.json
+	$(LOWEST)/bin/quietbits account gaussian --noise-multiplier 1 --delta 1e-5 --rounds 10
+	$(LOWEST)/bin/quietbits simulate cpsgd --clients 100 --dimension 8 --epsilon 4 --delta 1e-5
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/pytest --quiet --numprocesses 2 --dist worksteal tests/cli tests/design/tables tests/figures
+
+$(LOWEST)/installed: pyproject.toml .ci/lowest_versions.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python .ci/lowest_versions.py > $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(LOWEST)/requirements.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	touch $(LOWEST)/installed
 
 # Install torch, and test the models that are made of it.
 TORCH ?= torch>=2.4

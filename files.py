@@ -9,12 +9,15 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import IO, Any, TypeVar
 
 from .arguments import check_integer
 from .errors import DataError
+
+if sys.platform != "win32":
+    import fcntl
 
 Parsed = TypeVar("Parsed")
 
@@ -25,6 +28,10 @@ MEGABYTE = 10**6
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 # What opens another descriptor of this process: a file that is found there is written on, as it may be in use.
 DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
+# Temporary names: ``.NAME.quietbits-<8 digits>.part``, with so much of the name, as file systems allow 255 bytes.
+MARK, ENDING, NAME_CHARACTERS = ".quietbits-", ".part", 50
+# Folders in which this process has removed what killed ones had left.
+_CLEARED: set[Path] = set()
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -39,8 +46,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the temporary name under which a file is to be written; it takes its place if the block ends without an error."""
-    check_output(path)
+    """Give the temporary name under which a file is to be written; it takes its place if the block ends without an error.
+
+    Temporary files that killed processes left in the folder are removed; those of running processes are locked, and stay.
+    """
+    _check_place(path)
     target = Path(path)
     if is_stream(target):
         with tempfile.TemporaryDirectory() as folder:
@@ -51,35 +61,36 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
         return
     # The file that a symbolic link leads to, and not the link.
     target = Path(os.path.realpath(target))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-    try:
-        with _named(path, temporary):
-            yield temporary
-            # In read-write mode, which all systems ask for where a file is to be synchronised.
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    _remove_left_over(target.parent)
+    with _begun(target, path) as (temporary, file), _named(path, temporary):
+        yield temporary
+        os.fsync(file.fileno())
+        if sys.platform == "win32":
+            file.close()
+        temporary.replace(target)
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
-    """Raise ``OSError`` where no file can be written: in a folder that is not there, or at a folder's name."""
+    """Raise ``OSError`` where no file can be written: at a folder's name, or in a folder that is not there or takes no files."""
+    _check_place(path)
     target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a folder: name a file", str(path))
-    if not is_stream(target) and not Path(os.path.realpath(target)).parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+    if is_stream(target):
+        if target != STANDARD_OUTPUT and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return
+    with _begun(Path(os.path.realpath(target)), path):
+        pass
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Raise ``OSError`` where there is no folder and none can be made: at or below a file's name, or where nothing may be written."""
     target = Path(path).absolute()
-    there = next(one for one in (target, *target.parents) if one.exists())
+    there = next(place for place in (target, *target.parents) if place.exists())
+    name = str(path) if there == target else str(there)
     if not there.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, "this is a file: name a folder", str(path) if there == target else str(there))
-    if not os.access(there, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(there))
+        raise NotADirectoryError(errno.ENOTDIR, "this is a file: name a folder", name)
+    with _begun(there / "folder", name):
+        pass
 
 
 def is_stream(path: Path) -> bool:
@@ -107,7 +118,7 @@ def shown_path(path: str | os.PathLike[str]) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def check_encoding_mark(path: str | os.PathLike[str], file: BinaryIO) -> None:
+def check_encoding_mark(path: str | os.PathLike[str], file: IO[bytes]) -> None:
     """Move a file that was just opened past a UTF-8 byte order mark; ``DataError`` if it begins as UTF-16 or UTF-32 do."""
     beginning = file.read(len(codecs.BOM_UTF32_LE))
     if beginning.startswith(WIDE_MARKS):
@@ -147,6 +158,52 @@ def check_size(path: Path, most_bytes: int) -> None:
         raise DataError(f"{shown_path(path)}: the file has {found / MEGABYTE:g} megabytes, {most / MEGABYTE:g} are allowed")
 
 
+def _check_place(path: str | os.PathLike[str]) -> None:
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder: name a file", str(path))
+    if not is_stream(target) and not Path(os.path.realpath(target)).parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
+
+
+@contextmanager
+def _begun(target: Path, name: str | os.PathLike[str]) -> Iterator[tuple[Path, IO[bytes]]]:
+    """Make a temporary file beside a target, locked until it is renamed or removed; errors give the file the name that was asked for.
+
+    Only trying tells whether a folder takes files: its permissions say nothing about a read-only file system, nor do they bind root.
+    """
+    temporary = target.with_name(f".{target.name[:NAME_CHARACTERS]}{MARK}{secrets.token_hex(4)}{ENDING}")
+    with _named(name, temporary):
+        file = temporary.open("xb+")
+    try:
+        if sys.platform != "win32":
+            # A file system without locks keeps left-over files instead.
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Another process took the file for left over, in the moment before it was locked.
+            if os.fstat(file.fileno()).st_nlink == 0:
+                with _begun(target, name) as again:
+                    yield again
+                return
+        yield temporary, file
+    finally:
+        file.close()
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Remove the temporary files of killed processes from a folder, the first time that this process writes there."""
+    if sys.platform == "win32" or folder in _CLEARED:
+        return
+    _CLEARED.add(folder)
+    for temporary in folder.glob(f".*{MARK}*{ENDING}"):
+        # Another process's lock is an error, as are files of other users.
+        with suppress(OSError), temporary.open("rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            temporary.unlink()
+
+
 def _write_into(target: Path, content: bytes) -> None:
     if target == STANDARD_OUTPUT:
         sys.stdout.flush()
@@ -167,6 +224,8 @@ def _named(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        if error.errno is None or error.filename not in (None, str(temporary)):
-            raise
-        raise OSError(error.errno, error.strerror, str(path)) from error
+        if error.filename in (None, str(temporary)) and error.errno is not None:
+            # Libraries write the file's name into the message.
+            fault = os.strerror(error.errno) if temporary.name in str(error.strerror) else error.strerror
+            raise OSError(error.errno, fault, str(path)) from error
+        raise

@@ -1,6 +1,7 @@
 """How results show themselves: one line, a table in a notebook, and a picture."""
 
 import html
+import unicodedata
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,33 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
 BLUE, GREY = "#0072b2", "#555555"
+# Python calls these two unprintable; many scripts need them between letters.
+JOINERS = "\u200c\u200d"
+
+
+def printable(text: str, encoding: str = "utf-8") -> str:
+    r"""Return text for one line of a terminal or a picture: escapes replace control characters.
+
+    Parameters
+    ----------
+    text : str
+        Any text, such as the name of a column of somebody's file.
+    encoding : str
+        Encoding of the stream that the text goes to.
+
+    Returns
+    -------
+    str
+        The text, in which an escape such as ``\x1b`` replaces each character that controls a terminal, breaks the line, turns the direction
+        of writing, is half of a surrogate pair, or is not in the encoding.
+    """
+    if not text.isprintable():
+        text = "".join(one if _is_plain(one) else one.encode("unicode_escape").decode() for one in text)
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _is_plain(character: str) -> bool:
+    return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
 
 
 class Shown(ABC):
@@ -38,7 +66,7 @@ class Shown(ABC):
 
     def __repr__(self) -> str:
         """Return the line, with the name of the class."""
-        return f"<{type(self).__name__}: {self.line}>"
+        return f"<{type(self).__name__}: {printable(self.line)}>"
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.line)}</p>{self.to_frame().to_html(index=False, na_rep='')}"

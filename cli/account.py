@@ -145,7 +145,7 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
         lines.append(("note", REAL_NUMBERS))
     grid(report.subject.mechanism, lines)
     if sum(one.proven and one.assumes is None and one.adjacency == privacy.adjacency for one in privacy.accounts) > 1:
-        console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.", markup=False)
+        console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.")
     for one in privacy.accounts:
         if one.bound.order_at_edge:
             warn(f"WARNING: order {one.bound.order:g} of {one.name} is at the edge of the orders tried; others might prove less.")

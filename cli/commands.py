@@ -1,13 +1,15 @@
 """Commands and groups whose help shows flags as flags, and whose usage errors take one line."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ..arguments import suggestion
+from ..shown import printable
 
 # What typer's own usage errors have in common, in releases that bring click with them too.
 UsageError: Any = typer.BadParameter.__bases__[0]
@@ -56,9 +58,8 @@ def one_line_usage() -> Iterator[None]:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         command = error.ctx.command_path if error.ctx is not None else "quietbits"
-        text = " ".join(error.format_message().rstrip(".").split())
         more = f"; {command} --example prints one" if _lacks_a_file_with_an_example(error) else ""
-        typer.echo(f"quietbits: {text}{more}; {command} --help lists the options", err=True)
+        complain(f"{error.format_message().rstrip('.')}{more}; {command} --help lists the options")
         raise typer.Exit(2) from None
 
 
@@ -67,6 +68,21 @@ def _lacks_a_file_with_an_example(error: Any) -> bool:
     if type(error).__name__ != "MissingParameter" or error.ctx is None:
         return False
     return error.param.param_type_name == "argument" and any("--example" in one.opts for one in error.ctx.command.params)
+
+
+def complain(message: str) -> None:
+    """Print an error to stderr, in one line."""
+    echo(f"quietbits: {' '.join(message.split())}", err=True)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a line to stdout or stderr, without control characters."""
+    typer.echo(on_screen(text, sys.stderr if err else sys.stdout), err=err)
+
+
+def on_screen(text: str, stream: TextIO) -> str:
+    """Return text as a stream shows it: without control characters, nor any that the stream cannot encode."""
+    return printable(text, stream.encoding or "utf-8")
 
 
 def _plain_flags(parameters: list[Any]) -> list[Any]:

@@ -1,5 +1,7 @@
-"""What every subcommand of `quietbits` prints with: tables' width, a progress bar, and errors in one line."""
+"""What every subcommand of `quietbits` prints with: one console, a progress bar, and errors in one line."""
 
+import io
+import logging
 import os
 import sys
 import threading
@@ -14,12 +16,13 @@ import typer
 
 from ..errors import ConvergenceError
 from ..files import STANDARD_OUTPUT, check_output, is_stream
-from .commands import Group, one_line_usage
+from .commands import Group, complain, echo, on_screen, one_line_usage
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.text import Text
 
     from ..progress import OnStep
+    from .plain_console import PlainConsole
 
 # Width of tables that go to a file or a pipe, where there is no terminal to fit.
 PLAIN_WIDTH = 132
@@ -33,6 +36,16 @@ _TAKEN: ContextVar[bool] = ContextVar("standard output is a file", default=False
 
 class OneLineErrors(Group):
     """A command group whose errors end in one line on stderr and exit code 2, without a traceback."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command; the streams escape what they cannot encode, and warnings of the package are lines as errors are."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        logger = logging.getLogger(__name__.partition(".")[0])
+        if _LOG not in logger.handlers:
+            logger.addHandler(_LOG)
+        return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was typed; exit with code 2 if an argument, a file or a solver is at fault."""
@@ -56,22 +69,34 @@ class OneLineErrors(Group):
         raise typer.Exit(2)
 
 
-def complain(message: str) -> None:
-    """Print an error to stderr, in one line."""
-    typer.echo(f"quietbits: {' '.join(message.split())}", err=True)
+class _LogLines(logging.Handler):
+    """Prints what the package logs, in one line on stderr."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        complain(record.getMessage())
 
 
-def console() -> "Console":
+_LOG = _LogLines(logging.WARNING)
+
+
+def console() -> "PlainConsole":
     """Return where tables are printed: stdout, or stderr if a file goes to stdout; `PLAIN_WIDTH` columns where there is no terminal."""
-    from rich.console import Console
+    from .plain_console import PlainConsole
 
-    found = Console(highlight=False, stderr=_TAKEN.get())
-    return found if found.is_terminal else Console(highlight=False, width=PLAIN_WIDTH, stderr=_TAKEN.get())
+    screen = PlainConsole(stderr=_TAKEN.get())
+    return screen if screen.is_terminal else PlainConsole(width=PLAIN_WIDTH, stderr=_TAKEN.get())
 
 
 def say(text: str) -> None:
     """Print a line where tables are printed."""
-    typer.echo(text, err=_TAKEN.get())
+    echo(text, err=_TAKEN.get())
+
+
+def in_lines(text: str) -> "Text":
+    """Return a heading of several lines."""
+    from rich.text import Text
+
+    return Text(text)
 
 
 def _terminal() -> bool:
@@ -86,13 +111,14 @@ def progress_bar() -> "Iterator[OnStep]":
         with _plain_lines("starting") as on_step:
             yield on_step
         return
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    from .plain_console import PlainConsole
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress:
         task = progress.add_task("starting", total=None)
-        yield lambda done, total, text: progress.update(task, completed=done, total=total, description=text)
+        yield lambda done, total, text: progress.update(task, completed=done, total=total, description=on_screen(text, sys.stderr))
 
 
 @contextmanager
@@ -102,12 +128,13 @@ def working(text: str) -> Iterator[None]:
         with _plain_lines(text):
             yield
         return
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        progress.add_task(text, total=None)
+    from .plain_console import PlainConsole
+
+    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress:
+        progress.add_task(on_screen(text, sys.stderr), total=None)
         yield
 
 
@@ -119,7 +146,7 @@ def _plain_lines(text: str) -> "Iterator[OnStep]":
     def report() -> None:
         wait = FIRST_LINE
         while not done.wait(wait):
-            typer.echo(f"quietbits: {time.monotonic() - start:.0f} s: {shown[0]}", err=True)
+            complain(f"{time.monotonic() - start:.0f} s: {shown[0]}")
             wait = NEXT_LINE
 
     def on_step(finished: int, total: int, step: str) -> None:
@@ -194,7 +221,7 @@ def grid(title: str, rows: Iterable[tuple[str, str]]) -> None:
     table = Table(title=title, show_header=False)
     for name, value in rows:
         table.add_row(name, value)
-    console().print(table, markup=False)
+    console().print(table)
 
 
 def or_none(value: float | None, digits: int) -> str:

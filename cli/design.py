@@ -8,8 +8,8 @@ import typer
 
 from ..errors import TableError
 from ..files import shown_path
-from .commands import Command, Group
-from .console import check_outputs, complain, grid, say, working
+from .commands import Command, Group, complain
+from .console import check_outputs, grid, say, working
 from .options import Megabytes, Seed, bytes_of
 from .table_grid import design_grid_command, verify_tables
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import STANDARD_OUTPUT, check_folder, shown_path
-from .commands import Command, Group
-from .console import check_outputs, complain, console, or_none, progress_bar, say, show_document, working
+from .commands import Command, Group, complain
+from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, typed_options
 
@@ -70,6 +70,7 @@ def estimate_mean_command(
     with working(f"reading {shown_path(data)}"):
         values = load_column(data, column, interval, most_bytes=bytes_of(most_megabytes, MOST_BYTES))
     study = _run_study(values, epsilon, bits_in, bits_out, metric, objective, seed)
+    _write_study(study, report, output)
     if json:
         from json import dumps
 
@@ -81,7 +82,7 @@ def estimate_mean_command(
             say(dumps(results_document(study, command=_command_line()), allow_nan=False))
     else:
         _print_study(study)
-    _write_study(study, report, output, quiet=json)
+        _say_files(Report=report, Results=output)
 
 
 @estimate_app.command("frequencies", cls=Command)
@@ -130,15 +131,14 @@ def estimate_frequencies_command(
         study = study_frequencies(
             items, mechanism, epsilon, delta, adjacency=adjacency, options=choices, count_share=count_share, top=top, seed=seed
         )
-    show_document(study.document(), json, output)
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
 
         write_frequency_report(study, report, command=_command_line())
+    show_document(study.document(), json, output)
     if not json:
         _print_frequencies(study)
-        if report is not None:
-            say(f"Report: {shown_path(report)}")
+        _say_files(Report=report)
 
 
 def _print_frequencies(study: "FrequencyStudy") -> None:
@@ -153,20 +153,18 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         table.add_column(heading, justify="right")
     for one in study.items:
         table.add_row(one.item, *(f"{number:.4g}" for number in (one.frequency, one.standard_error, one.true_frequency)))
-    screen.print(table, markup=False)
+    screen.print(table)
     screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items equally frequent "
         f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {or_none(study.central_squared_error, 4)}; proven least "
         f"{or_none(study.lower_bound, 4)}. {study.bits_per_client:g} bits per client.",
-        markup=False,
     )
     if study.count is not None:
         screen.print(
             f"A first round, with epsilon = {study.count.epsilon:.4g} and {study.count.bits_per_client:g} of these bits, counted "
             f"{study.count.distinct_items:.0f} different items, {study.count.upper} at most.",
-            markup=False,
         )
-    screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.", markup=False)
+    screen.print(f"Guarantee of {study.mechanism}: {study.guarantee}.")
 
 
 def demo_command(
@@ -182,11 +180,12 @@ def demo_command(
 
     check_folder(output)
     study = _run_study(body_mass_index(), epsilon, bits_in, bits_out, None, Objective.mean, seed)
-    _print_study(study)
     output.mkdir(parents=True, exist_ok=True)
-    _write_study(study, output / "report.html", output / "results.json")
-    write_table(study.table, output / "table.json")
-    typer.echo(f"Table: {shown_path(output / 'table.json')}")
+    report, results, table = (output / name for name in ("report.html", "results.json", "table.json"))
+    _write_study(study, report, results)
+    write_table(study.table, table)
+    _print_study(study)
+    _say_files(Report=report, Results=results, Table=table)
 
 
 def _run_study(
@@ -203,7 +202,7 @@ def _command_line() -> str:
     return shown_path(shlex.join(["quietbits", *sys.argv[1:]]))
 
 
-def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, *, quiet: bool = False) -> None:
+def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
     from ..analysis.study.results_file import write_results
     from ..figures.report.report import write_report
 
@@ -211,8 +210,11 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None, 
         write_report(study, report, command=_command_line())
     if results is not None:
         write_results(study, results, command=_command_line())
-    for kind, path in (("Report", report), ("Results", results)):
-        if path is not None and not quiet:
+
+
+def _say_files(**files: Path | None) -> None:
+    for kind, path in files.items():
+        if path is not None:
             say(f"{kind}: {shown_path(path)}")
 
 
@@ -223,7 +225,7 @@ def _print_study(study: "MeanStudy") -> None:
 
     screen = console()
     for warning in study.warnings:
-        screen.print(f"WARNING: {warning}", style="bold red", markup=False)
+        screen.print(f"WARNING: {warning}", style="bold red")
     comparison = study.comparison
     table = Table(title=f"Mean of {study.data.name}: {comparison.clients} clients, true mean {comparison.true_mean:.6g}")
     table.add_column("mechanism")
@@ -233,14 +235,14 @@ def _print_study(study: "MeanStudy") -> None:
         numbers = (row.estimate, row.error, row.standard_error, row.worst_standard_error)
         ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
         table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
-    screen.print(table, markup=False)
+    screen.print(table)
     # As they are printed: what tables realise differs from what was asked for in the last digits.
     for guarantee in dict.fromkeys(str(row.guarantee) for row in comparison.estimates):
         names = [row.mechanism for row in comparison.estimates if str(row.guarantee) == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)
-        screen.print(f"Guarantee of {whose}: {guarantee}.", markup=False)
+        screen.print(f"Guarantee of {whose}: {guarantee}.")
     if not comparison.clipped:
         low, high = comparison.interval
-        screen.print(f"All {comparison.clients} values lie inside [{low:g}, {high:g}].", markup=False)
+        screen.print(f"All {comparison.clients} values lie inside [{low:g}, {high:g}].")
     for sentence in headline(study):
-        screen.print(sentence, markup=False)
+        screen.print(sentence)

@@ -39,7 +39,7 @@ def _print_all(entries: "list[Entry]") -> None:
     for entry in entries:
         domains = ", ".join("numbers" if domain.__name__ == "Interval" else _held(entry) for domain in entry.domains)
         table.add_row(entry.name, entry.trust_model, domains, ", ".join(entry.adjacencies), entry.title)
-    console().print(table, markup=False)
+    console().print(table)
 
 
 def _print_one(entry: "Entry") -> None:

@@ -7,7 +7,7 @@ import typer
 
 from ..errors import InfeasibleError
 from ..files import STANDARD_OUTPUT
-from .console import check_outputs, console, progress_bar, say, warn
+from .console import check_outputs, console, in_lines, progress_bar, say, warn
 from .options import Epsilon, Json, Seed, Workers, typed_options
 from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
 
@@ -126,11 +126,11 @@ def _print(plan: "Plan") -> None:
     from ..design.contracts.registry import REAL_NUMBERS
 
     screen = console()
-    screen.print(task_in_words(plan.task), markup=False)
+    screen.print(task_in_words(plan.task))
     population = population_in_words(plan.population, plan.task.domain, plan.nonzero)
-    screen.print(f"Errors: squared L2 distance from the mean, one round, population {population}; worst: of all inputs.", markup=False)
+    screen.print(f"Errors: squared L2 distance from the mean, one round, population {population}; worst: of all inputs.")
     for model in plan.trust_models:
-        screen.print(_ranking(plan, model), markup=False)
+        screen.print(_ranking(plan, model))
     references = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")
     references.add_column("reference")
     for heading in ("error", "of the average of all rounds", "worst"):
@@ -138,18 +138,18 @@ def _print(plan: "Plan") -> None:
     for one in plan.references:
         numbers = (_short(one.predicted_error), _short(one.predicted_error_of_rounds), _short(one.worst_error))
         references.add_row(one.title if one.reason is None else f"{one.title}: {one.reason}", *numbers)
-    screen.print(references, markup=False)
+    screen.print(references)
     if plan.feasible:
-        screen.print("Commands:", markup=False)
+        screen.print("Commands:")
         for mechanism in plan.feasible:
-            screen.print(f"  {mechanism.command or mechanism.name}", markup=False, soft_wrap=True)
+            screen.print(f"  {mechanism.command or mechanism.name}", soft_wrap=True)
         if named := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
-            screen.print(f"{', '.join(named)}: {REAL_NUMBERS}.", markup=False)
+            screen.print(f"{', '.join(named)}: {REAL_NUMBERS}.")
     if plan.infeasible:
         refused = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
         for refusal in plan.refusals:
             refused.add_row(refusal.reason, ", ".join(refusal.mechanisms))
-        screen.print(refused, markup=False)
+        screen.print(refused)
     for mechanism in plan.feasible:
         if mechanism.check is not None and mechanism.check.off:
             warn(f"{mechanism.name}: measured {100 * mechanism.check.excess:+.0f} % of what was predicted")
@@ -165,7 +165,7 @@ def _ranking(plan: "Plan", model: str) -> "Table":
     checked = any(one.check for one in plan.of(model))
     headings = (*HEADINGS, *(("average of\nall rounds",) if several else ()), *(("off by",) if checked else ()))
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(in_lines(heading), justify="right")
     for one in plan.of(model):
         cells = [*_cells(one), *([_short(one.predicted_error_of_rounds)] if several else [])]
         if checked:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from .commands import Command
-from .console import console, progress_bar, resumable
+from .console import console, progress_bar, resumable, say
 from .options import Cache, Dask, Seed, Workers
 
 
@@ -23,7 +23,7 @@ class ReproduceCommand(Command):
         table = Table("figure", "what it shows", "takes, in full size", title="Figures")
         for name, figure in LISTING.items():
             table.add_row(name, figure.title, figure.duration)
-        console().print(table, markup=False)
+        console().print(table)
 
 
 def reproduce_command(
@@ -47,4 +47,4 @@ def reproduce_command(
             figures or (), output, seed=seed, quick=quick, data=data, workers=workers, dask=dask, cache=cache, on_step=on_step
         )
     for path in files:
-        typer.echo(path)
+        say(str(path))

@@ -141,9 +141,9 @@ def _print(found: dict[str, Simulated]) -> None:
         central = (or_none(one.central_gaussian_squared_error, 6), or_none(one.ratio_to_central, 6))
         references = (f"{one.predicted_squared_error:.4g}", f"{one.zero_squared_error:.4g}", *central)
         table.add_row(name, one.trust_model, *numbers, *references)
-    console().print(table, markup=False)
+    console().print(table)
     first = next(iter(found.values())).summary
-    console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.", markup=False)
+    console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.")
     _warn(found)
 
 
@@ -152,7 +152,7 @@ def _warn(found: dict[str, Simulated]) -> None:
     from ..design.contracts.registry import REAL_NUMBERS
 
     if references := [name for name, one in found.items() if one.on_real_numbers]:
-        console().print(f"{', '.join(references)}: {REAL_NUMBERS}.", markup=False)
+        console().print(f"{', '.join(references)}: {REAL_NUMBERS}.")
     worse = [name for name, one in found.items() if one.summary.squared_error > one.summary.zero_squared_error]
     if worse:
         warn(f"WARNING: answering zero, or the middle, is closer here than {', '.join(worse)}: more clients or epsilon are needed.")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from .console import check_there, console, progress_bar, resumable, warn
+from .console import check_there, console, in_lines, progress_bar, resumable, say, warn
 from .options import Cache, Dask, Workers, example_option
 
 # As a data frame they take a gigabyte.
@@ -58,7 +58,7 @@ def _print_summary(path: Path) -> None:
     from ..analysis.sweeps.summary import summarise_sweep
 
     if read_metadata(path).num_rows > MOST_SUMMED_ROWS:
-        typer.echo(f"Results: {path}; they are too many to sum up here: {MOST_SUMMED_ROWS} rows at most")
+        say(f"Results: {path}; they are too many to sum up here: {MOST_SUMMED_ROWS} rows at most")
         return
     results = pd.read_parquet(path)
     if len(results):
@@ -68,7 +68,7 @@ def _print_summary(path: Path) -> None:
         table.add_column("mechanism")
         # In two lines, to leave room for mechanisms in a narrow terminal.
         for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "answer\nzero", "MSE /\ncentral"):
-            table.add_column(heading.replace("_", " "), justify="right")
+            table.add_column(in_lines(heading.replace("_", " ")), justify="right")
         for row in summary.to_dict("records"):
             settings = (f"{row[name]:g}" if isinstance(row[name], int | float) else str(row[name]) for name in varied)
             numbers = (f"{row['bits_per_client']:g}", f"{row['epsilon']:g}", f"{row['mean_squared_error']:.4g}")
@@ -77,21 +77,18 @@ def _print_summary(path: Path) -> None:
                 row["label"], *settings, *numbers, *("" if isnan(row[name]) else format(row[name], style) for name, style in maybe)
             )
         screen = console()
-        screen.print(table, markup=False)
+        screen.print(table)
         for promise in summary[["adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model.", markup=False)
+            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model.")
         clipped = summary["clipped_share"].max()
         if clipped > 0:
             screen.print(
                 f"Clipped: up to {100 * clipped:.3g} % of a setting's vectors lay outside the ball; MSE is from the mean of clipped ones.",
-                markup=False,
             )
         if summary["ratio_to_central"].notna().any():
-            screen.print(
-                "Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.", markup=False
-            )
+            screen.print("Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.")
         useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
         if len(useless):
             names = ", ".join(dict.fromkeys(useless["label"]))
             warn(f"WARNING: in {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
-    typer.echo(f"Results: {path}")
+    say(f"Results: {path}")

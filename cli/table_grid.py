@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .console import check_there, complain, grid, progress_bar, resumable, say, working
+from .commands import complain
+from .console import check_there, grid, progress_bar, resumable, say, working
 from .options import Dask, Workers, example_option
 
 

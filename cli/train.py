@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import shown_path
-from .console import check_there, console, progress_bar, resumable
+from .console import check_there, console, in_lines, progress_bar, resumable, say
 from .options import Cache, Dask, Workers, example_option
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def _show(path: Path) -> None:
 
     results = pd.read_parquet(path)
     if len(results):
-        _print_summary(summarise_training(results))
         page = path.parent / "report.html"
         write_training_page(results, page, command=shown_path(shlex.join(["quietbits", *sys.argv[1:]])))
-        typer.echo(f"Report: {page}")
-    typer.echo(f"Results: {path}")
+        _print_summary(summarise_training(results))
+        say(f"Report: {page}")
+    say(f"Results: {path}")
 
 
 def _print_summary(summary: "pd.DataFrame") -> None:
@@ -77,14 +77,14 @@ def _print_summary(summary: "pd.DataFrame") -> None:
     numbers |= {"epsilon,\nunamplified": "epsilon_unamplified"} if unamplified else {}
     numbers |= {"MB up": "megabytes_up", "MB down": "megabytes_down"}
     for heading in (*varied, *numbers):
-        table.add_column(heading.replace("_", " "), justify="right")
+        table.add_column(in_lines(heading.replace("_", " ")), justify="right")
     for row in summary.to_dict("records"):
         table.add_row(row["label"], *(short_value(row[name]) for name in (*varied, *numbers.values())))
     screen = console()
-    screen.print(table, markup=False)
+    screen.print(table)
     for promise in summary[["label", "delta", "adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-        screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.", markup=False)
+        screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.")
     if amplified:
-        screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.", markup=False)
+        screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.")
     if unamplified:
-        screen.print("Unamplified: of sums and trusted servers, where it is no secret who takes part.", markup=False)
+        screen.print("Unamplified: of sums and trusted servers, where it is no secret who takes part.")

@@ -13,6 +13,7 @@ from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
 from ..arguments import check_listed
 from ..errors import DataNotFoundError
+from ..files import check_folder
 from ..progress import OnStep, silent
 from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
@@ -86,6 +87,7 @@ def reproduce(
     IncompleteSweepError
         If tasks failed; the others are done and saved.
     """
+    check_folder(output)
     if names or data is None:
         for name in names:
             check_listed("figure", name, FIGURES, "quietbits reproduce --help")

@@ -1,7 +1,11 @@
 """Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
 
 import gc
+import platform
+import sys
 from collections.abc import Callable, Generator, Sequence
+from functools import partialmethod
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +62,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CheckoutIsNoTestPackage())
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(FewerReports())
+    # click 8.1, with which typer 0.15 comes, mixes both streams unless it is told not to; later ones keep them apart.
+    if version("click").startswith("8.1."):
+        from click.testing import CliRunner
+
+        CliRunner.__init__ = partialmethod(CliRunner.__init__, mix_stderr=False)
+
+
+def pytest_report_header() -> str:
+    """Say which Python runs the tests, also where there is little else to read."""
+    return f"Python {platform.python_version()} ({sys.executable})"
 
 
 @pytest.fixture(scope="session")

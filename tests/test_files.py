@@ -1,15 +1,18 @@
 """Files are written whole or not at all, through links and into devices, and are read up to a stated size."""
 
+import errno
 import os
 import stat
+import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from quietbits.errors import DataError
-from quietbits.files import atomic_file, check_output, decode_text, read_limited, read_toml, shown_path, write_atomically
+from quietbits.files import atomic_file, check_folder, check_output, decode_text, read_limited, read_toml, shown_path, write_atomically
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="devices, FIFOs and descriptors are those of POSIX")
 
@@ -84,6 +87,111 @@ def test_what_was_there_stays_where_writing_fails_and_the_fault_names_it(tmp_pat
     assert fault.value.filename == str(path)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_library_that_names_the_temporary_file_names_the_one_that_was_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with pytest.raises(OSError, match="Permission denied") as fault, atomic_file(path) as temporary:
+        raise OSError(errno.EACCES, f"Failed to open local file '{temporary}'")
+    assert (fault.value.filename, ".part" in str(fault.value)) == (str(path), False)
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "ü" * 127])
+def test_a_name_may_be_as_long_as_the_file_system_allows(name: str, tmp_path: Path) -> None:
+    write_atomically(tmp_path / name, b"content")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    with pytest.raises(OSError, match="File name too long"):
+        check_output(tmp_path / f"{name}xx")
+
+
+WRITE = """
+import sys
+from pathlib import Path
+from quietbits.files import atomic_file
+
+with atomic_file(Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half")
+    print(temporary, flush=True)
+    sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
+    """Another process that is in the middle of writing a file, and its temporary file."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", WRITE, str(tmp_path / "file")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        yield process, Path(process.stdout.readline().rstrip())
+        process.kill()
+
+
+@posix_only
+def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_not(
+    writer: "tuple[subprocess.Popen[str], Path]", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process, temporary = writer
+    other = tmp_path / ".own.0badcafe.part"
+    other.touch()
+    # A folder is looked through once in a process.
+    monkeypatch.setattr("quietbits.files._CLEARED", set())
+    write_atomically(tmp_path / "file", b"first")
+    assert temporary.read_bytes() == b"half"
+    process.kill()
+    process.wait()
+    monkeypatch.setattr("quietbits.files._CLEARED", set())
+    write_atomically(tmp_path / "another", b"second")
+    assert sorted(tmp_path.iterdir()) == [other, tmp_path / "another", tmp_path / "file"]
+
+
+@posix_only
+def test_a_file_that_is_taken_for_left_over_before_it_is_locked_is_begun_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fcntl
+
+    lock, removed = fcntl.flock, list[Path]()
+
+    def late(file: object, how: int) -> None:
+        if not removed:
+            removed.extend(tmp_path.iterdir())
+            removed[0].unlink()
+        lock(file, how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    write_atomically(tmp_path / "file", b"content")
+    assert len(removed) == 1
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"content")]
+
+
+@pytest.fixture
+def no_files(tmp_path: Path) -> Iterator[Path]:
+    """A folder that takes no files: read-only, or, for root, whom that does not stop, the kernel's."""
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    closed.chmod(0o555)
+    place = closed if not os.access(closed, os.W_OK) else Path("/sys")
+    if not place.is_dir():
+        pytest.skip("root may write everywhere here")
+    yield place
+    closed.chmod(0o755)
+
+
+def test_a_folder_that_takes_no_files_is_found_out_by_trying(no_files: Path) -> None:
+    for check in (check_output, lambda path: write_atomically(path, b"content")):
+        with pytest.raises(PermissionError) as fault:
+            check(no_files / "file")
+        assert fault.value.filename == str(no_files / "file")
+    with pytest.raises(PermissionError) as fault:
+        check_folder(no_files / "new" / "folder")
+    assert fault.value.filename == str(no_files)
+
+
+def test_trying_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"before")
+    check_output(tmp_path / "file")
+    check_output(tmp_path / "new")
+    check_folder(tmp_path / "new" / "folder")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("file", b"before")]
 
 
 def test_a_file_is_read_up_to_the_size_that_is_allowed(tmp_path: Path) -> None:

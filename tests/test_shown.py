@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 
 import quietbits
-from quietbits.shown import Shown
+from quietbits.shown import Shown, printable
 
 TASK = quietbits.Task(quietbits.NormBall(8, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
 
@@ -65,3 +65,21 @@ def test_the_frame_of_a_table_has_its_numbers() -> None:
 
 def test_help_is_a_page() -> None:
     assert len(pydoc.render_doc(quietbits, renderer=pydoc.plaintext).splitlines()) < 80
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "shown"),
+    [
+        ("dose [/mg], 体重, 山田\u3000太郎, a\u200cb\u200dc", "utf-8", "dose [/mg], 体重, 山田\u3000太郎, a\u200cb\u200dc"),
+        ("a\x1b[31mb\r\n\tc\x9b", "utf-8", r"a\x1b[31mb\r\n\tc\x9b"),
+        ("\u202eabc\u2066\u200f", "utf-8", r"\u202eabc\u2066\u200f"),
+        ("a\u2028b\ufeff", "utf-8", r"a\u2028b\ufeff"),
+        # A file's name in another encoding, as Python has it.
+        ("\udcff", "utf-8", r"\udcff"),
+        ("12 µs", "ascii", r"12 \xb5s"),
+        ("12 µs, 年", "cp932", r"12 \xb5s, 年"),
+    ],
+)
+def test_text_is_shown_as_it_is_but_for_what_controls_or_cannot_be_encoded(text: str, encoding: str, shown: str) -> None:
+    assert printable(text, encoding) == shown
+    assert printable(shown, encoding) == shown

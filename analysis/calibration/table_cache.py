@@ -4,7 +4,8 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from ...design.tables.file import FORMAT, read_table, write_table
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.provenance import record_provenance
 from ...errors import TableError
+from ...files import check_folder
 
 # To be raised when the same specification comes to mean another table.
 CACHE_FORMAT = 1
@@ -28,6 +30,21 @@ def default_folder() -> Path:
         ``quietbits/tables`` in ``$XDG_CACHE_HOME``, or in ``~/.cache`` where that is not set.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quietbits" / "tables"
+
+
+def check_cache(folder: Path) -> None:
+    """Raise ``OSError`` where no designed table can be kept, which says what would do."""
+    with _naming_the_option(folder):
+        check_folder(folder)
+
+
+@contextmanager
+def _naming_the_option(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = f"designed tables cannot be kept here ({error.strerror}): name another folder with --cache"
+        raise OSError(error.errno, reason, str(folder)) from error
 
 
 @dataclass(frozen=True)
@@ -102,14 +119,16 @@ class TableCache:
         ValueError
             If a value of the specification is not finite.
         OSError
-            If the folder or the file cannot be read or written.
+            If the folder or the file cannot be read or written; before the table is designed.
 
         Notes
         -----
         What `design` raises is passed on; nothing is kept then.
         """
         path = self.path(specification)
-        if path.exists():
+        with _naming_the_option(self.folder):
+            there = path.exists()
+        if there:
             try:
                 table = read_table(path)
             except TableError as error:
@@ -118,6 +137,7 @@ class TableCache:
                 if accept(table):
                     return table
                 log.warning("%s: it is not the table that was asked for; it is designed again", path)
+        check_cache(self.folder)
         table = design()
         path.parent.mkdir(parents=True, exist_ok=True)
         write_table(table, path)

@@ -196,7 +196,7 @@ def account_vector(mechanism: VectorTableMechanism, order: float | None, adjacen
     details = {
         **subject.details,
         "norm": "inf" if math.isinf(ball.norm) else ball.norm,
-        "clip_norm": ball.clip_norm,
+        "clip": ball.clip_norm,
         "dithering": mechanism.dithering,
         "input_distance": mechanism.input_distance,
         "advice": _FOR_NUMBERS if table.metric is None and ball.dimension > 1 else None,
@@ -356,7 +356,7 @@ MVU = Entry(
         parameters=(
             TABLE,
             replace(DIMENSION, default=None, help="Number of coordinates of a vector; by default the table is for a number."),
-            replace(NORM, default=None),
+            replace(NORM, help="p of the L_p norm of vectors, 1 or more, or inf; by default the table is for a number.", default=None),
             CLIP,
             DITHERING,
             ORDER,

@@ -37,6 +37,8 @@ RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
 # Draws of a message of CLDP on the L2 ball, short of the paper's choice: one for each coordinate.
 CLDP_DRAWS = (1, 4, 16)
+# The share of them where comparisons are for few coordinates.
+FEWER_DRAWS = 4
 SQKR_BITS = (1, 2, 3)
 SIMPLEX_BITS = (1, 2, 4, 6)
 CODING_BITS = (4, 8)
@@ -167,6 +169,8 @@ def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) 
         ):
             fewest = {name: min(value, SMALLEST[name]) if name in SMALLEST else value for name, value in options.items()}
             return replace(series, mechanism=MechanismChoice.of(series.mechanism.name, **fewest))
+        if "draws" in options:
+            return replace(series, mechanism=MechanismChoice.of("cldp", draws=max(1, options["draws"] // FEWER_DRAWS)))
         if series.mechanism.name != "mvu":
             return series
         fewer = {"bits_in": bits_in, "bits_out": min(options["bits_out"], most_bits_out)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ...arguments import check_integer
 from ...progress import OnStep, silent
-from ..calibration.table_cache import default_folder
+from ..calibration.table_cache import check_cache, default_folder
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
 from .store import SweepStore
@@ -182,6 +182,9 @@ def run_pending(
 
     `on_rows` is called, in this process, with the rows of each task that finishes.
     """
+    # One that nobody named matters to tasks alone that design tables.
+    if cache is not None:
+        check_cache(cache)
     # Workers of a cluster may have other working directories.
     folder = (default_folder() if cache is None else cache).absolute()
     if dask is not None:
@@ -190,4 +193,5 @@ def run_pending(
     with open_workers(workers, dask) as pool:
         run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)
         run.run()
+    store.check_complete(len(run.errors))
     return tuple(TaskFailure(tasks[number], run.errors[number]) for number in sorted(run.errors))

@@ -3,8 +3,6 @@
 import hashlib
 import json
 import logging
-import os
-import platform
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache, wraps
@@ -17,20 +15,22 @@ from numpy.typing import NDArray
 
 from ...design.contracts.privacy import Scalar
 from ...design.tables.provenance import record_provenance
-from ...files import write_atomically
+from ...errors import DataError
+from ...files import check_folder
 from .damaged_store import UNREADABLE, finish_repair, is_in_use, is_of_the_machine, named_fault, repair
+from .folder_owner import FolderInUseError, FolderOwner
 from .protocol import SweepTask
 from .rows import EncodedRows, combined_columns, write_rows
-from .stored_rows import creation, digest, is_sound, sound_layouts
+from .stored_rows import creation, digest, has_sound_schema, is_sound, sound_layouts
 
 # To be raised when what rows mean changes: tasks of another format are done again.
 RESULT_FORMAT = "quietbits-sweep/3"
 RESULTS_NAME = "results.parquet"
 STORE_NAME = "tasks.sqlite"
-# Names the process that uses the folder; SQLite's lock keeps others out.
-OWNER_NAME = "in-use.json"
 # Of the plan in memory: keys come in no order, and where most of them are on disk, each costs a read and a write.
 PLAN_KIBIBYTES = 2**15
+# Milliseconds to wait for a program that reads the file.
+READER_PATIENCE = 10_000
 
 _log = logging.getLogger(__name__)
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -90,12 +90,15 @@ class SweepStore:
         self._written_layouts: set[bytes] = set()
         # A database of SQLite's own that goes with the connection, and is on disk where it is large.
         self._database = sqlite3.connect("", isolation_level=None, timeout=0)
+        self._owner: FolderOwner | None = None
         try:
+            check_folder(folder)
             self._plan(tasks)
             folder.mkdir(parents=True, exist_ok=True)
-            self._open()
+            self._owner = FolderOwner(folder)
+            self._open(self._owner)
         except BaseException:
-            self._database.close()
+            self._leave()
             raise
 
     def __enter__(self) -> "SweepStore":
@@ -107,9 +110,12 @@ class SweepStore:
         try:
             self.commit()
         finally:
-            # Before the lock is given up: afterwards it may be another process's.
-            (self._folder / OWNER_NAME).unlink(missing_ok=True)
-            self._database.close()
+            self._leave()
+
+    def _leave(self) -> None:
+        self._database.close()
+        if self._owner is not None:
+            self._owner.leave()
 
     @property
     def path(self) -> Path:
@@ -128,6 +134,13 @@ class SweepStore:
         )
         found = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
         return found[:, 0], found[:, 1]
+
+    @_naming_the_file
+    def check_complete(self, failures: int) -> None:
+        """Raise ``DataError`` if the file lacks the rows of other tasks than the given number of failed ones."""
+        ((count,),) = self._database.execute("SELECT count(*) FROM wanted LEFT JOIN store.results USING (key) WHERE results.key IS NULL")
+        if count != failures:
+            raise DataError(f"{self.path}: the rows of {count - failures} tasks were saved and are not there: run the same command again")
 
     @_naming_the_file
     def add(self, position: int, rows: EncodedRows) -> None:
@@ -195,43 +208,49 @@ class SweepStore:
             raise ValueError(f"tasks must all be different, got {len(tasks) - count} twice")
 
     @_naming_the_file
-    def _open(self) -> None:
+    def _open(self, owner: FolderOwner) -> None:
         finish_repair(self.path)
-        if not self._attach_if_sound():
+        if not self._attach_if_sound(owner):
             found = repair(self.path)
             self._attach()
             _log.warning(
                 "%s is damaged: it is now called %s; %d results could be read, others are computed again",
                 *(self.path, found.damaged.name, found.kept),
             )
-        owner = {"process": os.getpid(), "host": platform.node()}
-        write_atomically(self._folder / OWNER_NAME, json.dumps(owner).encode())
 
-    def _attach_if_sound(self) -> bool:
+    def _attach_if_sound(self, owner: FolderOwner) -> bool:
         """Open the file, which is made if it is not there, unless it is damaged; drop rows with a wrong checksum."""
         try:
-            self._attach()
-            if self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",):
+            self._attach_beside_readers(owner)
+            whole = self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",)
+            if whole and has_sound_schema(self._database, "store"):
                 self._drop_damaged_rows()
                 return True
         except UNREADABLE as error:
             if is_in_use(error):
-                raise ValueError(
-                    f"output must be a folder that no other sweep uses, got {self._folder}, used by {self._owner()}"
-                ) from error
+                user = "another program that writes to its tasks.sqlite" if owner.alone else owner.name()
+                raise FolderInUseError(self._folder, user) from error
             if is_of_the_machine(error, self.path):
                 raise
-        if self._database.in_transaction:
-            self._database.execute("ROLLBACK")
-        if any(row[1] == "store" for row in self._database.execute("PRAGMA database_list")):
-            self._database.execute("DETACH store")
+        self._detach()
         return False
 
-    def _attach(self) -> None:
+    def _attach_beside_readers(self, owner: FolderOwner) -> None:
+        try:
+            self._attach()
+        except sqlite3.Error as error:
+            # No other sweep has the file: a program that reads it may go on.
+            if not (owner.alone and is_in_use(error)):
+                raise
+            self._detach()
+            self._database.execute(f"PRAGMA busy_timeout = {READER_PATIENCE}")
+            self._attach("NORMAL")
+
+    def _attach(self, locking: str = "EXCLUSIVE") -> None:
         execute = self._database.execute
         execute("ATTACH ? AS store", (str(self.path),))
-        # Exclusive from the first access on: no other process reads or writes, and a killed process leaves no lock.
-        execute("PRAGMA store.locking_mode = EXCLUSIVE")
+        # Exclusive from the first access on, where nobody reads the file: a network's file system, too, can then have the journal.
+        execute(f"PRAGMA store.locking_mode = {locking}")
         execute("PRAGMA store.journal_mode = WAL")
         execute("PRAGMA store.synchronous = FULL")
         execute("BEGIN IMMEDIATE")
@@ -239,12 +258,11 @@ class SweepStore:
             execute(statement)
         execute("COMMIT")
 
-    def _owner(self) -> str:
-        try:
-            owner = json.loads((self._folder / OWNER_NAME).read_bytes())
-            return f"process {owner['process']} on {owner['host']}"
-        except (OSError, ValueError, LookupError, TypeError):
-            return "another process"
+    def _detach(self) -> None:
+        if self._database.in_transaction:
+            self._database.execute("ROLLBACK")
+        if any(row[1] == "store" for row in self._database.execute("PRAGMA database_list")):
+            self._database.execute("DETACH store")
 
     def _layouts(self) -> dict[bytes, str]:
         return sound_layouts(self._database.execute("SELECT name, layout FROM store.layouts"))

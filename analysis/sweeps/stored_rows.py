@@ -1,7 +1,9 @@
 """The tables of a sweep's SQLite file, and the checksums that tell whether what is read from them is what was written."""
 
 import hashlib
+import sqlite3
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 
 DIGEST_BYTES = 16
 # Their columns, by name.
@@ -14,6 +16,18 @@ def creation(schema: str) -> list[str]:
         f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({first} BLOB PRIMARY KEY, {', '.join(f'{other} BLOB' for other in others)})"
         for table, (first, *others) in COLUMNS.items()
     ]
+
+
+def has_sound_schema(database: sqlite3.Connection, schema: str) -> bool:
+    """Return whether a file has these tables and nothing else: a trigger or a view could take rows away as they are saved."""
+    with closing(sqlite3.connect(":memory:")) as empty:
+        for statement in creation("main"):
+            empty.execute(statement)
+        return _schema(empty, "main") == _schema(database, schema)
+
+
+def _schema(database: sqlite3.Connection, schema: str) -> set[tuple[object, ...]]:
+    return set(database.execute(f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master"))  # noqa: S608 - our own names
 
 
 def digest(*parts: bytes) -> bytes:

@@ -1,6 +1,11 @@
 """Where the calls of a sweep run: in this process, in others, or on the workers of a Dask scheduler."""
 
+import logging
+import os
+import sys
+import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Future
 from contextlib import contextmanager
@@ -9,11 +14,16 @@ from importlib import import_module
 from typing import Any, Protocol
 
 from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.backend import resource_tracker
 
 from .calls import check_code_version
 
 # Processes that are not used for so long end.
 IDLE_SECONDS = 300
+# How often a process looks whether the one that started it is still there.
+PARENT_SECONDS = 1.0
+# What the process says that removes the semaphores of a killed one: that it does is no news to a user.
+LEAKED_SEMAPHORES = "ignore:resource_tracker:UserWarning"
 # Calls in flight for each thread of a cluster: one runs while the next travels.
 CALLS_PER_THREAD = 2
 # How often a cluster is asked for its workers.
@@ -95,8 +105,28 @@ class Processes:
 
 @lru_cache(maxsize=1)
 def _executor(count: int) -> ProcessPoolExecutor:
+    # The process that removes semaphores takes over how warnings are filtered here when it starts.
+    sys.warnoptions.append(LEAKED_SEMAPHORES)
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        sys.warnoptions.remove(LEAKED_SEMAPHORES)
     # The sweeps of one process share it. It is not joblib's own, which does not take calls of others.
-    return ProcessPoolExecutor(max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS)
+    return ProcessPoolExecutor(
+        max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)
+    )
+
+
+def _end_with(parent: int) -> None:
+    """End this process soon after the one that started it has ended, whatever ended that one."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(PARENT_SECONDS)
+        os._exit(1)
+
+    if sys.platform != "win32":
+        threading.Thread(target=watch, daemon=True).start()
 
 
 class DaskWorkers:
@@ -127,7 +157,7 @@ class DaskWorkers:
             workers: dict[str, Any] | None = self._client.scheduler_info(n_workers=-1).get("workers")
             if workers is not None:
                 return workers
-        raise self._gone()
+        raise self.gone()
 
     def _check_software(self, addresses: set[str]) -> None:
         """Refuse workers with other code, or that cannot say; those that are gone before they answer are asked again if they come back."""
@@ -139,7 +169,8 @@ class DaskWorkers:
                 check_code_version(str(answer), f"the worker at {address}")
                 self._known.add(address)
 
-    def _gone(self) -> ConnectionError:
+    def gone(self) -> ConnectionError:
+        """Return the error of a lost connection."""
         return ConnectionError(
             f"the scheduler at {self._address} is gone: what was finished is saved; run the same command again to resume"
         )
@@ -159,7 +190,7 @@ class DaskWorkers:
         except import_module("distributed").scheduler.KilledWorker as error:
             raise WorkerLostError("workers were lost while they ran it") from error
         except (CancelledError, import_module("distributed").CancelledError) as error:
-            raise self._gone() from error
+            raise self.gone() from error
 
 
 def _software_probe() -> Callable[[], str]:
@@ -178,9 +209,31 @@ def _software_probe() -> Callable[[], str]:
 def open_workers(workers: int, dask: str | None) -> Iterator[Workers]:
     """Give what runs calls: this process if `workers` is 1, others if it is more, or those of the scheduler at the address `dask`."""
     if dask is not None:
-        with import_module("distributed").Client(dask, set_as_default=False) as client:
-            yield DaskWorkers(client, dask)
+        distributed = import_module("distributed")
+        with _silent_dask(), distributed.Client(dask, set_as_default=False) as client:
+            pool = DaskWorkers(client, dask)
+            try:
+                yield pool
+            except distributed.comm.CommClosedError as error:
+                raise pool.gone() from error
     elif workers == 1:
         yield ThisProcess()
     else:
         yield Processes(workers)
+
+
+@contextmanager
+def _silent_dask() -> Iterator[None]:
+    """Keep what Dask logs and warns of off the screen: a lost scheduler and workers with other software are errors here, in one line."""
+    names = [name for name in logging.Logger.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    levels = {logger: logger.level for logger in map(logging.getLogger, names)}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=import_module("distributed.versions").VersionMismatchWarning)
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        for logger in levels:
+            logger.setLevel(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            for logger, level in levels.items():
+                logger.setLevel(level)

@@ -10,7 +10,7 @@ from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
 from ...files import shown_path
-from ..sweeps.store import OWNER_NAME
+from ..sweeps.folder_owner import OWNER_NAME
 from .run import INDEX_NAME
 from .task import index_columns
 

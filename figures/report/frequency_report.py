@@ -3,15 +3,14 @@
 import math
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from ...analysis.study.frequency_study import FrequencyStudy
 from ...analysis.study.mean_estimation import Z95
-from ...files import write_atomically
 from ..drawing.marks import BLUE, VERMILION
-from .report_figures import report_style, svg_text
+from .pages import fill_template, write_page
+from .report_figures import drawable, report_style, svg_text
 
 TEMPLATE = "frequency_report.html.jinja"
 MOST_DRAWN = 30
@@ -19,16 +18,15 @@ MOST_DRAWN = 30
 
 def write_frequency_report(study: FrequencyStudy, path: Path, *, command: str | None = None) -> None:
     """Write a study's report: one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
-    write_atomically(path, frequency_report_html(study, command=command).encode())
+    write_page(path, frequency_report_html(study, command=command))
 
 
 def frequency_report_html(study: FrequencyStudy, *, command: str | None = None) -> str:
     """Return a study's report as HTML."""
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"short": lambda value: f"{value:.4g}", "signed": lambda value: f"{value:+.4g}"}
+    filters = {"short": lambda value: f"{value:.4g}", "signed": lambda value: f"{value:+.4g}"}
     # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
     figure = Markup(top_items_figure(study))  # noqa: S704 -- see above
-    return environment.get_template(TEMPLATE).render(study=study, figure=figure, command=command, infinity=math.inf)
+    return fill_template(TEMPLATE, filters, study=study, figure=figure, command=command, infinity=math.inf)
 
 
 def top_items_figure(study: FrequencyStudy) -> str:
@@ -67,5 +65,5 @@ def top_items_figure(study: FrequencyStudy) -> str:
 
 
 def _short(item: str) -> str:
-    # A dollar sign would begin mathematics.
-    return (item if len(item) <= 32 else f"{item[:31]}\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")
+    drawn = drawable(item)
+    return drawn if len(drawn) <= 32 else f"{drawn[:31]}\N{HORIZONTAL ELLIPSIS}"

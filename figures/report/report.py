@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...analysis.study.mean_estimation import Z95
@@ -13,7 +12,7 @@ from ...analysis.study.mean_study import MeanStudy
 from ...design.tables.file import checksum, table_document
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.verification import verify_table
-from ...files import write_atomically
+from .pages import fill_template, write_page
 
 TEMPLATE = "report.html.jinja"
 # Of tables with more inputs than this only some rows are printed; the exact weights below them are complete.
@@ -47,7 +46,7 @@ def write_report(study: MeanStudy, path: Path, *, command: str | None = None) ->
     TableError
         If a table does not verify; nothing is written then.
     """
-    write_atomically(path, report_html(study, command=command).encode())
+    write_page(path, report_html(study, command=command))
 
 
 def report_html(study: MeanStudy, *, command: str | None = None) -> str:
@@ -55,9 +54,8 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
     # Here, so that the headline alone does not load matplotlib.
     from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
 
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
     decimals = _decimals(min(estimate.standard_error for estimate in study.comparison.estimates))
-    environment.filters |= {
+    filters = {
         "fixed": lambda value: f"{value:,.{decimals}f}",
         "signed": lambda value: f"{value:+,.{decimals}f}",
         "short": lambda value: f"{value:.4g}",
@@ -65,7 +63,9 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         "shade": _shade,
     }
     # The figures are made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
-    return environment.get_template(TEMPLATE).render(
+    return fill_template(
+        TEMPLATE,
+        filters,
         study=study,
         comparison=study.comparison,
         headline=headline(study),

@@ -3,16 +3,19 @@
 import io
 import re
 from contextlib import AbstractContextManager
+from functools import cache
 from itertools import cycle
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.study.mean_estimation import Z95
 from ...analysis.study.mean_study import MeanStudy
+from ...shown import printable
 from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
 
 BOUND_NAMES = {"mean": "average over the grid", "worst": "largest value on the grid", "prior": "prior-weighted average over the grid"}
@@ -44,7 +47,7 @@ def estimates_figure(study: MeanStudy) -> str:
         axes.set_yticks(range(len(comparison.estimates)), [estimate.mechanism for estimate in comparison.estimates])
         axes.set_ylim(len(comparison.estimates) - 0.5, -0.9)
         axes.grid(visible=False, axis="y")
-        axes.set_xlabel(study.data.name)
+        axes.set_xlabel(drawable(study.data.name))
         return svg_text(figure, "estimates")
 
 
@@ -73,7 +76,7 @@ def variance_figure(study: MeanStudy) -> str:
         axes.yaxis.set_major_formatter("{x:g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
         axes.set_xlim(low, high)
-        axes.set_xlabel(f"a client's {study.data.name}")
+        axes.set_xlabel(f"a client's {drawable(study.data.name)}")
         axes.set_ylabel("variance of one decoded message")
         figure.legend(loc="outside lower center", ncols=2, frameon=False)
         return svg_text(figure, "variances")
@@ -96,6 +99,16 @@ def report_style() -> AbstractContextManager[None]:
             "svg.fonttype": "path",
         }
     )
+
+
+def drawable(name: str) -> str:
+    """Return a name of somebody's file as a figure shows it; escapes replace control characters and what the font does not have."""
+    return "".join(letter if ord(letter) in _letters() else letter.encode("unicode_escape").decode() for letter in printable(name))
+
+
+@cache
+def _letters() -> frozenset[int]:
+    return frozenset(get_font(findfont(FontProperties())).get_charmap())
 
 
 def _draw_bound(axes: Axes, study: MeanStudy) -> None:

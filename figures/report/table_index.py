@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ...analysis.sweeps.run import TaskFailure
-from ...files import write_atomically
+from .pages import fill_template, write_page
 
 TEMPLATE = "table_index.html.jinja"
 PAGE_NAME = "index.html"
@@ -18,20 +17,21 @@ MOST_ROWS = 10_000
 def write_table_index(index: Path, failures: Sequence[TaskFailure] = ()) -> Path:
     """Write the page of an index that `design_tables` has written, beside it, and return its path; failures are listed below the tables."""
     page = index.with_name(PAGE_NAME)
-    write_atomically(page, table_index_html(index, failures).encode())
+    write_page(page, table_index_html(index, failures))
     return page
 
 
 def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
     """Return an index as HTML: at most `MOST_ROWS` tables, and all that could not be designed, up to as many."""
     rows = pq.read_table(index)
-    environment = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"short": lambda value: "none" if value is None else f"{value:.6g}", "percent": _percent, "bytes": _bytes}
+    filters = {"short": lambda value: "none" if value is None else f"{value:.6g}", "percent": _percent, "bytes": _bytes}
     versions = {
         name.removeprefix("version_"): rows[name][0].as_py() for name in rows.column_names if name.startswith("version_") and len(rows)
     }
     gaps = [] if not len(rows) else [gap for gap in rows["optimality_gap"].to_pylist() if gap is not None]
-    return environment.get_template(TEMPLATE).render(
+    return fill_template(
+        TEMPLATE,
+        filters,
         tables=rows.slice(0, MOST_ROWS).to_pylist(),
         total=len(rows),
         size=sum(rows["size"].to_pylist()) if len(rows) else 0,

@@ -3,16 +3,14 @@
 from pathlib import Path
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from ...analysis.training.summary import VARIED, short_value, summarise_training
-from ...files import write_atomically
+from ..report.pages import fill_template, write_page
 from ..report.report_figures import report_style, svg_text
 from .curves import draw_curves, series_rows
 
 TEMPLATE = "training.html.jinja"
-STYLES = Path(__file__).parents[1] / "report"
 # Epsilon if sampling is secret, for mechanisms whose own is not amplified, and if it is not, for others.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
@@ -20,13 +18,11 @@ WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
 
 def write_training_page(results: pd.DataFrame, path: Path, *, command: str | None = None) -> None:
     """Write the page of what `run_training` wrote: one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
-    write_atomically(path, training_page_html(results, command=command).encode())
+    write_page(path, training_page_html(results, command=command))
 
 
 def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> str:
     """Return the page as HTML."""
-    environment = Environment(loader=FileSystemLoader([Path(__file__).parent, STYLES]), autoescape=True, undefined=StrictUndefined)
-    environment.filters |= {"short": short_value}
     with report_style():
         # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
         figure = Markup(svg_text(draw_curves(results, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(results)), "training"))  # noqa: S704
@@ -35,7 +31,10 @@ def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> 
     varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
     shared = {name: summary[name].iloc[0] for name in VARIED if name not in varied and summary[name].notna().all()}
     assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name not in BOTH_WAYS]
-    return environment.get_template(TEMPLATE).render(
+    return fill_template(
+        TEMPLATE,
+        {"short": short_value},
+        folder=Path(__file__).parent,
         rows=summary.to_dict("records"),
         varied=varied,
         shared=shared,

@@ -70,7 +70,7 @@ def draw_map(frame: pd.DataFrame) -> Figure:
     for row, column, value in zip(rows, columns, accuracy, strict=True):
         text = "\N{MULTIPLICATION SIGN}" if pd.isna(value) else f"{value:.1f}"
         axes.text(column, row, text, ha="center", va="center", color="white" if value > middle else "black")
-    framed = pairs[pairs["cheapest"].fillna(False).astype(bool)]
+    framed = pairs[pairs["cheapest"].eq(True)]
     for number in framed.index:
         corner = (columns[number] - 0.5, rows[number] - 0.5)
         axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=VERMILION.colour, linewidth=2.2))

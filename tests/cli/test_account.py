@@ -161,7 +161,7 @@ def test_a_vector_at_an_order(answer: Answer) -> None:
     distance = 2 * math.sqrt(3) / 3
     bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, found["input_distance"])
     assert (found["rdp_lp"], found["rdp_greedy"], found["rdp_integer"]) == (bounds.linear_program, bounds.greedy, bounds.integer)
-    assert (found["rdp_order"], found["dimension"], found["norm"], found["clip_norm"]) == (8.0, 8, 2.0, 1.0)
+    assert (found["rdp_order"], found["dimension"], found["norm"], found["clip"]) == (8.0, 8, 2.0, 1.0)
     assert found["input_distance"] == pytest.approx(distance, rel=1e-9)
     assert found["rdp_greedy"] >= found["rdp_lp"] >= found["rdp_integer"] > 0
     assert found["bits_per_client"] == 16

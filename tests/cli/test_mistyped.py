@@ -76,8 +76,8 @@ def test_a_missing_file_names_the_example_and_another_kind_of_file_the_right_one
     missing = f"Missing argument 'SPEC'; quietbits {command} --example prints one; quietbits {command} --help lists the options"
     assert fault(*command.split()) == missing
     (folder / "people.csv").write_text("age,height\n30,170\n")
-    (folder / "bytes.toml").write_bytes(b"\xff\xfe")
-    for name in ("people.csv", "bytes.toml"):
+    (folder / "binary.toml").write_bytes(b"\x00\x01")
+    for name in ("people.csv", "binary.toml"):
         assert fault(*command.split(), name, "--output", "results").startswith(f"{name}: the file is not TOML: ")
 
 

@@ -199,7 +199,7 @@ def _table(mechanism: Mechanism, folder: Path) -> dict[str, Any]:
     assert isinstance(mechanism, TableMeanMechanism | VectorTableMechanism)
     path = folder / "table.json"
     write_table(mechanism.table, path)
-    return {"table": path, **({"radius": mechanism.input_distance} if isinstance(mechanism, VectorTableMechanism) else {})}
+    return {"table": path}
 
 
 def _response(mechanism: Mechanism, _: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-NOT_INSTALLED = {"attack", "benchmarks", "docs", "pyproject.toml", "tests"}
+NOT_INSTALLED = {".ci", "attack", "benchmarks", "docs", "pyproject.toml", "tests"}
 DATA = {".jinja", ".json", ".pyi", ".toml", ".typed"}
 
 # Argument: the folder of the unpacked wheel. An editable install would find the checkout's modules for those that the wheel lacks.

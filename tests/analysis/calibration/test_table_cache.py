@@ -119,6 +119,15 @@ def test_a_failed_design_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_that_cannot_be_written_is_named_before_the_table_is_designed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        OSError, match=r"designed tables cannot be kept here \(this is a file: .*\): name another folder with --cache"
+    ) as fault:
+        TableCache(tmp_path / "file" / "folder").fetch(SPECIFICATION, never)
+    assert fault.value.filename == str(tmp_path / "file" / "folder")
+
+
 def test_what_json_cannot_say_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         TableCache(tmp_path).path({"norm": np.inf})

@@ -49,7 +49,7 @@ def test_digits_are_in_no_folder(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("cifar", 10, 0), f"data must be one of {', '.join(DATA_NAMES)}, got 'cifar'"),
+        (("cifar", 10, 0), f"data must be one of {', '.join(DATA_NAMES)}, got 'cifar': did you mean cifar10?"),
         (("digits", None, 0), "clients must be a whole number for digits, which is dealt out to them, got None"),
         (("digits", 10, 0, "writer"), "split must be one of iid, dirichlet, got 'writer'"),
         (("femnist", None, 0, "iid"), "split must be one of writer, got 'iid'"),

@@ -1,6 +1,7 @@
 """Sweeps on a real Dask cluster: a scheduler and workers in processes of their own, which come late, are killed, or have other code."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -220,3 +222,41 @@ def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(
     steps: list[int] = []
     run_tasks([Nap(number, 0.0) for number in range(60)], tmp_path / "there", on_step=lambda number, *_: steps.append(number))
     assert steps[0] == done[-1] > 5
+
+
+ALONE = """
+import sys
+from pathlib import Path
+
+from nap_tasks import Nap
+from quietbits.analysis.sweeps.run import run_tasks
+
+try:
+    tasks = [Nap(number, 0.1) for number in range(100)]
+    run_tasks(tasks, Path(sys.argv[1]), dask=sys.argv[2], on_step=lambda done, *_: print(done, flush=True))
+except ConnectionError as error:
+    print(error)
+"""
+
+
+def test_what_dask_has_to_say_of_a_dead_scheduler_is_not_shown(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.worker()
+    command = [sys.executable, "-c", ALONE, str(tmp_path / "there"), cluster.address]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        while int(process.stdout.readline()) <= 5:
+            pass
+        cluster.scheduler.kill()
+        shown, complaint = process.communicate(timeout=PATIENCE)
+    assert f"the scheduler at {cluster.address} is gone: what was finished is saved" in shown
+    assert complaint == ""
+
+
+def test_dask_is_heard_again_afterwards() -> None:
+    import_module("distributed")
+    logger = logging.getLogger("distributed.client")
+    before = logger.level
+    with workers._silent_dask():
+        assert not logger.isEnabledFor(logging.ERROR)
+    assert logger.level == before

@@ -15,9 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from quietbits.analysis.sweeps.folder_owner import OWNER_NAME
 from quietbits.analysis.sweeps.run import run_tasks
-from quietbits.analysis.sweeps.store import OWNER_NAME, RESULTS_NAME, STORE_NAME, SweepStore, task_key
+from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME, SweepStore, task_key
 from quietbits.attack.toy_sweep import TASKS, Square, squares, whole
+from quietbits.errors import DataError
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -203,6 +205,93 @@ def test_two_sweeps_do_not_use_one_folder(holder: "subprocess.Popen[str]", tmp_p
     assert (tmp_path / OWNER_NAME).exists()
     assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
     assert not (tmp_path / OWNER_NAME).exists()
+
+
+READ = """
+import sqlite3
+import sys
+
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+if sys.argv[2] == "write":
+    connection.execute("BEGIN IMMEDIATE")
+cursor = connection.execute("SELECT * FROM results")
+cursor.fetchone()
+print("open", flush=True)
+sys.stdin.readline()
+"""
+
+
+@contextmanager
+def opened(store: Path, how: str) -> Iterator[None]:
+    """Have another program read the file, in the middle of a query, or write to it."""
+    command = [sys.executable, "-c", READ, str(store), how]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield
+        process.kill()
+
+
+def test_a_program_that_reads_the_file_keeps_no_sweep_out(tmp_path: Path) -> None:
+    run_tasks(squares()[:5], tmp_path)
+    # Of a process that is dead.
+    (tmp_path / OWNER_NAME).write_text('{"process": 17778, "host": "here"}')
+    with opened(tmp_path / STORE_NAME, "read"):
+        assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
+    assert (tmp_path / RESULTS_NAME).read_bytes() == whole().results
+    assert not (tmp_path / OWNER_NAME).exists()
+
+
+def test_a_program_that_writes_to_the_file_is_not_taken_for_a_dead_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quietbits.analysis.sweeps.store.READER_PATIENCE", 10)
+    run_tasks(squares()[:5], tmp_path)
+    (tmp_path / OWNER_NAME).write_text('{"process": 17778, "host": "here"}')
+    with opened(tmp_path / STORE_NAME, "write"), pytest.raises(ValueError, match="used by another program that writes to its tasks"):
+        run_tasks(squares(), tmp_path)
+
+
+def test_where_there_are_no_locks_the_database_keeps_others_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("quietbits.analysis.sweeps.folder_owner._lock", lambda _: False)
+    with (
+        SweepStore(tmp_path, []),
+        pytest.raises(ValueError, match=rf"that no other sweep uses, got {tmp_path}, used by process {os.getpid()}"),
+    ):
+        SweepStore(tmp_path, [])
+    assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
+
+
+HOSTILE = {
+    "deletes": "CREATE TRIGGER t AFTER INSERT ON results BEGIN DELETE FROM results; END",
+    "ignores": "CREATE TRIGGER t BEFORE INSERT ON results BEGIN SELECT RAISE(IGNORE); END",
+    "changes": "CREATE TRIGGER t AFTER INSERT ON results BEGIN UPDATE results SET payload = zeroblob(3); END",
+    "index": "CREATE UNIQUE INDEX i ON results (layout)",
+    "table": "CREATE TABLE more (a)",
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("done", [0, 1], ids=["empty", "begun"])
+def test_what_else_the_file_does_takes_no_rows(kind: str, done: int, tmp_path: Path) -> None:
+    run_tasks(squares()[:done], tmp_path)
+    with closing(sqlite3.connect(tmp_path / STORE_NAME)) as store:
+        store.execute(HOSTILE[kind])
+        store.commit()
+    assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
+    assert (tmp_path / RESULTS_NAME).read_bytes() == whole().results
+
+
+def test_rows_that_are_lost_while_a_sweep_runs_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = SweepStore.commit
+
+    def losing(self: SweepStore) -> None:
+        commit(self)
+        self._database.execute("DELETE FROM store.results WHERE rowid > 30")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SweepStore, "commit", losing)
+        with pytest.raises(DataError, match=f"the rows of {TASKS - 30} tasks were saved and are not there: run the same command again"):
+            run_tasks(squares(), tmp_path)
+    assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
 
 
 def test_what_was_committed_survives_and_what_was_not_does_not(tmp_path: Path) -> None:

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.study.column_data import DataColumn
+from quietbits.analysis.study.frequency_study import study_frequencies
+from quietbits.analysis.study.item_column import load_items
 from quietbits.analysis.study.mean_study import MeanStudy, study_mean
 from quietbits.design.tables.file import table_document
 from quietbits.errors import TableError
+from quietbits.figures.report.frequency_report import frequency_report_html
 from quietbits.figures.report.report import headline, report_html, write_report
+from quietbits.figures.report.report_figures import drawable
+from quietbits.shown import printable
 
 VOID = {"meta", "br", "hr"}
 LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
@@ -128,6 +133,35 @@ def test_names_are_text_and_nothing_else(study: MeanStudy) -> None:
     assert "script" not in page.tags
     assert "b" not in page.tags
     assert html.escape(name, quote=False)[:20] in hostile
+
+
+NAMES = ("$x_{ $", "a\x1b[31mb", "\u202eabc", "体重 [kg]", "a\r\nb", "\udcff", "<b> & [/b]")
+
+
+def test_names_are_shown_as_text_that_controls_nothing(study: MeanStudy) -> None:
+    for name in NAMES:
+        page = report_html(replace(study, data=replace(study.data, name=name, source=name)), command=f"quietbits {name}")
+        text = Page(page).text
+        assert printable(name) in text
+        assert not set(page) & set("\x1b\r\u202e\udcff")
+        # What the figures say stands beside their outlines.
+        assert f"<!-- {drawable(name)} -->" in html.unescape(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"), [("$x_{ $", "$x_{ $"), ("a\x1b[31m", r"a\x1b[31m"), ("体重 [kg]", r"\u4f53\u91cd [kg]"), ("é µ ε δ", "é µ ε δ")]
+)
+def test_figures_draw_names_as_text_with_the_letters_that_the_font_has(name: str, drawn: str) -> None:
+    assert drawable(name) == drawn
+
+
+def test_items_are_drawn_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("\n".join(("$x_{ $", "b$c", "体重", "\u202eabc")), encoding="utf-8")
+    page = frequency_report_html(study_frequencies(load_items(tmp_path / "items.txt", None), "unary-encoding", 2.0))
+    for item in ("$x_{ $", "b$c", r"\u4f53\u91cd", r"\u202eabc"):
+        assert f"<!-- {item} -->" in page
+    assert "体重" in page
+    assert "\u202e" not in page
 
 
 def test_metric_privacy_is_explained() -> None:

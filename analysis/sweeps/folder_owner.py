@@ -1,0 +1,96 @@
+"""The process that uses a sweep's folder: a file names it, and is locked for as long as it lives."""
+
+import json
+import os
+import platform
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+if sys.platform != "win32":
+    import fcntl
+
+OWNER_NAME = "in-use.json"
+
+
+class FolderInUseError(ValueError):
+    """Another process uses the folder."""
+
+    def __init__(self, folder: Path, user: str) -> None:
+        super().__init__(f"output must be a folder that no other sweep uses, got {folder}, used by {user}")
+
+
+class FolderOwner:
+    """The claim of this process to be the only one that uses a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+
+    Attributes
+    ----------
+    alone : bool
+        Whether it is certain that no other process uses the folder: False where the file system has no locks.
+
+    Raises
+    ------
+    FolderInUseError
+        If another process that is running uses the folder.
+    OSError
+        If the file cannot be written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / OWNER_NAME
+        self.alone = False
+        self._file = self._taken()
+        self._file.truncate(0)
+        self._file.write(json.dumps({"process": os.getpid(), "host": platform.node()}).encode())
+        self._file.flush()
+
+    def leave(self) -> None:
+        """Leave the folder to others."""
+        # Before the lock is given up: afterwards the file may be another process's.
+        self._path.unlink(missing_ok=True)
+        self._file.close()
+
+    def name(self) -> str:
+        """Return the process that the file names; it is this one, unless locks do nothing here."""
+        return _named_in(self._path)
+
+    def _taken(self) -> IO[bytes]:
+        while True:
+            file = self._path.open("ab+")
+            try:
+                self.alone = _lock(file)
+            except BlockingIOError:
+                file.close()
+                raise FolderInUseError(self._path.parent, _named_in(self._path)) from None
+            with suppress(FileNotFoundError):
+                if os.path.samestat(self._path.stat(), os.fstat(file.fileno())):
+                    return file
+            # The process before this one has removed the file since.
+            file.close()
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Lock a file until it is closed; return False where there are no locks, and raise BlockingIOError where another process has it."""
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _named_in(path: Path) -> str:
+    try:
+        owner = json.loads(path.read_bytes())
+        return f"process {owner['process']} on {owner['host']}"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "another process"

@@ -291,7 +291,7 @@ def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     assert sorted(path.name for path in files) == [f"{name}.{kind}" for kind in KINDS]
     assert sorted(path.name for path in output.iterdir()) == sorted([*(path.name for path in files), "results"])
     entry = FIGURES[name]
-    table = pd.read_csv(output / f"{name}.csv", float_precision="round_trip")
+    table = pd.read_csv(output / f"{name}.csv", engine="python")
     assert set(table["seed"]) == {7}
     assert set(table["experiment"]) == {entry.experiment}
     assert table["version_numpy"].notna().all()

@@ -214,8 +214,8 @@ def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path:
     after = run_tasks(few(repetitions=4, mechanism=[{"name": "cldp"}, *FEW["mechanism"]]), tmp_path)
     assert done.items() <= finished(tmp_path).items()
     same = after[(after["mechanism"] != "cldp") & (after["repetition"] < 3)].reset_index(drop=True)
-    # A column without any value has no type of its own.
-    pd.testing.assert_frame_equal(same, before, check_dtype=False)
+    # Columns without any value have no type of their own.
+    pd.testing.assert_frame_equal(*(frame.dropna(axis="columns", how="all") for frame in (same, before)))
     # Where a mechanism brings numbers into a column, it is no longer empty for the others.
     other = run_tasks(few(mechanism=[{"name": "skellam"}, *FEW["mechanism"]]), tmp_path)
     same = other[other["mechanism"] != "skellam"].reset_index(drop=True)

@@ -230,6 +230,11 @@ _LISTED = {
         "A large model compressed, or a small one, at equal ε: accuracy against the size of a message",
         "about 10 minutes",
     ),
+    "price-training-threshold": ListedFigure(
+        "training.price_threshold",
+        "The noisy sum of sketches thresholded, with an error memory: accuracy against the compression rate",
+        "about 20 minutes",
+    ),
 }
 LISTING: Mapping[str, ListedFigure] = MappingProxyType(_LISTED)
 """Figures by name, in their order."""

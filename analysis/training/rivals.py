@@ -15,6 +15,8 @@ from ...design.federated.adaptive_clipping import sum_noise_multiplier
 from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
+from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.transforms.thresholding import MOST_THRESHOLD
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
@@ -25,6 +27,7 @@ from ..calibration.sketches import sketched_sum_of_noise
 from ..catalogue.linear_compression import sketch_choice
 from ..catalogue.registry import REGISTRY
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism, nothing_private
+from .thresholded_sketch import ThresholdedSketchedSum
 
 FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
 LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
@@ -60,6 +63,14 @@ SUM_NOISE = replace(NOISE, help="Standard deviation of the sum's noise over the 
 MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise over the L2 sensitivity, in place of a budget.")
 TABLE_EPSILON = Option(
     "table_epsilon", float, "Epsilon of the table, for its metric, in place of a budget.", None, EPSILON_LOW, EPSILON_HIGH, "nats"
+)
+THRESHOLD = Option(
+    "threshold",
+    float,
+    "Coordinates of the noisy sum of sketches are zeroed below this many of its root mean squares, and remembered; 0 keeps all.",
+    1.0,
+    0.0,
+    MOST_THRESHOLD,
 )
 # What a training fills in, where an entry has the option.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
@@ -199,6 +210,15 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
     return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
 
 
+SKETCHED = _without_budget(REGISTRY["sketched-discrete-gaussian"])
+
+
+def _thresholded(task: Task, options: Values) -> Mechanism:
+    made = SKETCHED.calibrate(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
+    assert isinstance(made, SketchedSum)  # noqa: S101 - what that entry builds
+    return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
+
+
 def _nothing_private(name: str, title: str) -> Accountable:
     def account(_: Values, adjacency: str | None, __: object) -> Accounted:
         return Accounted(title, nothing_private(), adjacency or "replace-one")
@@ -266,5 +286,17 @@ RIVALS = (
         options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, LARGEST_GROUP, SIZES, POPULATION),
         calibrate=_dp_rec_training,
         norms=(2.0,),
+    ),
+    Entry(
+        name="thresholded-sketch",
+        title="Sketches in a secure sum, whose noisy sum is thresholded with an error memory",
+        paper=f"{SKETCHED.paper}, appendix A.2",
+        domains=SKETCHED.domains,
+        trust_model=SKETCHED.trust_model,
+        adjacencies=SKETCHED.adjacencies,
+        accounts=SKETCHED.accounts,
+        options=(*SKETCHED.options, THRESHOLD),
+        calibrate=_thresholded,
+        norms=SKETCHED.norms,
     ),
 )

@@ -184,11 +184,34 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         if name == WORDS:
             seeds = len({task.seed for task in own})
             assert [width for width in bits if width != usual] == [width for width in (10, 12, 10, 12, 12) for _ in range(seeds)]
-    # A map and models have the paper's largest noise, cohorts one budget.
-    for figure, found in {"heat-map": (None, 0.25), "model": (None, 0.25), "cohort": (10.0, None)}.items():
+    # Maps have the paper's noise multipliers, models the largest, thresholds that of its Figure 9, and cohorts one budget.
+    noise = {"heat-map": (0.05, 0.15, 0.25), "model": (0.25,), "threshold": (0.025,), "cohort": (None,)}
+    for figure, found in noise.items():
         tasks = FIGURES[f"price-training-{figure}"].on_data(0, False, data)
         private = [task for task in tasks if task.mechanism.name != "none"]
-        assert {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private} == {found}
+        budget = 10.0 if figure == "cohort" else None
+        given = {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private}
+        assert given == {(budget, multiplier) for multiplier in found}
+
+
+def test_figures_3_to_6_of_linear_compression_have_the_papers_bits_seeds_and_models(data: Path) -> None:
+    maps = [task for task in FIGURES["price-training-heat-map"].on_data(0, False, data) if task.mechanism.name != "none"]
+    assert {dict(task.mechanism.options)["bits"] for task in maps} == {10, 12, 14, 16, 18, 20, 22}
+    assert {task.seed for task in maps} == set(range(30))
+    models = FIGURES["price-training-model"].on_data(0, False, data)
+    dimensions = {
+        task.training.model: network.network_named(task.training.model, 784, 62, (28, 28, 1)).layers.dimension for task in models[:1]
+    }
+    assert dimensions == {"mlp-200-200": 209_662}
+    assert {task.training.model for task in models} == {"mlp-200-200", "femnist-cnn"}
+
+
+def test_thresholds_are_tried_on_each_data(data: Path) -> None:
+    tasks = by_data(FIGURES["price-training-threshold"].on_data(0, False, data))
+    assert list(tasks) == ["femnist", WORDS]
+    for own in tasks.values():
+        thresholds = {dict(task.mechanism.options).get("threshold") for task in own if task.mechanism.name == "thresholded-sketch"}
+        assert thresholds == {0.0, 0.5, 1.0, 2.0}
 
 
 @pytest.mark.parametrize(

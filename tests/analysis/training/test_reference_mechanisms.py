@@ -10,7 +10,10 @@ from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
-OPTIONS = {"dp-rec-training": {"clip_ratio": 1.0, "sizes": "2,1", "population": 1000}}
+OPTIONS = {
+    "dp-rec-training": {"clip_ratio": 1.0, "sizes": "2,1", "population": 1000},
+    "thresholded-sketch": {"sketch_dimension": 2, "rows": 1, "bits": 20},
+}
 BITS = {"none": 96, "quantised": 56, "dp-fedavg": 96, "sign-gaussian": 3, "dp-rec-training": 80}
 CLIENTS = 20_000
 

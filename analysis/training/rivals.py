@@ -26,11 +26,20 @@ from ..calibration.shared_noise import discrete_gaussian_of_noise
 from ..calibration.sketches import sketched_sum_of_noise
 from ..catalogue.linear_compression import sketch_choice
 from ..catalogue.registry import REGISTRY
-from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism, nothing_private
+from .reference_mechanisms import (
+    LARGEST,
+    REACHES,
+    CentralGaussianMechanism,
+    FloatMechanism,
+    QuantisedMechanism,
+    SignGaussianMechanism,
+    nothing_private,
+)
 from .thresholded_sketch import ThresholdedSketchedSum
 
 FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
 LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
+SENT_BITS = Option("bits", int, "Bits of a coordinate: 32 for floats, or 2 to 16 for levels within the clip norm.", 32, 2, 32, "bits")
 NOISE = Option(
     "noise_multiplier",
     float,
@@ -72,6 +81,7 @@ THRESHOLD = Option(
     0.0,
     MOST_THRESHOLD,
 )
+REACH = Option("reach", str, "What the outermost levels stand for, where bits are below 32.", LARGEST, choices=REACHES)
 # What a training fills in, where an entry has the option.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
@@ -179,7 +189,8 @@ def _dp_fedavg(task: Task, options: Values) -> Mechanism:
         multiplier = calibrate_noise_multiplier(Target.of(task, "dp-fedavg"), "central")
         if deviation is not None:
             multiplier = sum_noise_multiplier(multiplier, deviation, task.adjacency)
-    return CentralGaussianMechanism(task.ball("dp-fedavg"), task.clients, multiplier, task.delta, task.adjacency, deviation)
+    ball, sent = task.ball("dp-fedavg"), (options["bits"], options["reach"])
+    return CentralGaussianMechanism(ball, task.clients, multiplier, task.delta, task.adjacency, deviation, *sent)
 
 
 def _sign_gaussian(task: Task, options: Values) -> Mechanism:
@@ -260,7 +271,7 @@ RIVALS = (
         trust_model="central",
         adjacencies=ADJACENCIES,
         accounts=("rdp", "rdp-classic", "pld"),
-        options=(NOISE, COUNT_DEVIATION),
+        options=(NOISE, COUNT_DEVIATION, SENT_BITS, REACH),
         calibrate=_dp_fedavg,
         on_real_numbers=True,
     ),

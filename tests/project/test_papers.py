@@ -6,15 +6,18 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import quietbits
 from quietbits.analysis.training.models.network import SCATTER_SOFTMAX, TORCH_MODELS, network_named
+from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.analysis.training.rivals import RIVALS
 from quietbits.design.federated.model_layers import MODELS
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.table_privacy import table_privacy
 from quietbits.figures.listing import LISTING
+from quietbits.figures.training_settings import training_settings
 from quietbits.solvers.divergences.dp_rec_privacy import fewest_dp_rec_bits, lost_delta
 
 ROOT = Path(quietbits.__file__).parent
@@ -127,6 +130,17 @@ def test_numbers_of_dp_rec() -> None:
     assert fewest_dp_rec_bits(0.75, 1, 1e-5) == 22
     assert fewest_dp_rec_bits(0.59, 10_000, 1e-5) == 34
     assert fewest_dp_rec_bits(1.227, 1500 * 60, 342_477**-1.1) == 43
+
+
+def test_eight_bits_on_the_page_of_dp_rec() -> None:
+    rng = np.random.default_rng(0)
+    vector = rng.normal(size=(1, 582_026))
+    vector /= np.linalg.norm(vector)
+    largest, clip_norm = (rounded_within(vector, reach, 8, 1.0, rng) for reach in (np.abs(vector).max(axis=1), np.ones(1)))
+    assert round(100 * float(np.sum((largest - vector) ** 2)), 2) == 0.02
+    assert round(float((clip_norm @ vector.T).item()), 2) == 0.46
+    reported = training_settings("dp-rec", "mnist").reported[0]
+    assert (reported.epsilon, reported.accuracy["dp-fedavg-8-bits"], reported.accuracy["dp-fedavg"]) == (3, 58, 82.1)
 
 
 def test_numbers_of_linear_compression() -> None:

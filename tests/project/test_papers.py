@@ -14,6 +14,7 @@ from quietbits.analysis.training.models.network import SCATTER_SOFTMAX, TORCH_MO
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.analysis.training.rivals import RIVALS
 from quietbits.design.federated.model_layers import MODELS
+from quietbits.design.local.vector_cldp import CLDPL2Mechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.table_privacy import table_privacy
 from quietbits.figures.listing import LISTING
@@ -149,6 +150,14 @@ def test_numbers_of_linear_compression() -> None:
     dense = network_named("mlp-200-200", 784, 62).layers
     assert dense.dimension == MODELS["femnist-mlp"].dimension == 209_662
     assert dense.sizes == MODELS["femnist-mlp"].sizes == (157_000, 40_200, 12_462)
+
+
+def test_draws_of_cldp_on_the_page_of_mvu() -> None:
+    """One draw has the second moment M**2 d; d draws from one private vector of length M have M**2 each for noise and quantiser."""
+    mechanism = CLDPL2Mechanism(2.0, quietbits.NormBall(128, 2.0))
+    assert mechanism.bits_per_client == 8
+    of_vector = (mechanism.worst_variance + 1) / 128
+    assert round(mechanism.worst_variance / (of_vector * (2 - 1 / 128) - 1)) == 64
 
 
 def test_half_of_epsilon_on_the_page_of_mvu() -> None:

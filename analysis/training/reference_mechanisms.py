@@ -251,7 +251,7 @@ class CentralGaussianMechanism(SummedVectors):
 
     @property
     def _levels(self) -> int:
-        return 2 ** (self.bits - 1) - 1
+        return (1 << (self.bits - 1)) - 1
 
     @property
     def _noise_variance(self) -> float:

@@ -43,11 +43,11 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
     figure, grid = panel_rows(dict.fromkeys(sets, 1), 3.8)
     for data, (axes,) in grid.items():
         own = sets[data]
-        renewed = own[own["mechanism"].isin([SKETCHED, DENSE])]
+        renewed = own[(own["mechanism"] == SKETCHED) | (own["mechanism"] == DENSE)]
         draw_accuracies(axes, renewed, "rate", BLACK, "a new sketch each round")
-        for threshold, series in own[own["mechanism"] == "thresholded-sketch"].groupby("threshold"):
-            label = f"zeroed below {threshold:g}" if threshold else "one sketch, all kept"
-            draw_accuracies(axes, series, "rate", MARKS[float(str(threshold))], label)
+        for threshold, mark in MARKS.items():
+            series = own[(own["mechanism"] == "thresholded-sketch") & (own["threshold"] == threshold)]
+            draw_accuracies(axes, series, "rate", mark, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
         draw_no_privacy(axes, own)
         ticks = sorted({round(value) for value in own["rate"]})
         axes.set(xscale="log", xlabel="compression rate d/m", title=panel_title(grid, data, f"z = {NOISE:g}"))

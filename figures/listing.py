@@ -93,7 +93,7 @@ _LISTED = {
     "price-bits": ListedFigure(
         "linear_compression.bits",
         "The larger the noise, the fewer bits a parameter suffice",
-        "about five minutes",
+        "about ten minutes",
     ),
     "price-cohort": ListedFigure(
         "linear_compression.cohort",

@@ -93,7 +93,7 @@ _LISTED = {
     "price-bits": ListedFigure(
         "linear_compression.bits",
         "The larger the noise, the fewer bits a parameter suffice",
-        "about five minutes",
+        "about ten minutes",
     ),
     "price-cohort": ListedFigure(
         "linear_compression.cohort",
@@ -229,6 +229,11 @@ _LISTED = {
         "training.price_model",
         "A large model compressed, or a small one, at equal ε: accuracy against the size of a message",
         "about 10 minutes",
+    ),
+    "price-training-threshold": ListedFigure(
+        "training.price_threshold",
+        "The noisy sum of sketches thresholded, with an error memory: accuracy against the compression rate",
+        "about 20 minutes",
     ),
 }
 LISTING: Mapping[str, ListedFigure] = MappingProxyType(_LISTED)

@@ -29,6 +29,7 @@ from .plan import TrainingPlan
 from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism
 from .rivals import DpRecOverTraining
 from .setting import TrainingSetting
+from .thresholded_sketch import ThresholdedSketchedSum
 from .update_clipping import LayerClipping
 
 # Whose server is trusted to add the noise.
@@ -106,6 +107,12 @@ class Federation:
         self._layers = LayerClipping(self._network.layers, setting.clip) if clipping == "per-layer" else None
         self._adaptive = clipping == "adaptive"
         self._repeats = isinstance(mechanism, DpRecOverTraining)
+        # What thresholding leaves for the next round, in one sketch for all rounds.
+        self._sketch_seed: int | None = None
+        self._memory = np.empty(0)
+        if isinstance(mechanism, ThresholdedSketchedSum):
+            self._sketch_seed = int(named_stream(self.seed, "training, sketch of all rounds").integers(2**63))
+            self._memory = np.zeros(mechanism.sketch_dimension)
         keep_memory_of_chunks(self.state.dimension)
 
     def run(self, checkpoint: Checkpoint | None = None, on_round: OnRound | None = None) -> None:
@@ -136,7 +143,8 @@ class Federation:
         setting, plan = self.setting, self.plan
         clients = self._cohorts.draw(number, self._draws.at(number), repeats=self._repeats, seats=plan.seats)
         words = self._messages.at(number)
-        mechanism = plan.mechanism.renewed(int(words.integers(2**63)))
+        renewed = int(words.integers(2**63))
+        mechanism = plan.mechanism.renewed(renewed if self._sketch_seed is None else self._sketch_seed)
         if isinstance(mechanism, TRUSTING) and mechanism.clients != len(clients):
             # The server's noise is the same, however many clients came.
             mechanism = replace(mechanism, clients=max(1, len(clients)))
@@ -164,12 +172,21 @@ class Federation:
         used = self._clipping.clip_norm
         if self._adaptive:
             self._adapt(np.concatenate(norms), words)
-        mean = messages.total(self.state.dimension) * (scale / setting.clients_per_round)
+        mean = self._mean(messages, scale / setting.clients_per_round)
         self.state = self._optimiser.step(self.state, mean)
         measured = number % setting.evaluate_every == 0 or number == setting.rounds
         found = (len(clients), sent, self.accuracy() if measured else np.nan, used, up, down)
         for name, value in zip(RECORDED, found, strict=True):
             self.records[name].append(float(value))
+
+    def _mean(self, messages: MessageSum, factor: float) -> FloatArray:
+        """Return the estimate of the mean update, the sum of the messages times a factor, and move the memory on, if there is one."""
+        mechanism = messages.mechanism
+        if not isinstance(mechanism, ThresholdedSketchedSum):
+            return messages.total(self.state.dimension) * factor
+        sketch = messages.total(mechanism.sketch_dimension, mechanism.mean_sketch) * factor
+        mean, self._memory = mechanism.decode_remembered(sketch, self._memory)
+        return mean
 
     def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
         """Move the clip norm toward the median, by what the server learns of the norms."""
@@ -207,6 +224,7 @@ class Federation:
             "parameters": state.parameters,
             "moments": np.array(state.moments).reshape(len(state.moments), state.dimension),
             "clip_norm": np.array(self._clipping.clip_norm),
+            "memory": self._memory,
             "records": np.array([self.records[name] for name in RECORDED]),
             **{f"download_{name}": array for name, array in self._downloads.arrays().items()},
         }
@@ -216,6 +234,7 @@ class Federation:
         self.state = ModelState(int(arrays["rounds"]), arrays["parameters"], tuple(moments))
         self.records = dict(zip(RECORDED, arrays["records"].tolist(), strict=True))
         self._clipping = replace(self._clipping, rounds=self.state.rounds, clip_norm=float(arrays["clip_norm"]))
+        self._memory = arrays["memory"]
         self._downloads.restore({name: arrays[f"download_{name}"] for name in ("messages", "models")})
 
 

@@ -1,6 +1,7 @@
 """The messages of one round, added up as they come, chunk after chunk."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,11 +41,14 @@ class MessageSum:
         part = mechanism.aggregate(messages)
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
-    def total(self, dimension: int) -> FloatArray:
-        """Return the estimate of the sum of the clients' vectors: zeros where no message came."""
+    def total(self, dimension: int, decode: Callable[[NDArray[Any], int], Any] | None = None) -> FloatArray:
+        """Return the estimate of the sum of the clients' vectors: zeros where no message came.
+
+        `decode` takes the aggregate and the number of messages to a mean of that dimension; by default it is the mechanism's.
+        """
         if self._aggregate is None:
             return np.zeros(dimension)
-        return np.asarray(self.mechanism.decode(self._aggregate, self.messages)) * self.messages
+        return np.asarray((decode or self.mechanism.decode)(self._aggregate, self.messages)) * self.messages
 
 
 def whole_bytes(bits: float) -> int:

@@ -23,6 +23,10 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 
 # Rounding to float32 may lengthen a vector by a relative 2**-24.
 FLOAT_MARGIN = 1 - 2.0**-20
+FLOAT_BITS, MOST_LEVEL_BITS = 32, 16
+# What the outermost levels stand for: a client's largest coordinate, or the public clip norm.
+LARGEST, CLIP_NORM = "largest-coordinate", "clip-norm"
+REACHES = (LARGEST, CLIP_NORM)
 
 
 def nothing_private() -> Privacy:
@@ -118,9 +122,41 @@ class QuantisedMechanism(SummedVectors):
         return nothing_private()
 
 
+def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: float, words: WordsLike) -> FloatArray:
+    """Round each vector to a few levels without bias, and shorten it to an L2 norm where rounding has made it longer.
+
+    A client sends a level of -(2**(bits - 1) - 1) to 2**(bits - 1) - 1 for each coordinate, and what one level stands for, as a float32.
+    The latter is first that of the reach, and is then lowered until the whole vector is within the norm: the point of the ball that is
+    nearest to the rounded vector. The norm holds for the numbers as floats.
+
+    Parameters
+    ----------
+    vectors : ndarray of float64, shape (clients, dimension)
+        Vectors of at most that norm.
+    reach : ndarray of float64, shape (clients,)
+        What the outermost level stands for, at least the largest coordinate.
+    bits : int
+        Bits of a level, at least 2.
+    norm : float
+        Largest norm of what is sent.
+    words
+        Source of the rounding's random words.
+    """
+    levels = 2 ** (bits - 1) - 1
+    unit = np.nextafter((reach / levels).astype(np.float32), np.float32(np.inf)).astype(float)
+    places = np.floor(vectors / unit[:, None] + word_source(words).uniforms(vectors.shape))
+    np.clip(places, -levels, levels, out=places)
+    lengths = np.linalg.norm(places, axis=1)
+    longest = norm * FLOAT_MARGIN / np.where(lengths > 0, lengths, 1.0)
+    return np.asarray(np.minimum(unit, longest).astype(np.float32).astype(float)[:, None] * places)
+
+
 @dataclass(frozen=True)
 class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
-    """Clients send their clipped vectors as floats of 32 bits to a server that is trusted to add Gaussian noise to the sum: DP-FedAvg.
+    """Clients send their clipped vectors to a server that is trusted to add Gaussian noise to the sum: DP-FedAvg.
+
+    Messages are floats of 32 bits, or levels of fewer bits (`rounded_within`): the 8-bit baseline of Triastcyn, Reisser, Louizos 2021,
+    *DP-REC*, appendix D.3. Either way what the server adds up is within the clip norm, on which alone the guarantee rests.
 
     In simulations the noise comes with the messages: for k of them, a share k / clients of its variance.
 
@@ -138,6 +174,10 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         Which data sets are neighbours.
     count_deviation : float or None
         Standard deviation of the noise in the count of short vectors that the server releases beside the sum, for adaptive clipping.
+    bits : int
+        Bits of a coordinate: 32 for floats, or 2 to 16 for levels.
+    reach : str
+        What the outermost levels stand for: ``"largest-coordinate"`` of each vector, or the public ``"clip-norm"``.
     """
 
     ball: NormBall
@@ -146,17 +186,27 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     delta: float
     adjacency: str = "add-or-remove-one"
     count_deviation: float | None = None
+    bits: int = FLOAT_BITS
+    reach: str = LARGEST
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_integer("clients", self.clients, low=1, high=MOST_CLIENTS)
         check_real("noise_multiplier", self.noise_multiplier, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
+        check_choice("reach", self.reach, REACHES)
+        check_integer("bits", self.bits, low=2, high=FLOAT_BITS)
+        if MOST_LEVEL_BITS < self.bits < FLOAT_BITS:
+            raise ValueError(f"bits must be {FLOAT_BITS}, or from 2 to {MOST_LEVEL_BITS}, for dp-fedavg, got {self.bits!r}")
+
+    @property
+    def _has_levels(self) -> bool:
+        return self.bits < FLOAT_BITS
 
     @property
     def bits_per_client(self) -> float:
-        """32 for each coordinate."""
-        return 32.0 * self.ball.dimension
+        """Bits of all coordinates, and of what one level stands for, as a float32, where there are levels."""
+        return float(self.bits * self.ball.dimension + (FLOAT_BITS if self._has_levels else 0))
 
     @property
     def noise_deviation(self) -> float:
@@ -164,22 +214,54 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return self.noise_multiplier * l2_radius(self.ball) * (2 if self.adjacency == "replace-one" else 1)
 
     @property
+    def bias_bound(self) -> float:
+        """0.0 for floats; for levels the root of the largest rounding variance.
+
+        Rounding has no bias. Shortening takes a vector q, rounded from x, to the nearest point of the ball, which is no farther from x.
+        """
+        return math.sqrt(self._worst_rounding)
+
+    @property
     def worst_variance(self) -> float:
-        """That of the noise, of `clients` messages."""
-        return self.ball.dimension * self.noise_deviation**2 / self.clients
+        """That of the noise, of `clients` messages, and a bound on that of the rounding; errs upward."""
+        return self._noise_variance + self._worst_rounding
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Return clipped vectors, and the chunk's share of the noise in the first of them."""
-        clipped = (self.ball.clip(vectors) * FLOAT_MARGIN).astype(np.float32).astype(float)
-        if len(clipped):
-            clipped[0] += (
-                self.noise_deviation * math.sqrt(len(clipped) / self.clients) * self.checked_words(words).normals(clipped.shape[1])
-            )
-        return clipped
+        """Return what the server reads from the messages, and the chunk's share of the noise in the first of them."""
+        clipped, source = self.ball.clip(vectors), self.checked_words(words)
+        if self._has_levels and len(clipped):
+            sent = rounded_within(clipped, self._reaches(clipped), self.bits, l2_radius(self.ball), source)
+        else:
+            sent = (clipped * FLOAT_MARGIN).astype(np.float32).astype(float)
+        if len(sent):
+            sent[0] += self.noise_deviation * math.sqrt(len(sent) / self.clients) * source.normals(sent.shape[1])
+        return sent
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each vector."""
-        return np.full(len(self.ball.check(vectors)), self.worst_variance)
+        """Return the noise's variance for each vector, and a bound on that of its rounding: shortening brings no rounded vector farther."""
+        clipped = self.ball.clip(vectors)
+        if not self._has_levels:
+            return np.full(len(clipped), self._noise_variance)
+        unit = self._reaches(clipped) / self._levels
+        places = clipped / np.where(unit > 0, unit, 1.0)[:, None]
+        share = places - np.floor(places)
+        return np.asarray(self._noise_variance + (share * (1 - share)).sum(axis=1) * unit**2)
+
+    def _reaches(self, clipped: FloatArray) -> FloatArray:
+        return np.full(len(clipped), self.ball.clip_norm) if self.reach == CLIP_NORM else np.abs(clipped).max(axis=1)
+
+    @property
+    def _levels(self) -> int:
+        return (1 << (self.bits - 1)) - 1
+
+    @property
+    def _noise_variance(self) -> float:
+        return self.ball.dimension * self.noise_deviation**2 / self.clients
+
+    @property
+    def _worst_rounding(self) -> float:
+        """Bound on the rounding's variance: half a level for each coordinate, where the largest coordinate is the clip norm."""
+        return self.ball.dimension * (self.ball.clip_norm / self._levels) ** 2 / 4 if self._has_levels else 0.0
 
     def privacy(self) -> Privacy:
         """Privacy of Gaussian noise on the sum, and on the count."""

@@ -15,6 +15,8 @@ from ...design.federated.adaptive_clipping import sum_noise_multiplier
 from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
+from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.transforms.thresholding import MOST_THRESHOLD
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
@@ -24,10 +26,20 @@ from ..calibration.shared_noise import discrete_gaussian_of_noise
 from ..calibration.sketches import sketched_sum_of_noise
 from ..catalogue.linear_compression import sketch_choice
 from ..catalogue.registry import REGISTRY
-from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism, SignGaussianMechanism, nothing_private
+from .reference_mechanisms import (
+    LARGEST,
+    REACHES,
+    CentralGaussianMechanism,
+    FloatMechanism,
+    QuantisedMechanism,
+    SignGaussianMechanism,
+    nothing_private,
+)
+from .thresholded_sketch import ThresholdedSketchedSum
 
 FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
 LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
+SENT_BITS = Option("bits", int, "Bits of a coordinate: 32 for floats, or 2 to 16 for levels within the clip norm.", 32, 2, 32, "bits")
 NOISE = Option(
     "noise_multiplier",
     float,
@@ -61,6 +73,15 @@ MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise ove
 TABLE_EPSILON = Option(
     "table_epsilon", float, "Epsilon of the table, for its metric, in place of a budget.", None, EPSILON_LOW, EPSILON_HIGH, "nats"
 )
+THRESHOLD = Option(
+    "threshold",
+    float,
+    "Coordinates of the noisy sum of sketches are zeroed below this many of its root mean squares, and remembered; 0 keeps all.",
+    1.0,
+    0.0,
+    MOST_THRESHOLD,
+)
+REACH = Option("reach", str, "What the outermost levels stand for, where bits are below 32.", LARGEST, choices=REACHES)
 # What a training fills in, where an entry has the option.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
@@ -168,7 +189,8 @@ def _dp_fedavg(task: Task, options: Values) -> Mechanism:
         multiplier = calibrate_noise_multiplier(Target.of(task, "dp-fedavg"), "central")
         if deviation is not None:
             multiplier = sum_noise_multiplier(multiplier, deviation, task.adjacency)
-    return CentralGaussianMechanism(task.ball("dp-fedavg"), task.clients, multiplier, task.delta, task.adjacency, deviation)
+    ball, sent = task.ball("dp-fedavg"), (options["bits"], options["reach"])
+    return CentralGaussianMechanism(ball, task.clients, multiplier, task.delta, task.adjacency, deviation, *sent)
 
 
 def _sign_gaussian(task: Task, options: Values) -> Mechanism:
@@ -197,6 +219,15 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
         ratio = min(LARGEST_SHIFT, float(solve(target, {**clients, "index_bits": layout.total_bits}).details["clip_ratio"] or 0.0))
     training = DpRecTraining(ratio, options["population"], task.clients, layout.total_bits)
     return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
+
+
+SKETCHED = _without_budget(REGISTRY["sketched-discrete-gaussian"])
+
+
+def _thresholded(task: Task, options: Values) -> Mechanism:
+    made = SKETCHED.calibrate(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
+    assert isinstance(made, SketchedSum)  # noqa: S101 - what that entry builds
+    return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
 
 
 def _nothing_private(name: str, title: str) -> Accountable:
@@ -240,7 +271,7 @@ RIVALS = (
         trust_model="central",
         adjacencies=ADJACENCIES,
         accounts=("rdp", "rdp-classic", "pld"),
-        options=(NOISE, COUNT_DEVIATION),
+        options=(NOISE, COUNT_DEVIATION, SENT_BITS, REACH),
         calibrate=_dp_fedavg,
         on_real_numbers=True,
     ),
@@ -266,5 +297,17 @@ RIVALS = (
         options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, LARGEST_GROUP, SIZES, POPULATION),
         calibrate=_dp_rec_training,
         norms=(2.0,),
+    ),
+    Entry(
+        name="thresholded-sketch",
+        title="Sketches in a secure sum, whose noisy sum is thresholded with an error memory",
+        paper=f"{SKETCHED.paper}, appendix A.2",
+        domains=SKETCHED.domains,
+        trust_model=SKETCHED.trust_model,
+        adjacencies=SKETCHED.adjacencies,
+        accounts=SKETCHED.accounts,
+        options=(*SKETCHED.options, THRESHOLD),
+        calibrate=_thresholded,
+        norms=SKETCHED.norms,
     ),
 )

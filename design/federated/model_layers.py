@@ -90,7 +90,7 @@ def lstm(inputs: int, units: int, name: str = "lstm") -> Layer:
 FEMNIST_CNN = ModelLayers(
     "femnist-cnn", (convolution(3, 1, 32), convolution(3, 32, 64), dense(11 * 11 * 64, 128, "hidden"), dense(128, 62, "output"))
 )
-# The text gives its number of parameters only; two hidden layers of 200 have exactly it.
+# Figure 12 of the paper: 784-200-200-62.
 FEMNIST_MLP = ModelLayers("femnist-mlp", (dense(784, 200, "first"), dense(200, 200, "second"), dense(200, 62, "output")))
 # 10 000 words and four special tokens, an embedding of 96, 670 units, and back through 96 (Reddi et al. 2021, *Adaptive federated
 # optimization*).
@@ -104,8 +104,7 @@ MODELS = {model.name: model for model in (FEMNIST_CNN, FEMNIST_MLP, STACKOVERFLO
 def model_layers(name: str) -> ModelLayers:
     """Return a published model's layers: ``"femnist-cnn"``, ``"femnist-mlp"`` or ``"stackoverflow-lstm"``.
 
-    The models of Chen, Choquette-Choo, Kairouz, Suresh 2022. Their text states numbers of parameters, and which kinds of layers; the
-    shapes are those that have exactly these numbers.
+    The models of Chen, Choquette-Choo, Kairouz, Suresh 2022, whose Figures 11 to 13 state the layers and their numbers of parameters.
 
     Examples
     --------

@@ -1,7 +1,12 @@
-"""Coordinates that are not worth sending, or too large, layer by layer: a client's vector before it is sketched, and the error this adds.
+"""Thresholding, of two kinds: of the noisy sum of sketches, with a memory, and of clients' vectors before they are sketched.
 
-Nothing is private here. A client's vector gets no longer, in any layer, so that its clip norm holds as before; thresholds must be public.
-The error adds to that of a sketch and its noise by the triangle inequality: of the mean of all clients it is at most the clients' mean.
+`threshold_with_memory` is what appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022 (*The Fundamental Price of Secure Aggregation in
+Differentially Private Federated Learning*) tries: the server zeroes small coordinates of what the secure sum shows it, and adds them to the
+next round's sum. It changes what is already private, so that guarantees stay what they are.
+
+`threshold_layers` and `keep_largest` are not in that paper: each client's vector loses coordinates, without a memory. Nothing is private
+there. A client's vector gets no longer, in any layer, so that its clip norm holds as before; thresholds must be public. The error adds to
+that of a sketch and its noise by the triangle inequality: of the mean of all clients it is at most the clients' mean.
 """
 
 import math
@@ -19,6 +24,53 @@ from ...solvers.numerics.rounding import SLACK
 from .dithering import finite_values
 
 KINDS = ("zero", "clip")
+MOST_THRESHOLD = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class RememberedSum:
+    """A sum without its small coordinates, and the coordinates that are left for the next round.
+
+    Attributes
+    ----------
+    kept : ndarray of float64
+        The sum and the memory before it, with small coordinates zeroed.
+    memory : ndarray of float64
+        The coordinates that were zeroed, and zeros elsewhere.
+    """
+
+    kept: FloatArray
+    memory: FloatArray
+
+
+def threshold_with_memory(values: ArrayLike, memory: ArrayLike, threshold: float) -> RememberedSum:
+    """Add the memory to a sum, zero small coordinates, and remember them (error feedback).
+
+    Nothing is lost over rounds: everything that is kept, and the last memory, add up to the sum of all values. In the next round the memory
+    must meet a sum of the same sketch.
+
+    Parameters
+    ----------
+    values, memory : array_like of shape (coordinates,)
+        A round's sum, such as the noisy mean of sketches, and the memory of the round before; zeros at first.
+    threshold : float
+        Coordinates are zeroed below this many root mean squares of values and memory together: from 0, which keeps all, to 100.
+
+    Examples
+    --------
+    >>> first = threshold_with_memory([3.0, 1.0, -1.0, 0.0], [0.0, 0.0, 0.0, 0.0], threshold=1.0)
+    >>> first.kept.tolist(), first.memory.tolist()
+    ([3.0, 0.0, 0.0, 0.0], [0.0, 1.0, -1.0, 0.0])
+    >>> threshold_with_memory([0.0, 1.0, 0.5, 0.0], first.memory, threshold=1.0).kept.tolist()
+    [0.0, 2.0, 0.0, 0.0]
+    """
+    array, before = finite_values("values", values), finite_values("memory", memory)
+    if array.ndim != 1 or before.shape != array.shape:
+        raise ValueError(f"memory must have the shape of the values, (coordinates,), got {before.shape} and {array.shape}")
+    whole = array + before
+    limit = check_real("threshold", threshold, low=0.0, high=MOST_THRESHOLD) * math.sqrt(float(np.mean(whole**2))) if whole.size else 0.0
+    small = np.abs(whole) < limit
+    return RememberedSum(np.where(small, 0.0, whole), np.where(small, whole, 0.0))
 
 
 @dataclass(frozen=True, eq=False)

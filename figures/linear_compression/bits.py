@@ -14,9 +14,10 @@ from ..drawing.marks import VERMILION
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 
-BITS = (8, 10, 12, 14, 16, 18)
+# The paper's, and 8: Figures 5a, 5b and 3 are of one noise multiplier each, and Figure 6 has all.
+BITS = (8, 10, 12, 14, 16, 18, 20, 22)
 RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
-NOISE_MULTIPLIERS = (0.3, 0.5)
+NOISE_MULTIPLIERS = (0.1, 0.3, 0.5)
 SLACK = 1.5
 # Coarse noise hides less than its multiplier says: pairs with more epsilon than this, over the least of the noise, are left out.
 MOST_EPSILON = 1.1
@@ -26,15 +27,15 @@ LARGEST_RATIO = 100.0
 def draw_bits(frame: pd.DataFrame) -> Figure:
     """Draw a map of error ratios for each level of noise; the cheapest pair within the slack is framed."""
     levels = sorted(frame["noise_multiplier"].unique())
-    figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
-    grid = figure.subplots(1, len(levels), sharey=True, squeeze=False)[0]
+    figure = Figure(figsize=(WIDTH, 2.3 * len(levels) + 1.2), layout="constrained")
+    grid = figure.subplots(len(levels), 1, sharex=True, squeeze=False)[:, 0]
     for axes, noise in zip(grid, levels, strict=True):
         panel = frame[frame["noise_multiplier"] == noise]
         table = panel.pivot_table(index="rate", columns="bits", values="ratio", dropna=False)
         image = axes.imshow(table, cmap="Blues", norm=LogNorm(1.0, LARGEST_RATIO), aspect="auto", origin="lower")
         axes.set_xticks(range(len(table.columns)), [str(bits) for bits in table.columns])
         axes.set_yticks(range(len(table.index)), [f"{rate:g}" for rate in table.index])
-        axes.set(xlabel="bits b of a coordinate", title=f"z = {noise:g}")
+        axes.set(ylabel="compression rate d/m", title=f"z = {noise:g}")
         for (row, rate), (column, bits) in ((r, c) for r in enumerate(table.index) for c in enumerate(table.columns)):
             ratio = table.loc[rate, bits]
             text = "\N{MULTIPLICATION SIGN}" if np.isnan(ratio) else f"{ratio:.3g}"
@@ -44,12 +45,12 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
             place = (list(table.columns).index(best["bits"].iloc[0]) - 0.5, list(table.index).index(best["rate"].iloc[0]) - 0.5)
             axes.add_patch(_frame(place))
             axes.set_title(f"z = {noise:g}: {best['bits_per_coordinate'].iloc[0]:.2g} bits a parameter within {SLACK:g}")
-    grid[0].set_ylabel("compression rate d/m")
+    grid[-1].set_xlabel("bits b of a coordinate")
     figure.colorbar(image, ax=list(grid), label="squared error over the least", extend="max")
     first = frame.iloc[0]
     # Each ratio is over the least error of its level.
     shares = (frame["zero"] * frame["ratio"] / frame["squared_error"]).groupby(frame["noise_multiplier"]).mean()
-    zeros = " and ".join(f"{share:.2g}" for share in shares)
+    zeros = ", ".join(f"{share:.2g}" for share in shares)
     add_caption(
         figure,
         f"Mean of {first['clients']:,.0f} vectors, d = {first['dimension']:,.0f}: squared error over the panel's least, of which zero "

@@ -1,4 +1,4 @@
-"""Whole gradients or layer by layer, with and without thresholding: what each costs on real gradients."""
+"""Whole gradients or layer by layer, all coordinates or each client's largest: what each costs on real gradients."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -20,9 +20,7 @@ def draw_layers(frame: pd.DataFrame) -> Figure:
             draw_series(axes, series, "rate", marks[arrangement])
         axes.axhline(panel["zero"].mean(), **ZERO_LOOK)
         share = float(str(kept))
-        finish(
-            axes, panel["rate"], "compression rate d/m", "all coordinates" if share == 1 else f"the largest {100 * share:g} % of each layer"
-        )
+        finish(axes, panel["rate"], "compression rate d/m", "all coordinates" if share == 1 else f"each client's largest {100 * share:g} %")
     grid[0].set_ylabel("squared L2 error of the mean (c²)")
     grid[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     grid[0].yaxis.set_major_formatter("{x:g}")
@@ -35,7 +33,8 @@ def draw_layers(frame: pd.DataFrame) -> Figure:
         figure,
         f"Mean of clipped gradients of {first['clients']:,.0f} images at a network of {first['layers']:.0f} layers and "
         f"{first['dimension']:,.0f} parameters, in sketches; no noise. Lines: predicted; points: measured, {first['repetitions']:.0f} "
-        f"repetitions with standard errors. By norm: by that of each layer, not known in practice. Thresholding adds {words}.",
+        f"repetitions with standard errors. By norm: by that of each layer, not known in practice. What clients zero before sketching adds "
+        f"{words}.",
     )
     return figure
 
@@ -59,7 +58,7 @@ def layer_tasks(seed: int, quick: bool) -> list[LayerPoint]:
 
 FIGURE = FigureEntry(
     name="price-layers",
-    paper=f"{entry_named('sketched-discrete-gaussian').paper}, Figures 9 and 10, on the digits",
+    paper=f"{entry_named('sketched-discrete-gaussian').paper}, Figures 9 and 10 as errors of a mean, on the digits",
     experiment="sketches of layers",
     tasks=layer_tasks,
     table=arrange_layers,

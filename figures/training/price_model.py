@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, VERMILION
 from ..drawing.style import add_caption
-from ..training_settings import training_settings
 from .grids import accuracy_panels, add_legend, draw_accuracies, logarithmic
 from .price_settings import (
     EPSILON,
@@ -71,11 +70,11 @@ def model_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs on FEMNIST: the paper's model, and a smaller one, with the largest of its noise multipliers."""
+    """Return runs on FEMNIST: the paper's large and small models, with the largest of its noise multipliers."""
     rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
-    for source in (training_settings("dp-rec", "femnist"), PAPER):
-        common = femnist_common(folder, quick=quick, model=source.value("model"), clients_per_round=min(PAPER.value("cohort")))
-        found += sketch_tasks(seed, common, row_sizes(source.value("parameters"), rates), 1, papers_noise(MOST_NOISE))
+    for kind in ("small_", ""):
+        common = femnist_common(folder, quick=quick, model=PAPER.value(f"{kind}model"), clients_per_round=min(PAPER.value("cohort")))
+        found += sketch_tasks(seed, common, row_sizes(PAPER.value(f"{kind}parameters"), rates), 1, papers_noise(MOST_NOISE))
     return found
 
 

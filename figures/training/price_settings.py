@@ -135,8 +135,8 @@ def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
 
 def reported_percent(row: Mapping[Any, Any]) -> float | None:
     """Return the accuracy that the paper reports of a run, in per cent; None: nothing."""
-    paper = ON_DATA[row["data"]]
-    if row["model"] != paper.value("model"):
+    paper = ON_DATA.get(row["data"])
+    if paper is None or row["model"] != paper.value("model"):
         return None
     for one in paper.reported:
         if one.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (one.bits or paper.value("bits")):

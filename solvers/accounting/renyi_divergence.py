@@ -46,7 +46,7 @@ def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
 
     D_a(P || Q) = 1/(a-1) ln sum_j P_j^a Q_j^(1-a). With l_j = ln(P_j / Q_j) the sum is 1 + (a-1) sum_j Q_j psi(l_j), where
     psi(l) = e^l (e^((a-1) l) - 1)/(a-1) - (e^l - 1) is nowhere negative: nothing cancels, so that rows that differ by a millionth have
-    as exact a divergence as others. (Two of the papers print the factor 1/a, which is wrong.)
+    as exact a divergence as others. (Chen et al. 2022, Definition 3.2, and Chen et al. 2023, Definition A.1, print the factor 1/a: wrong.)
 
     Parameters
     ----------

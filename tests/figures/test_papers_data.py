@@ -132,7 +132,12 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
                 assert setting.clip == paper.value("fedavg_clip_norm")
                 assert setting.rounds == paper.values.get("fedavg_rounds", paper.value("rounds"))
         # Each as the paper has it, and for its epsilon as it is proven here.
-        private = [task for task in own if task.mechanism.name == "dp-fedavg"]
+        fedavg = [task for task in own if task.mechanism.name == "dp-fedavg"]
+        private = [task for task in fedavg if "bits" not in dict(task.mechanism.options)]
+        # Eight bits are on MNIST alone, with the paper's noise for epsilon 3.
+        levels = [dict(task.mechanism.options) for task in fedavg if task not in private]
+        given = {"bits": 8, "noise_multiplier": 3.8}
+        assert levels == ([given, {**given, "reach": "clip-norm"}] if name == "mnist" else [])
         assert [task.training.epsilon for task in private] == [one.epsilon for one in paper.reported] + [None] * len(paper.reported)
         noise = [multiplier for task in private if (multiplier := dict(task.mechanism.options).get("noise_multiplier")) is not None]
         assert noise == [one.noise_multiplier for one in paper.reported]
@@ -184,11 +189,34 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         if name == WORDS:
             seeds = len({task.seed for task in own})
             assert [width for width in bits if width != usual] == [width for width in (10, 12, 10, 12, 12) for _ in range(seeds)]
-    # A map and models have the paper's largest noise, cohorts one budget.
-    for figure, found in {"heat-map": (None, 0.25), "model": (None, 0.25), "cohort": (10.0, None)}.items():
+    # Maps have the paper's noise multipliers, models the largest, thresholds that of its Figure 9, and cohorts one budget.
+    noise = {"heat-map": (0.05, 0.15, 0.25), "model": (0.25,), "threshold": (0.025,), "cohort": (None,)}
+    for figure, found in noise.items():
         tasks = FIGURES[f"price-training-{figure}"].on_data(0, False, data)
         private = [task for task in tasks if task.mechanism.name != "none"]
-        assert {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private} == {found}
+        budget = 10.0 if figure == "cohort" else None
+        given = {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private}
+        assert given == {(budget, multiplier) for multiplier in found}
+
+
+def test_figures_3_to_6_of_linear_compression_have_the_papers_bits_seeds_and_models(data: Path) -> None:
+    maps = [task for task in FIGURES["price-training-heat-map"].on_data(0, False, data) if task.mechanism.name != "none"]
+    assert {dict(task.mechanism.options)["bits"] for task in maps} == {10, 12, 14, 16, 18, 20, 22}
+    assert {task.seed for task in maps} == set(range(30))
+    models = FIGURES["price-training-model"].on_data(0, False, data)
+    dimensions = {
+        task.training.model: network.network_named(task.training.model, 784, 62, (28, 28, 1)).layers.dimension for task in models[:1]
+    }
+    assert dimensions == {"mlp-200-200": 209_662}
+    assert {task.training.model for task in models} == {"mlp-200-200", "femnist-cnn"}
+
+
+def test_thresholds_are_tried_on_each_data(data: Path) -> None:
+    tasks = by_data(FIGURES["price-training-threshold"].on_data(0, False, data))
+    assert list(tasks) == ["femnist", WORDS]
+    for own in tasks.values():
+        thresholds = {dict(task.mechanism.options).get("threshold") for task in own if task.mechanism.name == "thresholded-sketch"}
+        assert thresholds == {0.0, 0.5, 1.0, 2.0}
 
 
 @pytest.mark.parametrize(

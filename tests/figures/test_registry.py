@@ -59,7 +59,7 @@ VECTORS: dict[str, Any] = {
 TRAININGS = (
     *("mvu-fig4", "mvu-fig6", "cpsgd-fig2"),
     *("dprec-table1", "dprec-table3", "dprec-fig1", "dprec-fig2", "dprec-fig3", "dprec-local-epsilon"),
-    *("price-training", "price-training-heat-map", "price-training-cohort", "price-training-model"),
+    *("price-training", "price-training-heat-map", "price-training-cohort", "price-training-model", "price-training-threshold"),
 )
 PRICES = tuple(name for name in FIGURES if name.startswith("price-") and name not in TRAININGS)
 FREQUENCIES = tuple(name for name in FIGURES if name.startswith("freq-") and name != "freq-codes")

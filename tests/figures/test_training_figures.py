@@ -134,6 +134,21 @@ def test_no_pair_is_the_cheapest_where_noise_is_given_and_privacy_differs() -> N
         assert not entry.draw(table).axes[0].patches
 
 
+def test_each_of_the_papers_noise_multipliers_has_its_map() -> None:
+    entry, sketch = FIGURES["price-training-heat-map"], {"name": SKETCHED, "sketch_dimension": 165, "rows": 15, "bits": [12, 16]}
+    blocks = ({**sketch, "noise_multiplier": multiplier} for multiplier in (0.05, 0.25))
+    table = entry.table(rows_of(tasks_of({"name": "none"}, *blocks)).assign(data="femnist"))
+    with print_style():
+        figure = entry.draw(table)
+    *maps, _ = figure.axes
+    assert [axes.get_title() for axes in maps] == ["z = 0.1", "z = 0.5"]
+    for axes, noise in zip(maps, (0.1, 0.5), strict=True):
+        own = table[table["paper_noise_multiplier"] == noise].sort_values("bits")
+        assert [text.get_text() for text in axes.texts] == [f"{100 * value:.1f}" for value in own["accuracy"]]
+    caption = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
+    assert "12 bits with rate 50 at z = 0.5, 12 bits with rate 10 at z = 0.1, 14 bits with rate 20 at z = 0.3" in caption
+
+
 def test_bytes_and_accuracies_on_the_way_are_those_of_the_rounds() -> None:
     blocks = ({"name": "none"}, {"name": "dp-fedavg", "noise_multiplier": 1.0, "server_rate": [0.1, 1.0]})
     rows = rows_of(tasks_of(*blocks, rounds=6, evaluate_every=2))

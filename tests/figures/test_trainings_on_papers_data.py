@@ -98,6 +98,58 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
     assert fits(figure)
 
 
+def drawn_rows(name: str, data: Path, epsilon: float) -> pd.DataFrame:
+    """Return a row for each of a figure's full runs on the papers' data, as its table has them, with made-up accuracies."""
+    tasks = FIGURES[name].on_data(0, False, data)
+    rows = []
+    for task in tasks:
+        options, paper = dict(task.mechanism.options), training_settings("linear-compression", task.training.data)
+        dimension = paper.value("parameters")
+        rows.append(
+            {
+                **task.training.columns(),
+                **options,
+                "mechanism": task.mechanism.name,
+                "label": str(task.mechanism),
+                "target_epsilon": math.nan,
+                "paper_noise_multiplier": 2 * options.get("noise_multiplier", math.nan),
+                "epsilon": epsilon,
+                "dimension": dimension,
+                "rate": dimension / options.get("sketch_dimension", dimension),
+                "accuracy": 0.2 + 0.001 * len(rows) % 0.5,
+                "standard_error": 0.01,
+                "repetitions": 1,
+                "cheapest": False,
+                "delta": task.training.delta,
+                "adjacency": task.training.adjacency,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def test_thresholds_are_drawn_for_each_data(data: Path) -> None:
+    with print_style():
+        figure = FIGURES["price-training-threshold"].draw(drawn_rows("price-training-threshold", data, 12_345.0))
+    assert [axes.get_title() for axes in figure.axes] == ["FEMNIST, z = 0.05", "StackOverflow words, z = 0.05"]
+    assert axes_labels(figure) == {
+        *("no privacy", "a new sketch each round", "one sketch, all kept"),
+        *("zeroed below 0.5", "zeroed below 1", "zeroed below 2"),
+    }
+    assert "keeps ε of 12,345 (z = 0.05)" in caption(figure)
+    assert fits(figure)
+
+
+def test_the_papers_maps_have_a_panel_for_each_noise(data: Path) -> None:
+    rows = drawn_rows("price-training-heat-map", data, 12_345.0)
+    with print_style():
+        figure = FIGURES["price-training-heat-map"].draw(rows.drop_duplicates("label"))
+    *maps, _ = figure.axes
+    assert [axes.get_title() for axes in maps] == ["z = 0.1", "z = 0.3", "z = 0.5"]
+    assert [tick.get_text() for tick in maps[-1].get_xticklabels()] == ["10", "12", "14", "16", "18", "20", "22"]
+    assert [tick.get_text() for tick in maps[0].get_yticklabels()] == ["1", "4", "10", "20", "50", "60"]
+    assert fits(figure)
+
+
 def test_next_words_are_trained_where_torch_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     # Among three clients adaptive clipping's count alone costs more than the budget.
@@ -168,7 +220,8 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
         *("MNIST, ε = 3", "MNIST, ε = 6", "FEMNIST, ε = 1", "FEMNIST, ε = 3", "FEMNIST, ε = 6"),
         *("Shakespeare, ε = 3", "StackOverflow tags, ε = 1"),
     ]
-    assert "Paper, ε = 3: dp-fedavg 82.1, dp-rec 69.5; ε = 6: dp-fedavg 90, dp-rec 83.7 %" in caption(figure)
+    text = "Paper, ε = 3: dp-fedavg 82.1, dp-rec 69.5, dp-fedavg-8-bits 58; ε = 6: dp-fedavg 90, dp-rec 83.7 %"
+    assert text in caption(figure)
     assert fits(figure)
 
 

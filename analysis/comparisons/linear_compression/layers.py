@@ -1,7 +1,9 @@
-"""Sketches of whole gradients and of each layer, with and without thresholding: the error that compression and thresholds cost.
+"""Sketches of whole gradients and of each layer, of all coordinates or of each client's largest ones: the errors that both cost.
 
-Appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022 (Figures 9 and 10), on gradients of networks of the digits. Nothing is private
-here: noise would add the same to all.
+Figures 9 and 10 of Chen, Choquette-Choo, Kairouz, Suresh 2022 sketch a network's embedding and the rest separately, and report accuracies;
+here it is the error of the mean of gradients of networks of the digits. Nothing is private here: noise would add the same to all. Leaving
+out small coordinates of clients' vectors, before they are sketched and without a memory, is not in that paper: its appendix A.2 thresholds
+the noisy sum (`analysis/training/thresholded_sketch.py`).
 """
 
 import math

@@ -14,11 +14,11 @@ from ..point import Point
 SAMPLINGS = ("poisson", "fixed-size")
 # Accounts of Gaussian noise, and the conversion of Rényi divergences that each stands for.
 CONVERSIONS = {"rdp": "optimal", "rdp-classic": "older", "pld": "none: privacy losses"}
-# Next words of StackOverflow: Chen, Choquette-Choo, Kairouz, Suresh 2022, section 7.
+# Next words of StackOverflow: Chen, Choquette-Choo, Kairouz, Suresh 2022, section 7 and appendix C.
 POPULATION, CLIENTS_PER_ROUND, ROUNDS = 342_477, 1000, 1500
 NOISE_MULTIPLIERS = (0.5, 0.6)
-# What the paper says of its batches, which have a fixed size.
-PAPER_EPSILON = {0.5: "about 10"}
+# Appendix C says that the highest noise multipliers "roughly correspond to" epsilon 5 and 10, by batches of a fixed size.
+PAPER_EPSILON = {0.5: "about 10", 0.6: "about 5"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,8 +78,19 @@ class Method:
 
 NO_PRIVACY = Method("none", (), "fedavg", "no privacy, floats", BLACK)
 EIGHT_BITS = Method("quantised", (), "quantised", "no privacy, 8 bits", ORANGE)
-DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None),), "dp-fedavg", "DP-FedAvg", BLUE)
-PAPERS_NOISE = Method("dp-fedavg", (("target_epsilon", None),), "dp-fedavg", "DP-FedAvg, the paper's noise", GREY)
+DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None), ("bits", None)), "dp-fedavg", "DP-FedAvg", BLUE)
+PAPERS_NOISE = Method("dp-fedavg", (("target_epsilon", None), ("bits", None)), "dp-fedavg", "DP-FedAvg, the paper's noise", GREY)
+# With the paper's noise where it states some. What its levels reach to is not stated.
+LEVELS = (
+    Method("dp-fedavg", (("bits", 8), ("reach", None)), "dp-fedavg-8-bits", "DP-FedAvg, 8 bits", Mark(BLACK.colour, "p", (0, (3, 2)))),
+    Method(
+        "dp-fedavg",
+        (("bits", 8), ("reach", "clip-norm")),
+        "dp-fedavg-8-bits",
+        "DP-FedAvg, 8 bits to the clip norm",
+        Mark(BLUE.colour, "h", (0, (3, 2))),
+    ),
+)
 PROVEN = Method(DP_REC, (("account", "any-clients"),), "dp-rec", "DP-REC, ε proven", VERMILION)
 PUBLISHED = Method(DP_REC, (("account", "published"),), "dp-rec", "DP-REC, ε as published", SKY)
 METHODS = (
@@ -87,6 +98,7 @@ METHODS = (
     EIGHT_BITS,
     DP_FEDAVG,
     PAPERS_NOISE,
+    *LEVELS,
     Method(DDG, (("bits", 16),), "ddg16", "discrete Gaussian, 16 bits", GREEN),
     Method(DDG, (("bits", 12),), "ddg12", "discrete Gaussian, 12 bits", PURPLE),
     PROVEN,
@@ -140,6 +152,14 @@ class Ground:
         """Return blocks of DP-FedAvg with the paper's noise multipliers, if it states any for the epsilons."""
         stated = [one.noise_multiplier for one in self.reported if one.epsilon in set(epsilons)]
         return [{"name": "dp-fedavg", **self.sums, "noise_multiplier": one} for one in stated if one is not None]
+
+    def levels(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
+        """Return blocks of DP-FedAvg on 8-bit updates: for each epsilon, or with the noise for which the paper reports that."""
+        shared = [{"name": method.name, **self.sums, **{key: value for key, value in method.columns if value}} for method in LEVELS]
+        if self.deviation is None:
+            return [{**block, "epsilon": list(epsilons)} for block in shared]
+        stated = [one for one in self.reported if one.epsilon in set(epsilons) and LEVELS[0].reported in one.accuracy]
+        return [{**block, "noise_multiplier": one.noise_multiplier} for one in stated for block in shared]
 
     def _ratio(self, epsilon: float) -> float | None:
         return next((one.clip_ratio for one in self.reported if one.epsilon == epsilon), None)
@@ -228,14 +248,10 @@ def compared_with(data: str) -> TrainingSettings:
 def reported_accuracy(method: Method, epsilon: float, data: str) -> float | None:
     """Return what the paper reports of a method on some data, in per cent; None: nothing."""
     paper = compared_with(data)
-    found: float | None
     if method is NO_PRIVACY:
-        found = paper.values.get("no_privacy_accuracy", {}).get("fedavg")
-    elif method is EIGHT_BITS:
-        found = paper.values.get("scalar_quantiser_accuracy")
-    else:
-        found = next((one.accuracy.get(method.reported) for one in paper.reported if one.epsilon == epsilon), None)
-    return found
+        found: float | None = paper.values.get("no_privacy_accuracy", {}).get("fedavg")
+        return found
+    return next((one.accuracy.get(method.reported) for one in paper.reported if one.epsilon == epsilon), None)
 
 
 # Who a client is, where files say whose examples are.

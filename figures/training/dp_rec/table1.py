@@ -127,10 +127,7 @@ def _reported(data: str, *, named: bool) -> str:
     text = f"{data_title(paper.data)}, " * named + "; ".join(stated)
     if "no_privacy_accuracy" not in paper.values:
         return f"{text} %"
-    return (
-        f"{text}; not private: {paper.value('no_privacy_accuracy')['fedavg']:g} ({paper.value('rounds')} rounds), "
-        f"8 bits {paper.value('scalar_quantiser_accuracy')} %"
-    )
+    return f"{text}; not private: {paper.value('no_privacy_accuracy')['fedavg']:g} ({paper.value('rounds')} rounds) %"
 
 
 def table_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
@@ -161,6 +158,7 @@ def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 
         *ground.dp_rec(epsilons, "any-clients"),
         *ground.published(epsilons),
         *ground.papers_noise(epsilons),
+        *ground.levels(epsilons),
     ]
     return grid_tasks(seed, ground.common, blocks, repetitions)
 

@@ -128,6 +128,18 @@ def test_secure_sums_have_the_noise_that_is_given_and_keep_what_their_account_sa
     assert alone < plan.unamplified[-1] < 1.01 * alone
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{}, {"clipping": "adaptive", "clip": 0.1}, {"sampling": "poisson", "adjacency": "add-or-remove-one"}],
+)
+def test_levels_of_eight_bits_keep_the_epsilon_of_floats(fields: dict[str, Any], task: Tasks) -> None:
+    made = [task("dp-fedavg", options, rounds=3, epsilon=4.0, **fields).prepare(None) for options in ({}, {"bits": 8})]
+    floats, levels = made
+    assert levels.epsilons.tolist() == floats.epsilons.tolist()
+    assert levels.epsilons[-1] <= 4.0
+    assert levels.message_bits == floats.message_bits / 4 + 32
+
+
 def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -> None:
     with pytest.raises(ValueError, match=r"epsilon must be left out, or 'none', for distributed-discrete-gaussian with a noise_multiplier"):
         check_training(task("none", epsilon=1.0).training, "distributed-discrete-gaussian", {"noise_multiplier": 0.5})

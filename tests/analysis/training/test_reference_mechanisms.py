@@ -1,16 +1,21 @@
 """Mechanisms that only trainings have: bits, bias, variance, and what they reveal."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.analysis.training.rivals import RIVALS, training_entry
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
-OPTIONS = {"dp-rec-training": {"clip_ratio": 1.0, "sizes": "2,1", "population": 1000}}
+OPTIONS = {
+    "dp-rec-training": {"clip_ratio": 1.0, "sizes": "2,1", "population": 1000},
+    "thresholded-sketch": {"sketch_dimension": 2, "rows": 1, "bits": 20},
+}
 BITS = {"none": 96, "quantised": 56, "dp-fedavg": 96, "sign-gaussian": 3, "dp-rec-training": 80}
 CLIENTS = 20_000
 
@@ -50,6 +55,51 @@ def test_variances_are_measured_ones() -> None:
         decoded = np.array([mechanism.decode(mechanism.aggregate(messages[[row]]), 1) for row in range(4000)])
         stated = mechanism.variance(vector[None])[0]
         assert decoded.var(axis=0).sum() == pytest.approx(stated, rel=0.1, abs=1e-9), (name, of_one)
+
+
+@pytest.mark.parametrize("reach", ["largest-coordinate", "clip-norm"])
+@pytest.mark.parametrize("bits", [2, 4, 8, 16])
+def test_levels_stay_within_the_clip_norm_whatever_the_vector(bits: int, reach: str) -> None:
+    """Sensitivity: no message is longer than the clip norm, exactly, and levels are whole numbers of the stated size."""
+    rng = np.random.default_rng(8)
+    ball = NormBall(200, 2.0, 0.3)
+    vectors = ball.clip(rng.normal(size=(60, 200)) * 10.0 ** rng.uniform(-4, 4, size=(60, 1)))
+    vectors = np.vstack([vectors, np.zeros(200), np.eye(200)[:3] * 0.3, np.full(200, 0.3 / np.sqrt(200)), -np.eye(200)[:1] * 1e-30])
+    largest = np.abs(vectors).max(axis=1)
+    sent = rounded_within(vectors, largest if reach == "largest-coordinate" else np.full(len(vectors), 0.3), bits, 0.3, rng)
+    assert max(sum(Fraction(value) ** 2 for value in row) for row in sent.tolist()) <= Fraction(0.3) ** 2
+    for row in sent:
+        smallest = np.abs(row)[row != 0].min(initial=np.inf)
+        levels = row / smallest if np.isfinite(smallest) else row
+        assert np.abs(levels).max() <= 2 ** (bits - 1) - 1 + 1e-6
+    assert not sent[60].any()
+
+
+@pytest.mark.parametrize("reach", ["largest-coordinate", "clip-norm"])
+def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> None:
+    task = Task(NormBall(300, 2.0, 2.0), 500, 3.0, 1e-5, "replace-one")
+    floats, levels = (training_entry("dp-fedavg").build(task, {"bits": bits, "reach": reach}) for bits in (32, 8))
+    assert isinstance(floats, VectorMechanism)
+    assert isinstance(levels, VectorMechanism)
+    assert levels.privacy().epsilon(1e-5, "replace-one") == floats.privacy().epsilon(1e-5, "replace-one") <= 3.0
+    assert (levels.bits_per_client, floats.bits_per_client) == (8 * 300 + 32, 32 * 300)
+    rng = np.random.default_rng(9)
+    # The noise of a server that is not asked for any is left out, so that rounding shows.
+    quiet = replace(levels, noise_multiplier=1e-3, clients=10**9)  # type: ignore[type-var]
+    vector = rng.normal(size=300) / 10
+    for x in (vector, 2.0 * vector / np.linalg.norm(vector)):
+        sent = quiet.encode(np.tile(x, (4000, 1)), rng)
+        error = np.sum((sent - x) ** 2, axis=1).mean()
+        rounding = float(quiet.variance(x[None])[0])
+        assert error <= rounding * 1.02
+        assert np.linalg.norm(sent.mean(axis=0) - x) <= quiet.bias_bound
+        assert rounding <= quiet.worst_variance
+        # Far inside the ball nothing is shortened: rounding is all, and has no bias.
+        if np.linalg.norm(x) < 1.8:
+            assert error == pytest.approx(rounding, rel=0.02)
+            assert np.linalg.norm(sent.mean(axis=0) - x) <= 5 * np.sqrt(rounding / 4000)
+    with pytest.raises(ValueError, match="bits must be 32, or from 2 to 16, for dp-fedavg, got 20"):
+        training_entry("dp-fedavg").build(task, {"bits": 20})
 
 
 def test_a_trusted_servers_noise_is_the_same_in_any_number_of_chunks() -> None:

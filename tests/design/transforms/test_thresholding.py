@@ -1,4 +1,4 @@
-"""Thresholding layer by layer: what is left, the exact error, and bounds on it."""
+"""Thresholding: of sums, with a memory that loses nothing; of vectors layer by layer, what is left, the exact error, and bounds on it."""
 
 import math
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from quietbits.design.transforms.thresholding import keep_largest, threshold_layers, zeroing_error_bound
+from quietbits.design.transforms.thresholding import keep_largest, threshold_layers, threshold_with_memory, zeroing_error_bound
 
 SIZES = (3, 1, 4)
 VECTORS = arrays(float, (5, 8), elements=st.floats(-10, 10))
@@ -78,3 +78,50 @@ def test_clipping_takes_away_the_excess() -> None:
 def test_bad_arguments(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+SUMS = arrays(float, (6, 8), elements=st.floats(-10, 10))
+
+
+@settings(max_examples=50)
+@given(SUMS, st.floats(0, 3))
+def test_a_memory_loses_nothing_over_rounds(sums: np.ndarray, threshold: float) -> None:
+    memory, kept = np.zeros(8), np.zeros(8)
+    for values in sums:
+        whole = values + memory
+        found = threshold_with_memory(values, memory, threshold)
+        # Each coordinate is kept or remembered, by its size.
+        limit = threshold * math.sqrt(np.mean(whole**2))
+        assert np.array_equal(found.kept, np.where(np.abs(whole) >= limit, whole, 0.0))
+        assert np.array_equal(found.kept + found.memory, whole)
+        kept, memory = kept + found.kept, found.memory
+    assert kept + memory == pytest.approx(sums.sum(axis=0), abs=1e-12)
+
+
+def test_without_a_threshold_nothing_is_remembered() -> None:
+    found = threshold_with_memory([1.0, -2.0, 0.0], np.zeros(3), 0.0)
+    assert found.kept.tolist() == [1.0, -2.0, 0.0]
+    assert not found.memory.any()
+
+
+def test_a_small_coordinate_is_sent_once_it_has_added_up() -> None:
+    memory, sent = np.zeros(2), []
+    for _ in range(40):
+        found = threshold_with_memory([1.0, 0.1], memory, 1.0)
+        memory, sent = found.memory, [*sent, found.kept[1]]
+    # The large coordinate waits for the small one, too: the root mean square is of both.
+    assert 1 < np.count_nonzero(sent) < 20
+    assert sum(sent) == pytest.approx(4.0 - memory[1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [0.0, 0.0], 1.0), r"memory must have the shape of the values, \(coordinates,\), got \(2,\) and \(1,\)"),
+        (([[1.0]], [[0.0]], 1.0), r"memory must have the shape of the values, \(coordinates,\), got \(1, 1\) and \(1, 1\)"),
+        (([1.0], [0.0], -1.0), "threshold must be a number from 0 to 100, got -1"),
+    ],
+)
+def test_what_a_memory_refuses(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        threshold_with_memory(*arguments)

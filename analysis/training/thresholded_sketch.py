@@ -1,0 +1,52 @@
+"""Sketches in a secure sum whose noisy sum the server thresholds, with an error memory over the rounds of a training.
+
+Appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
+Learning*: "we further attempt to threshold low values in the sketch ... we keep track of the zero-d values in an error term".
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arguments import check_real
+from ...arrays import FloatArray
+from ...design.secure_sum.sketched_sum import SketchedSum
+from ...design.transforms.thresholding import MOST_THRESHOLD, threshold_with_memory
+
+
+@dataclass(frozen=True)
+class ThresholdedSketchedSum(SketchedSum):
+    """A secure sum of sketches whose noisy mean loses its small coordinates before it is decoded.
+
+    Messages, noise and guarantee are those of `SketchedSum`: the server changes what is already private. So are `variance` and the other
+    stated errors, which do not count what is zeroed. The memory belongs to the training, which adds it to the next round's mean of sketches
+    and therefore keeps one sketch for all rounds. (Models then depend on the sketch's public seed, on which accuracy rests, and privacy
+    does not.)
+
+    Attributes
+    ----------
+    threshold : float
+        Coordinates are zeroed below this many root mean squares of the mean of sketches and the memory together; 0 keeps all.
+    """
+
+    threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "threshold", check_real("threshold", self.threshold, low=0.0, high=MOST_THRESHOLD))
+
+    def mean_sketch(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the noisy mean of the sketches."""
+        return self.inner.decode(aggregate, clients)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the estimate of one round without a memory."""
+        return self.decode_remembered(self.mean_sketch(aggregate, clients), np.zeros(self.sketch_dimension))[0]
+
+    def decode_remembered(self, mean_sketch: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the estimate that a mean of sketches and the memory give, and the memory for the next round."""
+        remembered = threshold_with_memory(mean_sketch, memory, self.threshold)
+        return self.sketch.decode(remembered.kept), remembered.memory

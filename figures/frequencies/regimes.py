@@ -20,6 +20,7 @@ from ...analysis.comparisons.frequencies.regimes import (
 )
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 # Light enough to be written on, and apart in grey as well.
 COLOURS = {LOCAL: "#F5C98B", SHUFFLED: "#E7BBD6", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
@@ -117,6 +118,11 @@ def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
     return regime_points(seed, CLIENTS, CATEGORIES, EPSILONS, BUDGETS)
 
 
+def _over(best: pd.DataFrame, column: str) -> "pd.Series[float]":
+    ratio: pd.Series[float] = best["predicted_squared_error"] / best[column]
+    return ratio
+
+
 FIGURE = FigureEntry(
     name="freq-regimes",
     paper="beyond the papers",
@@ -124,4 +130,8 @@ FIGURE = FigureEntry(
     tasks=regime_tasks,
     draw=draw_regimes,
     summary=lambda rows: winners(rows)[COLUMNS],
+    findings=(
+        Finding("error over that of a trusted server", lambda frame: _over(winners(frame), "central_squared_error")),
+        Finding("error of the next kind over it", lambda frame: winners(frame)["next_kind_ratio"]),
+    ),
 )

@@ -32,7 +32,7 @@ _LISTED = {
     ),
     "mvu-fig2": ListedFigure(
         "mvu.fig2",
-        "Scalar mean estimation: variance of a message against the value that it is of",
+        "Scalar mean estimation: variance of a message against the clients' value",
         "half a minute",
     ),
     "mvu-fig3": ListedFigure(
@@ -42,7 +42,7 @@ _LISTED = {
     ),
     "mvu-fig5": ListedFigure(
         "mvu.fig5",
-        "MVU tables with more and more bits out: variance, and gap to the certified bound",
+        "MVU tables by bits out: variance, and gap to the certified bound",
         "a minute",
     ),
     "cpsgd-fig1": ListedFigure(
@@ -132,12 +132,12 @@ _LISTED = {
     ),
     "freq-fig2": ListedFigure(
         "frequencies.fig2",
-        "Geometric frequencies: error against the number of clients",
+        "Geometric frequencies: error against clients",
         "one to two minutes",
     ),
     "freq-fig3": ListedFigure(
         "frequencies.fig3",
-        "Zipf's frequencies: error against the number of clients",
+        "Zipf's frequencies: error against clients",
         "one to two minutes",
     ),
     "freq-fig4": ListedFigure(
@@ -152,7 +152,7 @@ _LISTED = {
     ),
     "freq-limits": ListedFigure(
         "frequencies.needed_bits",
-        "Frequencies: bits that an error needs, and bits of schemes",
+        "Frequencies: needed bits, and bits of schemes",
         "half a minute",
     ),
     "freq-regimes": ListedFigure(

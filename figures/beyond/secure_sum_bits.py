@@ -111,7 +111,7 @@ FIGURE = FigureEntry(
     draw=draw_bits,
     findings=(
         Finding(
-            "largest variance with the most bits over a trusted server's error, discrete Gaussian and Skellam",
+            "Largest variance with the most bits over a trusted server's error, discrete Gaussian and Skellam",
             lambda frame: _with_most_bits(frame, ("discrete Gaussian", "Skellam")),
         ),
         Finding("cpSGD, exact account", lambda frame: _with_most_bits(frame, ("cpSGD",))),

@@ -99,7 +99,7 @@ FIGURE = FigureEntry(
     tasks=noise_tasks,
     draw=draw_noise,
     findings=(
-        Finding("variance of binomial noise of the finest exact scale over that of Gaussian noise", lambda frame: _excess(frame, "exact")),
+        Finding("Variance of binomial noise of the finest exact scale over that of Gaussian noise", lambda frame: _excess(frame, "exact")),
         Finding("by the theorem", lambda frame: _excess(frame, "theorem")),
     ),
 )

@@ -120,5 +120,5 @@ FIGURE = FigureEntry(
     tasks=bias_tasks,
     table=with_fitted_slopes,
     draw=draw_bias,
-    findings=(Finding("bias over that with a bit less", _bias_by_bit),),
+    findings=(Finding("Bias over that at the previous number of bits", _bias_by_bit),),
 )

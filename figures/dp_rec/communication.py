@@ -120,5 +120,5 @@ FIGURE = FigureEntry(
     experiment="DP-REC in both directions",
     tasks=communication_tasks,
     draw=draw_bytes,
-    findings=(Finding("bytes without compression over those of DP-REC's messages", _savings),),
+    findings=(Finding("Bytes without compression over those of DP-REC's messages", _savings),),
 )

@@ -122,7 +122,7 @@ def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEn
         table=arrange_frequencies,
         draw=draw,
         findings=(
-            Finding("L2 error of the best sketch over that of the best local messages", lambda frame: _over_local(frame, sketched=True)),
-            Finding("of the best histogram", lambda frame: _over_local(frame, sketched=False)),
+            Finding("Least Euclidean error over that of local messages, sketches", lambda frame: _over_local(frame, sketched=True)),
+            Finding("histograms", lambda frame: _over_local(frame, sketched=False)),
         ),
     )

@@ -96,7 +96,7 @@ FIGURE = FigureEntry(
     table=recovery_table,
     draw=draw_codes,
     findings=(
-        Finding("measurements from which the integer program recovers all", lambda frame: _measurements(frame, "bernoulli")),
+        Finding("Measurements for a full share, integer program", lambda frame: _measurements(frame, "bernoulli")),
         Finding("its relaxation", lambda frame: _measurements(frame, "relaxation")),
     ),
 )

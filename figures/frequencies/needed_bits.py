@@ -121,7 +121,7 @@ FIGURE = FigureEntry(
     tasks=needed_tasks,
     draw=draw_needed_bits,
     findings=(
-        Finding("bits of useful private messages over those needed", _useful_ratios),
-        Finding("bits of the exact code over those needed", _exact_ratios),
+        Finding("Bits of useful private messages over needed bits", _useful_ratios),
+        Finding("the exact code's over needed bits", _exact_ratios),
     ),
 )

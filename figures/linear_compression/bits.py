@@ -101,5 +101,5 @@ FIGURE = FigureEntry(
     tasks=bit_tasks,
     table=arrange_bits,
     draw=draw_bits,
-    findings=(Finding("bits a parameter of the framed pairs", lambda frame: frame.loc[frame["cheapest"], "bits_per_coordinate"]),),
+    findings=(Finding("Bits a parameter of the framed pairs", lambda frame: frame.loc[frame["cheapest"], "bits_per_coordinate"]),),
 )

@@ -95,5 +95,5 @@ FIGURE = FigureEntry(
     tasks=cohort_tasks,
     table=arrange_sketches,
     draw=draw_cohorts,
-    findings=(Finding(f"measured error at rate {GRADIENT_RATES[-1]:g} over that without a sketch", errors_over_unsketched),),
+    findings=(Finding(f"Measured error at rate {GRADIENT_RATES[-1]:g} over that without a sketch", errors_over_unsketched),),
 )

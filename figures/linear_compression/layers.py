@@ -72,7 +72,7 @@ FIGURE = FigureEntry(
     draw=draw_layers,
     findings=(
         Finding(
-            "measured error over a sketch's of the whole gradient: a sketch per layer", lambda frame: _over_whole(frame, ARRANGEMENTS[1])
+            "Measured error over a sketch's of the whole gradient, a sketch per layer", lambda frame: _over_whole(frame, ARRANGEMENTS[1])
         ),
         Finding("by norm", lambda frame: _over_whole(frame, ARRANGEMENTS[2])),
     ),

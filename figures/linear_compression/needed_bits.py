@@ -98,5 +98,5 @@ FIGURE = FigureEntry(
     experiment="necessary and sufficient bits",
     tasks=needed_tasks,
     draw=draw_needed_bits,
-    findings=(Finding("sufficient bits of a sketch over the bits that any estimate needs", sufficient_over_necessary),),
+    findings=(Finding("Sufficient bits of a sketch over the bits that any estimate needs", sufficient_over_necessary),),
 )

@@ -82,5 +82,5 @@ FIGURE = FigureEntry(
     tasks=round_tasks,
     table=arrange_rounds,
     draw=draw_rounds,
-    findings=(Finding("rounds at which the predicted error falls to zero's, by rate", rounds_to_zero),),
+    findings=(Finding("Rounds at which the predicted error falls to zero's, by rate", rounds_to_zero),),
 )

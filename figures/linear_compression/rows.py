@@ -73,5 +73,5 @@ FIGURE = FigureEntry(
     tasks=row_tasks,
     table=arrange_sketches,
     draw=draw_rows,
-    findings=(Finding("measured error over the least of the same rate", errors_over_least),),
+    findings=(Finding("Measured error over the least of the same rate", errors_over_least),),
 )

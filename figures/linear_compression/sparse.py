@@ -80,5 +80,5 @@ FIGURE = FigureEntry(
     tasks=sparse_tasks,
     table=arrange_recovery,
     draw=draw_sparse,
-    findings=(Finding("squared error of the refitted Lasso over the oracle's", refitted_over_oracle),),
+    findings=(Finding("Squared error of the refitted Lasso over the oracle's", refitted_over_oracle),),
 )

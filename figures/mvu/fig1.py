@@ -100,5 +100,5 @@ FIGURE = FigureEntry(
     tasks=design_tasks,
     draw=draw_tables,
     summary=certificates,
-    findings=(Finding("optimality gap of the mean variance (%)", lambda entries: 100 * entries["optimality_gap"]),),
+    findings=(Finding("Optimality gap of the mean variance (%)", lambda entries: 100 * entries["optimality_gap"]),),
 )

@@ -94,5 +94,5 @@ FIGURE = FigureEntry(
     tasks=scalar_tasks,
     draw=draw_variances,
     summary=grid_averages,
-    findings=(Finding("variance of MVU(3) over that of Laplace noise", variances_over_laplace),),
+    findings=(Finding("Variance of MVU(3) over that of Laplace noise", variances_over_laplace),),
 )

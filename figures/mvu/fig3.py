@@ -172,7 +172,7 @@ FIGURE = FigureEntry(
     table=arrange_vector_means,
     draw=draw_comparison,
     findings=(
-        Finding("predicted error of MVU, L1 metric, over that of Laplace noise on the L1 ball", tables_over_laplace),
+        Finding("Predicted error of MVU, L1 metric, over that of Laplace noise on the L1 ball", tables_over_laplace),
         Finding("error of the best tables over that of the best other mechanism on the L2 ball", tables_over_others),
     ),
 )

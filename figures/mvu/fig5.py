@@ -114,7 +114,7 @@ FIGURE = FigureEntry(
     draw=draw_bits_out,
     summary=certificates,
     findings=(
-        Finding("gap with the fewest bits (%)", lambda entries: _gaps(entries, "min")),
+        Finding("Gap with the fewest bits (%)", lambda entries: _gaps(entries, "min")),
         Finding("with the most (%)", lambda entries: _gaps(entries, "max")),
     ),
 )

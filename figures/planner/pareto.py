@@ -139,7 +139,7 @@ FIGURE = FigureEntry(
     table=design_rows,
     draw=draw_plan,
     findings=(
-        Finding("least error over a trusted server's: secure-sum", lambda frame: _least(frame, "secure-sum")),
+        Finding("Least error over a trusted server's, secure-sum", lambda frame: _least(frame, "secure-sum")),
         Finding("local", lambda frame: _least(frame, "local")),
     ),
 )

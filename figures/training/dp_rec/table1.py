@@ -179,7 +179,7 @@ FIGURE = training_figure(
     draw=draw_bytes,
     on_data=paper_table_tasks,
     findings=(
-        Finding("bytes up of floats over those of DP-REC", lambda frame: _fewer(frame, "_up")),
+        Finding("Bytes up of floats over those of DP-REC", lambda frame: _fewer(frame, "_up")),
         Finding("both ways", lambda frame: _fewer(frame, "")),
     ),
 )

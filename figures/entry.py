@@ -69,5 +69,5 @@ class FigureEntry:
 
     def heading(self, table: pd.DataFrame) -> str:
         """Return what is written above the picture of a table: the title, and the ranges of the findings in that table."""
-        texts = [text for text in (finding.text(table) for finding in self.findings) if text]
+        texts = [finding.text(table) for finding in self.findings]
         return f"{self.title}. {'; '.join(texts)}" if texts else self.title

@@ -29,7 +29,7 @@ class Finding:
     numbers: Callable[[pd.DataFrame], ArrayLike]
 
     def range(self, table: pd.DataFrame) -> tuple[float, float] | None:
-        """Return the least and the largest number, or None if a smaller table has none."""
+        """Return the least and the largest number, or None if the table has none."""
         numbers = np.asarray(self.numbers(table), dtype=float)
         numbers = numbers[~np.isnan(numbers)]
         return (float(numbers.min()), float(numbers.max())) if numbers.size else None
@@ -37,7 +37,7 @@ class Finding:
     def text(self, table: pd.DataFrame) -> str:
         """Return the quantity and its range: whole numbers as they are, others rounded outward."""
         ends = self.range(table)
-        return "" if ends is None else f"{self.quantity}: {range_in_words(*ends)}"
+        return f"{self.quantity}: {'none' if ends is None else range_in_words(*ends)}"
 
 
 def range_in_words(low: float, high: float) -> str:

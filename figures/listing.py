@@ -37,7 +37,7 @@ _LISTED = {
     ),
     "mvu-fig3": ListedFigure(
         "mvu.fig3",
-        "Vector mean estimation on the L1 ball and the L2 ball: error against ε and against bits",
+        "Vector mean estimation: error against ε and against bits",
         "three and a half minutes; two fifths of them to design tables, which are kept in the cache",
     ),
     "mvu-fig5": ListedFigure(
@@ -47,7 +47,7 @@ _LISTED = {
     ),
     "cpsgd-fig1": ListedFigure(
         "cpsgd.fig1",
-        "Binomial noise, by cpSGD's theorem and by an exact account, beside Gaussian noise",
+        "Least binomial and Gaussian noise against ε",
         "a quarter of a minute",
     ),
     "binomial-slack": ListedFigure(
@@ -57,7 +57,7 @@ _LISTED = {
     ),
     "secure-sum-bits": ListedFigure(
         "beyond.secure_sum_bits",
-        "Secure sums: error against the bits of a coordinate",
+        "Secure sums: error against bits",
         "four minutes",
     ),
     "plan-pareto": ListedFigure(
@@ -67,12 +67,12 @@ _LISTED = {
     ),
     "dprec-accounting": ListedFigure(
         "dp_rec.accounting",
-        "ε of DP-REC in its paper's settings, by account, beside a Gaussian sum with the same noise",
+        "Accounts of DP-REC in its paper's settings",
         "three quarters of a minute",
     ),
     "dprec-mean": ListedFigure(
         "dp_rec.mean",
-        "DP-REC's error of a mean against bits, clip ratio and ε, beside other mechanisms",
+        "DP-REC's error of a mean, beside other mechanisms'",
         "three minutes",
     ),
     "dprec-communication": ListedFigure(
@@ -102,7 +102,7 @@ _LISTED = {
     ),
     "price-dimension": ListedFigure(
         "linear_compression.dimension",
-        "Sketches in a secure sum: error against the compression rate, by dimension",
+        "Sketches in a secure sum: error by rate and dimension",
         "about one minute",
     ),
     "price-rounds": ListedFigure(
@@ -112,7 +112,7 @@ _LISTED = {
     ),
     "price-layers": ListedFigure(
         "linear_compression.layers",
-        "Sketches of whole gradients and of layers: error against the compression rate",
+        "Sketches of gradients and of their layers",
         "about four minutes",
     ),
     "price-rows": ListedFigure(
@@ -157,7 +157,7 @@ _LISTED = {
     ),
     "freq-regimes": ListedFigure(
         "frequencies.regimes",
-        "Mechanisms for items of the least predicted error, by clients, items, ε and bits",
+        "Mechanisms for items of the least predicted error",
         "about two minutes",
     ),
     "freq-codes": ListedFigure(
@@ -177,7 +177,7 @@ _LISTED = {
     ),
     "cpsgd-fig2": ListedFigure(
         "training.cpsgd_fig2",
-        "An epoch by cpSGD, rotated or not, beside a trusted server's noise: accuracy against bits",
+        "An epoch by cpSGD, rotated and plain, beside a trusted server's noise: accuracy against bits",
         "about two hours",
     ),
     "dprec-table1": ListedFigure(
@@ -197,7 +197,7 @@ _LISTED = {
     ),
     "dprec-fig2": ListedFigure(
         "training.dp_rec.fig2",
-        "DP-REC at equal ε: accuracy against the bits of a group, beside no compression",
+        "DP-REC at equal ε: accuracy against the bits of a group, beside Gaussian noise",
         "about 25 minutes",
     ),
     "dprec-fig3": ListedFigure(
@@ -227,7 +227,7 @@ _LISTED = {
     ),
     "price-training-model": ListedFigure(
         "training.price_model",
-        "A large model compressed, or a small one, at equal ε: accuracy against the size of a message",
+        "A large model compressed and a small model at equal ε: accuracy against the size of a message",
         "about 10 minutes",
     ),
     "price-training-threshold": ListedFigure(

@@ -111,9 +111,9 @@ FIGURE = FigureEntry(
     draw=draw_bits,
     findings=(
         Finding(
-            "Largest variance with the most bits over a trusted server's error, discrete Gaussian and Skellam",
+            "Variance over a trusted server's with the most bits, discrete Gaussian and Skellam",
             lambda frame: _with_most_bits(frame, ("discrete Gaussian", "Skellam")),
         ),
-        Finding("cpSGD, exact account", lambda frame: _with_most_bits(frame, ("cpSGD",))),
+        Finding("cpSGD", lambda frame: _with_most_bits(frame, ("cpSGD",))),
     ),
 )

@@ -99,7 +99,7 @@ FIGURE = FigureEntry(
     tasks=noise_tasks,
     draw=draw_noise,
     findings=(
-        Finding("Variance of binomial noise of the finest exact scale over that of Gaussian noise", lambda frame: _excess(frame, "exact")),
+        Finding("Finest binomial variance over the Gaussian's, exact account", lambda frame: _excess(frame, "exact")),
         Finding("by the theorem", lambda frame: _excess(frame, "theorem")),
     ),
 )

@@ -136,5 +136,5 @@ FIGURE = FigureEntry(
     tasks=reference_tasks,
     table=reference_table,
     draw=draw_accounts,
-    findings=(Finding("ε of the Gaussian sum by its privacy loss, over DP-REC's as printed", gaussian_over_published),),
+    findings=(Finding("ε of as much Gaussian noise over DP-REC's as printed", gaussian_over_published),),
 )

@@ -140,7 +140,7 @@ FIGURE = FigureEntry(
     table=summarise_means,
     draw=draw_errors,
     findings=(
-        Finding("Error of the fewest bits without privacy over SQKR's, prior at zero", lambda frame: _over_sqkr(frame, ZERO)),
-        Finding("prior at the mean's direction", lambda frame: _over_sqkr(frame, EQUAL)),
+        Finding("Error over SQKR's with the fewest bits, prior at zero", lambda frame: _over_sqkr(frame, ZERO)),
+        Finding("equal coordinates", lambda frame: _over_sqkr(frame, EQUAL)),
     ),
 )

@@ -45,7 +45,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     add_caption(
         figure,
         f"{useless}Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
-        f"δ = {DELTA:g}, or 0 in the local trust model; {first['adjacency']} adjacency. Trust models: {_colours_in_words(frame)}.",
+        f"δ = {DELTA:g}, or 0 in the local trust model; {first['adjacency']} adjacency. Colours: {_colours_in_words(frame)}.",
     )
     return figure
 
@@ -80,7 +80,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
 
 def _colours_in_words(frame: pd.DataFrame) -> str:
     """Return the colours that are drawn, by trust model; exact codes, which are not private, have their own."""
-    words = {"secure-sum": "secure-sum blue", "local": "local red", "shuffled": "shuffled orange"}
+    words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
     models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
     drawn = [text for model, text in words.items() if model in models]
     exact = ["not private green"] if frame["mechanism"].isin([IDENTITY, BERNOULLI]).any() else []

@@ -131,7 +131,7 @@ FIGURE = FigureEntry(
     draw=draw_regimes,
     summary=lambda rows: winners(rows)[COLUMNS],
     findings=(
-        Finding("Error over that of a trusted server", lambda frame: _over(winners(frame), "central_squared_error")),
-        Finding("error of the next kind over it", lambda frame: winners(frame)["next_kind_ratio"]),
+        Finding("Error over a trusted server's", lambda frame: _over(winners(frame), "central_squared_error")),
+        Finding("next kind's error over it", lambda frame: winners(frame)["next_kind_ratio"]),
     ),
 )

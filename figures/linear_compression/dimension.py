@@ -73,7 +73,7 @@ FIGURE = FigureEntry(
     table=arrange_sketches,
     draw=draw_dimensions,
     findings=(
-        Finding("Measured error at the highest rate over that without a sketch, smallest d", lambda frame: _at_highest_rate(frame, "min")),
-        Finding("largest d", lambda frame: _at_highest_rate(frame, "max")),
+        Finding("Measured error at the highest rate over that at rate 1, least d", lambda frame: _at_highest_rate(frame, "min")),
+        Finding("largest", lambda frame: _at_highest_rate(frame, "max")),
     ),
 )

@@ -71,9 +71,7 @@ FIGURE = FigureEntry(
     table=arrange_layers,
     draw=draw_layers,
     findings=(
-        Finding(
-            "Measured error over a sketch's of the whole gradient, a sketch per layer", lambda frame: _over_whole(frame, ARRANGEMENTS[1])
-        ),
+        Finding("Measured error over that of a whole sketch, a sketch per layer", lambda frame: _over_whole(frame, ARRANGEMENTS[1])),
         Finding("by norm", lambda frame: _over_whole(frame, ARRANGEMENTS[2])),
     ),
 )

@@ -67,7 +67,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         figure,
         f"Mean of n vectors of dimension {first['dimension']:,.0f}, norm at most 1, at ε = {first['epsilon']:g}, δ = "
         f"{first['delta']:g}, {first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a "
-        f"trusted server. Points: mechanisms, filled where within that factor. Trust models: {colours_in_words(offers['trust_model'])}.",
+        f"trusted server. Points: mechanisms, filled where within that factor. Colours: {colours_in_words(offers['trust_model'])}.",
     )
     return figure
 
@@ -75,7 +75,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
 def colours_in_words(trust_models: "pd.Series[str]") -> str:
     """Return the colours of the trust models that are drawn."""
     drawn = set(trust_models)
-    return ", ".join(f"{model} {colour}" for model, colour in COLOUR_NAMES.items() if model in drawn)
+    return ", ".join(f"{model} trust model {colour}" for model, colour in COLOUR_NAMES.items() if model in drawn)
 
 
 def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
@@ -98,5 +98,5 @@ FIGURE = FigureEntry(
     experiment="necessary and sufficient bits",
     tasks=needed_tasks,
     draw=draw_needed_bits,
-    findings=(Finding("Sufficient bits of a sketch over the bits that any estimate needs", sufficient_over_necessary),),
+    findings=(Finding("Sufficient bits of a sketch over necessary bits", sufficient_over_necessary),),
 )

@@ -77,5 +77,5 @@ FIGURE = FigureEntry(
     tasks=rate_tasks,
     table=arrange_sketches,
     draw=draw_rates,
-    findings=(Finding("Predicted error that sketches add, over d/m times the mean's squared norm", added_over_rule),),
+    findings=(Finding("Predicted error that sketches add, in units of d/m ‖mean‖²", added_over_rule),),
 )

@@ -172,7 +172,7 @@ FIGURE = FigureEntry(
     table=arrange_vector_means,
     draw=draw_comparison,
     findings=(
-        Finding("Predicted error of MVU, L1 metric, over that of Laplace noise on the L1 ball", tables_over_laplace),
-        Finding("error of the best tables over that of the best other mechanism on the L2 ball", tables_over_others),
+        Finding("Predicted error over Laplace noise's, MVU, L1 metric", tables_over_laplace),
+        Finding("of the best tables over the best other's, L2 ball", tables_over_others),
     ),
 )

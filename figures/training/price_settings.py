@@ -176,9 +176,8 @@ def _epsilon_rounded_up(epsilon: float) -> str:
 
 
 def _kept_by_noise(frame: pd.DataFrame) -> str:
-    """Return the least and largest epsilons of runs with each of the paper's noise multipliers: fewer bits round more."""
+    """Return the largest epsilon of the runs with each of the paper's noise multipliers, rounded up."""
     kept = []
     for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
-        ends = [_epsilon_rounded_up(epsilon) for epsilon in (epsilons.min(), epsilons.max())]
-        kept.append(f"{' to '.join(dict.fromkeys(ends))} (z = {multiplier:g})")
-    return f"Noise of z times the norm that is clipped to keeps ε of {', '.join(kept)}, the more bits the less."
+        kept.append(f"{_epsilon_rounded_up(epsilons.max())} (z = {multiplier:g})")
+    return f"Noise of z times the norm that is clipped to keeps ε of at most {', '.join(kept)}."

@@ -33,7 +33,7 @@ def test_ranges_are_rounded_outward(low: float, high: float, words: str) -> None
 def test_a_finding_is_of_the_table_and_leaves_out_what_is_missing() -> None:
     finding = Finding("error over zero's", lambda table: table["error"] / table["zero"])
     assert finding.text(pd.DataFrame({"error": [1.0, 3.0, math.nan], "zero": [4.0, 2.0, 1.0]})) == "error over zero's: 0.25 to 1.5"
-    assert finding.text(pd.DataFrame({"error": [math.nan], "zero": [1.0]})) == ""
+    assert finding.text(pd.DataFrame({"error": [math.nan], "zero": [1.0]})) == "error over zero's: none"
 
 
 def test_ratios_are_of_rows_with_the_same_setting() -> None:

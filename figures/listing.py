@@ -37,7 +37,7 @@ _LISTED = {
     ),
     "mvu-fig3": ListedFigure(
         "mvu.fig3",
-        "Vector mean estimation: error against ε and against bits",
+        "Vector mean estimation against ε and bits",
         "three and a half minutes; two fifths of them to design tables, which are kept in the cache",
     ),
     "mvu-fig5": ListedFigure(

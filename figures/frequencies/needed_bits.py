@@ -41,10 +41,9 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, handlelength=2.6, columnspacing=1.5)
     first = frame.iloc[0]
-    useless = "" if len(_useful_ratios(frame)) else "No private estimate is of use here: their errors need no message. "
     add_caption(
         figure,
-        f"{useless}Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
+        f"Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
         f"δ = {DELTA:g}, or 0 in the local trust model; {first['adjacency']} adjacency. Colours: {_colours_in_words(frame)}.",
     )
     return figure

@@ -172,7 +172,7 @@ FIGURE = FigureEntry(
     table=arrange_vector_means,
     draw=draw_comparison,
     findings=(
-        Finding("Predicted error over Laplace noise's, MVU, L1 metric", tables_over_laplace),
-        Finding("of the best tables over the best other's, L2 ball", tables_over_others),
+        Finding("Error over Laplace noise's, MVU, L1 metric", tables_over_laplace),
+        Finding("best tables over the best others, L2 ball", tables_over_others),
     ),
 )

@@ -141,6 +141,6 @@ FIGURE = FigureEntry(
     draw=draw_errors,
     findings=(
         Finding("Error over SQKR's with the fewest bits, prior at zero", lambda frame: _over_sqkr(frame, ZERO)),
-        Finding("equal coordinates", lambda frame: _over_sqkr(frame, EQUAL)),
+        Finding("prior at 1/√d", lambda frame: _over_sqkr(frame, EQUAL)),
     ),
 )

@@ -103,7 +103,8 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 
 def _gaps(entries: pd.DataFrame, end: str) -> "pd.Series[float]":
     """Return the gaps in per cent with the fewest or the most bits out, by epsilon."""
-    return 100 * entries.loc[entries["bits_out"] == entries["bits_out"].agg(end), "optimality_gap"]
+    gaps: pd.Series[float] = 100 * entries.loc[entries["bits_out"] == entries["bits_out"].agg(end), "optimality_gap"]
+    return gaps
 
 
 FIGURE = FigureEntry(

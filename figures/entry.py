@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from ..analysis.sweeps.protocol import SweepTask
 from ..analysis.sweeps.run import run_tasks
+from .findings import Finding
 from .listing import LISTING
 
 if TYPE_CHECKING:
@@ -46,6 +47,8 @@ class FigureEntry:
         None where the paper's figure needs no data.
     run : callable
         Runs the tasks, with the arguments of `run_tasks`.
+    findings : sequence of Finding
+        Quantities whose ranges in the table follow the title.
     """
 
     name: str
@@ -57,8 +60,14 @@ class FigureEntry:
     summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     on_data: Callable[[int, bool, Path], Sequence["TrainingTask"]] | None = None
     run: Callable[..., pd.DataFrame] = run_tasks
+    findings: Sequence[Finding] = ()
 
     @property
     def title(self) -> str:
-        """What it found, as it is listed and written above the picture."""
+        """What the figure compares, as it is listed."""
         return LISTING[self.name].title
+
+    def heading(self, table: pd.DataFrame) -> str:
+        """Return what is written above the picture of a table: the title, and the ranges of the findings in that table."""
+        texts = [finding.text(table) for finding in self.findings]
+        return f"{self.title}. {'; '.join(texts)}" if texts else self.title

@@ -100,9 +100,7 @@ def reproduce(
         entry = FIGURES[name]
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
-        # Titles are of the embedded data.
-        title = entry.title if data is None else _title_on_data(entry)
-        files += _write(entry, title, entry.table(_without_provenance(rows)), output, seed)
+        files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
     return files
 
@@ -153,11 +151,6 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
     return tasks
 
 
-def _title_on_data(entry: FigureEntry) -> str:
-    experiment = entry.experiment
-    return entry.paper if experiment in entry.paper else f"{experiment[0].upper()}{experiment[1:]}: {entry.paper}"
-
-
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:
     """Return what tells how far all figures are from how far one of them is."""
     return lambda done, steps, text: on_step(before + done * own // steps, total, f"{name}: {text}")
@@ -167,7 +160,7 @@ def _without_provenance(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop(columns=[name for name in rows if name == "seed" or str(name).startswith("version_")])
 
 
-def _write(entry: FigureEntry, title: str, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
-    frame = with_provenance(table, entry.experiment, seed)
+def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> list[Path]:
+    frame, title = with_provenance(table, entry.experiment, seed), entry.heading(table)
     with print_style():
         return save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))

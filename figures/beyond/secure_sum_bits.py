@@ -1,6 +1,6 @@
 """What bits buy in a secure sum: error against bits per coordinate, for several mechanisms with one promise. No paper has this picture."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +14,7 @@ from ...analysis.comparisons.secure_sum import SumPoint, select_sums, sum_points
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 QUICK: Mapping[str, Any] = MappingProxyType(
     {"clients": (1000,), "dimension": 128, "bits": (*range(8, 17), 18, 20, 22), "simulated_bits": (13, 16, 20), "repetitions": 2}
@@ -93,6 +94,14 @@ def sum_tasks(seed: int, quick: bool) -> list[SumPoint]:
     return sum_points(seed, **QUICK) if quick else sum_points(seed)
 
 
+def _with_most_bits(frame: pd.DataFrame, names: Sequence[str]) -> "pd.Series[float]":
+    """Return the largest variances of some series with their most bits over a trusted server's error, for each number of clients."""
+    own = frame[frame["series"].isin(names)].dropna(subset=["worst_mean_variance"])
+    most = own.loc[own.groupby(["series", "clients"])["bits_per_coordinate"].idxmax()]
+    ratio: pd.Series[float] = most["worst_mean_variance"] / most["central_squared_error"]
+    return ratio
+
+
 FIGURE = FigureEntry(
     name="secure-sum-bits",
     paper="beyond the papers",
@@ -100,4 +109,11 @@ FIGURE = FigureEntry(
     tasks=sum_tasks,
     table=select_sums,
     draw=draw_bits,
+    findings=(
+        Finding(
+            "Variance over a trusted server's with the most bits, discrete Gaussian and Skellam",
+            lambda frame: _with_most_bits(frame, ("discrete Gaussian", "Skellam")),
+        ),
+        Finding("cpSGD", lambda frame: _with_most_bits(frame, ("cpSGD",))),
+    ),
 )

@@ -13,6 +13,7 @@ from ...analysis.comparisons.binomial_slack import SlackPoint
 from ..drawing.marks import GREEN, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 DELTA = 1e-6
 TRIALS = tuple(round(10 ** (thirds / 3)) for thirds in range(6, 25))
@@ -68,4 +69,5 @@ FIGURE = FigureEntry(
     experiment="slack of Theorem 1",
     tasks=slack_tasks,
     draw=draw_slack,
+    findings=(Finding("ε by the theorem over the exact ε", lambda frame: frame.loc[frame["epsilon_exact"] <= LARGEST_EPSILON, "ratio"]),),
 )

@@ -15,6 +15,7 @@ from ...analysis.comparisons.cpsgd import NoisePoint
 from ..drawing.marks import BLUE, GREEN, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding, ratios
 
 DELTA = 1e-6
 EPSILONS = (0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
@@ -84,10 +85,21 @@ def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
     ]
 
 
+def _excess(frame: pd.DataFrame, accounting: str) -> "pd.Series[float]":
+    """Return variances of the finest binomial noise by an account, over the analytic Gaussian's at the same epsilon."""
+    finest = frame.loc[frame["accounting"] == "exact", "scale"].min()
+    binomial = frame[(frame["accounting"] == accounting) & (frame["scale"] == finest)]
+    return ratios(binomial, frame[frame["accounting"] == "analytic"], ("epsilon",), "noise_squared_error")
+
+
 FIGURE = FigureEntry(
     name="cpsgd-fig1",
     paper=f"{entry_named('cpsgd').paper}, figure 1",
     experiment="noise of cpSGD",
     tasks=noise_tasks,
     draw=draw_noise,
+    findings=(
+        Finding("Finest binomial variance over the Gaussian's, exact account", lambda frame: _excess(frame, "exact")),
+        Finding("by the theorem", lambda frame: _excess(frame, "theorem")),
+    ),
 )

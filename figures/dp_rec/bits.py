@@ -16,6 +16,7 @@ from ...analysis.comparisons.dp_rec_bias import BiasPoint, with_fitted_slopes
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding, ratios
 
 CLIP_RATIOS, DIMENSIONS, BITS = (0.5, 1.0, 1.5, 2.0), (1, 16), range(17)
 # Bits at which shared samples are drawn as well, and how many lists of them.
@@ -105,6 +106,13 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
     ]
 
 
+def _bias_by_bit(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return the exact bias with each number of bits over that with a bit less, at the same clip ratio."""
+    exact = frame.drop_duplicates(["clip_ratio", "group_bits"])
+    fewer = exact.assign(group_bits=exact["group_bits"] + 1)
+    return ratios(exact, fewer, ("clip_ratio", "group_bits"), "relative_bias")
+
+
 FIGURE = FigureEntry(
     name="dprec-bits",
     paper=f"{entry_named('dp-rec').paper}; beyond the paper",
@@ -112,4 +120,5 @@ FIGURE = FigureEntry(
     tasks=bias_tasks,
     table=with_fitted_slopes,
     draw=draw_bias,
+    findings=(Finding("Bias over that at the previous number of bits", _bias_by_bit),),
 )

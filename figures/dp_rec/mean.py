@@ -15,6 +15,7 @@ from ...analysis.comparisons.dp_rec_mean import EQUAL, GROUPED, MMRC, PRIVUNIT, 
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding, ratios
 
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
@@ -124,6 +125,13 @@ def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
     return mean_points(seed, **QUICK) if quick else mean_points(seed)
 
 
+def _over_sqkr(frame: pd.DataFrame, name: str) -> "pd.Series[float]":
+    """Return measured errors of a series with the fewest bits, without privacy, over SQKR's with as many."""
+    own = frame[(frame["panel"] == "bits") & frame["standard_error"].notna()]
+    own = own[own["index_bits"] == own["index_bits"].min()]
+    return ratios(own[own["series"] == name], own[own["series"] == SQKR], ("index_bits",), "mean_squared_error")
+
+
 FIGURE = FigureEntry(
     name="dprec-mean",
     paper=f"{entry_named('dp-rec').paper}, section D.2",
@@ -131,4 +139,8 @@ FIGURE = FigureEntry(
     tasks=mean_tasks,
     table=summarise_means,
     draw=draw_errors,
+    findings=(
+        Finding("Error over SQKR's with the fewest bits, prior at zero", lambda frame: _over_sqkr(frame, ZERO)),
+        Finding("prior at 1/√d", lambda frame: _over_sqkr(frame, EQUAL)),
+    ),
 )

@@ -21,6 +21,7 @@ from ...analysis.comparisons.frequencies.simulated_errors import (
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 # In the order of the series; circles and squares for what the paper has, hollow for what stands in for it.
 MARKS: Mapping[str, Mark] = MappingProxyType(
@@ -91,6 +92,14 @@ def _caption(frame: pd.DataFrame) -> str:
     )
 
 
+def _over_local(frame: pd.DataFrame, *, sketched: bool) -> "pd.Series[float]":
+    """Return the least error of sketches, or of histograms, in a secure sum over that of local messages, by clients and epsilon."""
+    sums = frame[(frame["trust_model"] == "secure-sum") & (frame["series"].str.contains("sketch") == sketched)]
+    local = frame[frame["trust_model"] == "local"]
+    of_sums, of_local = (part.groupby(["clients", "epsilon"])["error"].min() for part in (sums, local))
+    return of_sums / of_local
+
+
 def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEntry:
     """Return one of the four figures."""
     across, panel_by = ("epsilon", "clients") if by_epsilon else ("clients", "epsilon")
@@ -112,4 +121,8 @@ def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEn
         tasks=tasks,
         table=arrange_frequencies,
         draw=draw,
+        findings=(
+            Finding("Least Euclidean error over that of local messages, sketches", lambda frame: _over_local(frame, sketched=True)),
+            Finding("histograms", lambda frame: _over_local(frame, sketched=False)),
+        ),
     )

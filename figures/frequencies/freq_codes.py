@@ -1,5 +1,6 @@
 """Exact secure histograms: how often the histogram is recovered against the number of measurements, by code and decoder."""
 
+import math
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from ...analysis.comparisons.frequencies.exact_recovery import ExactRecoveryPoin
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 MARKS: dict[str, Mark] = {"bernoulli": BLUE, "relaxation": GREEN, "rademacher": VERMILION, "identity": ORANGE}
 LABELS = {
@@ -76,6 +78,16 @@ def code_tasks(seed: int, quick: bool) -> list[ExactRecoveryPoint]:
     return exact_recovery_tasks(seed, sizes=((CLIENTS, DIMENSION),), measurements=sizes, repetitions=repetitions, time_limit=TIME_LIMIT)
 
 
+def _measurements(frame: pd.DataFrame, code: str) -> list[float]:
+    """Return the numbers of measurements from which on a decoder recovered every histogram, by distribution; infinite if none is drawn."""
+    enough = []
+    for _, series in frame[frame["code"] == code].groupby("prior"):
+        failed = series.loc[series["success"] < 1, "measurements"].max()
+        later = series.loc[~(series["measurements"] <= failed), "measurements"]
+        enough.append(float(later.min()) if len(later) else math.inf)
+    return enough
+
+
 FIGURE = FigureEntry(
     name="freq-codes",
     paper=f"{entry_named('exact-histogram').paper}, theorem 4.2; beyond the paper",
@@ -83,4 +95,8 @@ FIGURE = FigureEntry(
     tasks=code_tasks,
     table=recovery_table,
     draw=draw_codes,
+    findings=(
+        Finding("Measurements for a full share, integer program", lambda frame: _measurements(frame, "bernoulli")),
+        Finding("its relaxation", lambda frame: _measurements(frame, "relaxation")),
+    ),
 )

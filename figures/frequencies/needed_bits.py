@@ -7,9 +7,11 @@ from matplotlib.lines import Line2D
 
 from ...analysis.catalogue.frequency_sums import PAPER
 from ...analysis.comparisons.frequencies.needed_bits import BERNOULLI, BOUNDS, IDENTITY, NeededPoint, needed_points
+from ...analysis.comparisons.frequencies.simulated_errors import DELTA
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, VERMILION
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
 MARKERS = "os^Dv<>PX*hdp8H"
@@ -39,16 +41,10 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
     ]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, handlelength=2.6, columnspacing=1.5)
     first = frame.iloc[0]
-    useful = frame[frame["necessary_bits"].gt(0) & frame["worst_squared_error"].gt(0) & frame["bits_per_client"].notna()]
-    ratios = useful["bits_per_client"] / useful["necessary_bits"]
-    finding = "No private estimate is of use here: their errors need no message. "
-    if len(useful):
-        finding = f"Messages of useful private estimates have {ratios.min():,.0f} to {ratios.max():,.0f} times the necessary bits. "
     add_caption(
         figure,
-        f"{finding}Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
-        f"δ = 1e-05, or 0 in the local trust model; {first['adjacency']} adjacency. Blue: secure-sum trust model, red: local, orange: "
-        "shuffled, green: none.",
+        f"Lines: fewer bits are proven not to suffice; dotted: least worst error. Hollow: sketched. ε = {first['epsilon']:g}, "
+        f"δ = {DELTA:g}, or 0 in the local trust model; {first['adjacency']} adjacency. Colours: {_colours_in_words(frame)}.",
     )
     return figure
 
@@ -81,6 +77,15 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
     axes.grid(visible=True)
 
 
+def _colours_in_words(frame: pd.DataFrame) -> str:
+    """Return the colours that are drawn, by trust model; exact codes, which are not private, have their own."""
+    words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
+    models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
+    drawn = [text for model, text in words.items() if model in models]
+    exact = ["not private green"] if frame["mechanism"].isin([IDENTITY, BERNOULLI]).any() else []
+    return ", ".join(drawn + exact)
+
+
 def _colour(name: str, trust: str) -> str:
     return GREEN.colour if name in (IDENTITY, BERNOULLI) else COLOURS[trust].colour
 
@@ -94,10 +99,28 @@ def needed_tasks(seed: int, quick: bool) -> list[NeededPoint]:
     return needed_points(seed, ((100, 1000), (3000, 1000)) if quick else ((1000, 100_000), (50_000, 100_000)), {})
 
 
+def _useful_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return bits over necessary ones, of the private schemes whose error needs a message."""
+    useful = frame[frame["necessary_bits"].gt(0) & frame["worst_squared_error"].gt(0) & frame["bits_per_client"].notna()]
+    ratio: pd.Series[float] = useful["bits_per_client"] / useful["necessary_bits"]
+    return ratio
+
+
+def _exact_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return bits of the Bernoulli code over those that an exact histogram needs."""
+    exact = frame[frame["mechanism"] == BERNOULLI]
+    ratio: pd.Series[float] = exact["bits_per_client"] / exact["histogram_bits"]
+    return ratio
+
+
 FIGURE = FigureEntry(
     name="freq-limits",
     paper=f"{PAPER}, Theorem 5.1 and Corollary 5.1; constants are beyond the paper",
     experiment="necessary and used bits of frequencies",
     tasks=needed_tasks,
     draw=draw_needed_bits,
+    findings=(
+        Finding("Bits of useful private messages over needed bits", _useful_ratios),
+        Finding("the exact code's over needed bits", _exact_ratios),
+    ),
 )

@@ -1,6 +1,7 @@
 """Which mechanism for items wins where: a map of clients and items for each epsilon and number of bits."""
 
 import math
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,6 +21,7 @@ from ...analysis.comparisons.frequencies.regimes import (
 )
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 # Light enough to be written on, and apart in grey as well.
 COLOURS = {LOCAL: "#F5C98B", SHUFFLED: "#E7BBD6", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
@@ -38,6 +40,8 @@ LETTERS = {
 }
 CLIENTS, CATEGORIES = (10**3, 10**4, 10**5), (10**2, 10**3, 10**4, 10**5, 10**6)
 EPSILONS, BUDGETS = (1.0, 10.0), (1e3, 1e5, 1e7)
+# Kinds whose errors differ by less than this share are drawn as a tie.
+TIE = 0.005
 COLUMNS = [
     *PROBLEM,
     *("mechanism", "kind", "trust_model", "bits_per_client", "rows", "width", "predicted_squared_error"),
@@ -60,6 +64,8 @@ def draw_regimes(frame: pd.DataFrame) -> Figure:
         axes.set_xlabel("clients n")
     handles: list[Patch | Line2D] = [Patch(facecolor=COLOURS[kind], edgecolor="black", label=label) for kind, label in KINDS.items()]
     handles.append(Patch(facecolor="white", edgecolor="#777777", hatch="////", label="equal frequencies have less error"))
+    if best.apply(_is_tie, axis=1).any():
+        handles.append(Line2D([], [], linestyle="", label=f"=: another kind is within {100 * TIE:g} %"))
     named = sorted((letters, name) for name, letters in LETTERS.items() if name in set(best["mechanism"]))
     handles += [Line2D([], [], linestyle="", label=f"{letters}: {name}") for letters, name in named]
     figure.legend(handles=handles, loc="outside upper center", ncols=2, columnspacing=1.2)
@@ -85,7 +91,7 @@ def _draw_map(axes: Axes, best: pd.DataFrame, frame: pd.DataFrame) -> None:
         axes.text(
             x,
             y,
-            f"{LETTERS.get(row['mechanism'], row['mechanism'])}\n{_ratio(ratio)}",
+            f"{LETTERS.get(row['mechanism'], row['mechanism'])}{'=' * _is_tie(row)}\n{_ratio(ratio)}",
             horizontalalignment="center",
             verticalalignment="center",
             linespacing=1.0,
@@ -96,6 +102,11 @@ def _draw_map(axes: Axes, best: pd.DataFrame, frame: pd.DataFrame) -> None:
     axes.set_xticks(range(len(clients)), [_power(value) for value in clients])
     axes.set_yticks(range(len(items)), [_power(value) for value in items])
     axes.tick_params(length=0)
+
+
+def _is_tie(row: "pd.Series[Any]") -> bool:
+    """Return whether the next kind's error is about that of the winner."""
+    return bool(row["next_kind_ratio"] < 1 + TIE)
 
 
 def _power(value: float) -> str:
@@ -117,6 +128,11 @@ def regime_tasks(seed: int, quick: bool) -> list[RegimePoint]:
     return regime_points(seed, CLIENTS, CATEGORIES, EPSILONS, BUDGETS)
 
 
+def _over(best: pd.DataFrame, column: str) -> "pd.Series[float]":
+    ratio: pd.Series[float] = best["predicted_squared_error"] / best[column]
+    return ratio
+
+
 FIGURE = FigureEntry(
     name="freq-regimes",
     paper="beyond the papers",
@@ -124,4 +140,8 @@ FIGURE = FigureEntry(
     tasks=regime_tasks,
     draw=draw_regimes,
     summary=lambda rows: winners(rows)[COLUMNS],
+    findings=(
+        Finding("Error over a trusted server's", lambda frame: _over(winners(frame), "central_squared_error")),
+        Finding("next kind's error over it", lambda frame: winners(frame)["next_kind_ratio"]),
+    ),
 )

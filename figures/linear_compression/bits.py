@@ -13,6 +13,7 @@ from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint
 from ..drawing.marks import VERMILION
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 # The paper's, and 8: Figures 5a, 5b and 3 are of one noise multiplier each, and Figure 6 has all.
 BITS = (8, 10, 12, 14, 16, 18, 20, 22)
@@ -100,4 +101,5 @@ FIGURE = FigureEntry(
     tasks=bit_tasks,
     table=arrange_bits,
     draw=draw_bits,
+    findings=(Finding("Bits a parameter of the framed pairs", lambda frame: frame.loc[frame["cheapest"], "bits_per_coordinate"]),),
 )

@@ -8,6 +8,7 @@ from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.layers import ARRANGEMENTS, LayerPoint, layer_points
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
+from ..findings import Finding, ratios
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 
 
@@ -56,6 +57,12 @@ def layer_tasks(seed: int, quick: bool) -> list[LayerPoint]:
     return layer_points(seed, hidden=(324, 324), clients=500, rates=rates, kept=(1.0, 0.1, 0.01), repetitions=5)
 
 
+def _over_whole(frame: pd.DataFrame, arrangement: str) -> "pd.Series[float]":
+    """Return measured errors of an arrangement over those of a sketch of the whole gradient, by rate and share."""
+    own, whole = (frame[frame["arrangement"] == name] for name in (arrangement, ARRANGEMENTS[0]))
+    return ratios(own, whole, ("kept", "rate"), "squared_error")
+
+
 FIGURE = FigureEntry(
     name="price-layers",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, Figures 9 and 10 as errors of a mean, on the digits",
@@ -63,4 +70,8 @@ FIGURE = FigureEntry(
     tasks=layer_tasks,
     table=arrange_layers,
     draw=draw_layers,
+    findings=(
+        Finding("Measured error over that of a whole sketch, a sketch per layer", lambda frame: _over_whole(frame, ARRANGEMENTS[1])),
+        Finding("by norm", lambda frame: _over_whole(frame, ARRANGEMENTS[2])),
+    ),
 )

@@ -12,10 +12,12 @@ from ...analysis.comparisons.linear_compression.needed_bits import SLACK, PriceP
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 from .error_panels import ZERO_LOOK
 
 # Colours by trust model; a marker for each mechanism of one.
 COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
+COLOUR_NAMES = {"local": "red", "shuffled": "orange", "secure-sum": "blue", "central": "purple"}
 # Powers of ten that points of one number of clients are spread by, either way: many have the same bits.
 SPREAD = 0.2
 MARKERS = "os^Dv<>PX*hdp8H1234+x"
@@ -65,10 +67,15 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
         figure,
         f"Mean of n vectors of dimension {first['dimension']:,.0f}, norm at most 1, at ε = {first['epsilon']:g}, δ = "
         f"{first['delta']:g}, {first['adjacency']} adjacency. Lines: bits for a worst error of at most {SLACK:g} times that of a "
-        "trusted server. Points: the registry's mechanisms, filled where within that factor. Red: local trust model, orange: shuffled, "
-        "blue: secure sum, purple: central.",
+        f"trusted server. Points: mechanisms, filled where within that factor. Colours: {colours_in_words(offers['trust_model'])}.",
     )
     return figure
+
+
+def colours_in_words(trust_models: "pd.Series[str]") -> str:
+    """Return the colours of the trust models that are drawn."""
+    drawn = set(trust_models)
+    return ", ".join(f"{model} trust model {colour}" for model, colour in COLOUR_NAMES.items() if model in drawn)
 
 
 def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
@@ -78,10 +85,18 @@ def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
     return price_points(seed, clients, offered, dimension, 1.0)
 
 
+def sufficient_over_necessary(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return sufficient bits over those that any estimate needs, where it needs some."""
+    bounds = frame[(frame["mechanism"] == "bounds") & (frame["necessary_bits_any"] > 0)]
+    ratio: pd.Series[float] = bounds["sufficient_bits"] / bounds["necessary_bits_any"]
+    return ratio
+
+
 FIGURE = FigureEntry(
     name="price-needed-bits",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}; bounds with constants are beyond the paper",
     experiment="necessary and sufficient bits",
     tasks=needed_tasks,
     draw=draw_needed_bits,
+    findings=(Finding("Sufficient bits of a sketch over necessary bits", sufficient_over_necessary),),
 )

@@ -5,8 +5,10 @@ from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.sketched_sums import ALIGNED, SketchPoint, arrange_sketches
+from ..drawing.directed_rounding import rounded_up
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5, 0.7)
@@ -33,7 +35,7 @@ def draw_rates(frame: pd.DataFrame) -> Figure:
         figure,
         f"Mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f}, norm c. z: deviation of the noise over the "
         f"norm that sketches are clipped to. Lines: predicted; points: measured, {first['repetitions']:.0f} rounds with standard "
-        f"errors. One round's ε at δ = {first['delta']:g}: {', '.join(f'{value:.3g}' for value in epsilons)} for the z, "
+        f"errors. One round's ε at δ = {first['delta']:g}: {', '.join(rounded_up(value, 3) for value in epsilons)} for the z, "
         f"{first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
@@ -60,6 +62,14 @@ def rate_tasks(seed: int, quick: bool) -> list[SketchPoint]:
     ]
 
 
+def added_over_rule(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return the predicted error that a sketch adds, over the rate times the mean's squared norm."""
+    sketched, plain = frame[frame["rate"] > 1], frame[frame["rate"] == 1]
+    both = sketched.merge(plain, on=["population", "mean_norm", "noise_multiplier"], suffixes=("", "_plain"))
+    rule: pd.Series[float] = both["rate"] * both["zero"]
+    return (both["predicted_squared_error"] - both["predicted_squared_error_plain"]) / rule
+
+
 FIGURE = FigureEntry(
     name="price-rate",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, the mean estimation in Figure 2",
@@ -67,4 +77,5 @@ FIGURE = FigureEntry(
     tasks=rate_tasks,
     table=arrange_sketches,
     draw=draw_rates,
+    findings=(Finding("Predicted error that sketches add, in units of d/m ‖mean‖²", added_over_rule),),
 )

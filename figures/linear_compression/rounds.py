@@ -1,12 +1,17 @@
 """Rounds: the average of unbiased estimates overtakes the answer zero, which no single round does where noise is large."""
 
+import math
+from typing import Any
+
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.comparisons.linear_compression.rounds import RoundsPoint
+from ..drawing.directed_rounding import rounded_up
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
 
 RATES = (1.0, 4.0, 10.0, 40.0)
@@ -23,12 +28,13 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
     finish(axes, frame["rounds"], "rounds R")
     axes.set_ylabel("squared L2 error of the average (c²)")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()})
-    first, last = frame.iloc[0], frame[frame["rounds"] == frame["rounds"].max()].iloc[0]
+    first, last = frame.iloc[0], frame[frame["rounds"] == frame["rounds"].max()]
+    of_all = rounded_up(last["epsilon_of_all"].max(), 3)
     add_caption(
         figure,
         f"Average over R rounds of estimates of one mean of {first['clients']:,.0f} vectors of dimension {first['dimension']:,.0f} and "
         f"norm c. Lines: predicted; points: measured, {first['repetitions']:.0f} repetitions with standard errors. One round has ε = "
-        f"{first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds']:.0f} together ε = {last['epsilon_of_all']:.3g}. "
+        f"{first['epsilon']:g} at δ = {first['delta']:g}, all {last['rounds'].iloc[0]:.0f} together ε = {of_all}. "
         f"Guarantee: {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
@@ -63,6 +69,12 @@ def round_tasks(seed: int, quick: bool) -> list[RoundsPoint]:
     ]
 
 
+def rounds_to_zero(frame: pd.DataFrame) -> "pd.Series[Any]":
+    """Return the first number of rounds that is drawn whose predicted error is at most that of zero, for each rate; infinite if none is."""
+    rounds = frame["rounds"].where(frame["predicted_squared_error"] <= frame["zero"], math.inf)
+    return rounds.groupby(frame["rate"]).min()
+
+
 FIGURE = FigureEntry(
     name="price-rounds",
     paper=f"{entry_named('sketched-discrete-gaussian').paper}, remark 5.5; beyond the paper",
@@ -70,4 +82,5 @@ FIGURE = FigureEntry(
     tasks=round_tasks,
     table=arrange_rounds,
     draw=draw_rounds,
+    findings=(Finding("Rounds at which the predicted error falls to zero's, by rate", rounds_to_zero),),
 )

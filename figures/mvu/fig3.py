@@ -24,6 +24,7 @@ from ...analysis.comparisons.vector_mean import (
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding, ratios
 
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
@@ -148,6 +149,21 @@ def vector_tasks(seed: int, quick: bool) -> list[SeriesTask]:
     return vector_mean_tasks(seed, **QUICK) if quick else vector_mean_tasks(seed)
 
 
+def tables_over_laplace(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return predicted errors of tables over those of Laplace noise, on the L1 ball against epsilon."""
+    own = frame[(frame["comparison"] == "L1") & (frame["panel"] == "epsilon")]
+    table, laplace = (own[own["series"] == name] for name in ("MVU, L1 metric", "Laplace, or Gaussian"))
+    return ratios(table, laplace, ("epsilon",), "predicted_squared_error")
+
+
+def tables_over_others(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return the least predicted error of tables over that of all other mechanisms, at each epsilon on the L2 ball."""
+    own = frame[(frame["comparison"] == "L2") & (frame["panel"] == "epsilon")]
+    tables = own["series"].str.startswith("MVU")
+    least, other = (part.groupby("epsilon")["predicted_squared_error"].min() for part in (own[tables], own[~tables]))
+    return least / other
+
+
 FIGURE = FigureEntry(
     name="mvu-fig3",
     paper=f"{entry_named('mvu').paper}, figure 3; bits are beyond the paper",
@@ -155,4 +171,8 @@ FIGURE = FigureEntry(
     tasks=vector_tasks,
     table=arrange_vector_means,
     draw=draw_comparison,
+    findings=(
+        Finding("Error over Laplace noise's, MVU, L1 metric", tables_over_laplace),
+        Finding("best tables over the best others, L2 ball", tables_over_others),
+    ),
 )

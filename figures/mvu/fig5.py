@@ -13,6 +13,7 @@ from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
 from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
+from ..findings import Finding
 
 EPSILONS = (1.0, 3.0, 5.0)
 MAPPED_EPSILON = 3.0
@@ -100,6 +101,12 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
     return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=bits_in, bits_out=bits_out) for epsilon in EPSILONS for bits_out in numbers]
 
 
+def _gaps(entries: pd.DataFrame, end: str) -> "pd.Series[float]":
+    """Return the gaps in per cent with the fewest or the most bits out, by epsilon."""
+    gaps: pd.Series[float] = 100 * entries.loc[entries["bits_out"] == entries["bits_out"].agg(end), "optimality_gap"]
+    return gaps
+
+
 FIGURE = FigureEntry(
     name="mvu-fig5",
     paper=f"{entry_named('mvu').paper}, figure 5",
@@ -107,4 +114,8 @@ FIGURE = FigureEntry(
     tasks=design_tasks,
     draw=draw_bits_out,
     summary=certificates,
+    findings=(
+        Finding("Gap with the fewest bits (%)", lambda entries: _gaps(entries, "min")),
+        Finding("with the most (%)", lambda entries: _gaps(entries, "max")),
+    ),
 )

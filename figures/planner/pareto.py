@@ -15,6 +15,7 @@ from ...analysis.planner.point import PlanPoint, design_rows
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
 from ..entry import FigureEntry
+from ..findings import Finding
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
 # What is this many times as far off as the best of its trust model is left out, and counted in the caption.
@@ -125,6 +126,11 @@ def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
     return [PlanPoint(seed=seed, **QUICK) if quick else PlanPoint(seed=seed)]
 
 
+def _least(frame: pd.DataFrame, model: str) -> list[float]:
+    """Return the least error of a trust model over that of a trusted server's Gaussian noise."""
+    return [(frame["predicted_error"] / frame["central_gaussian_error"])[frame["trust_model"] == model].min()]
+
+
 FIGURE = FigureEntry(
     name="plan-pareto",
     paper="beyond the papers",
@@ -132,4 +138,8 @@ FIGURE = FigureEntry(
     tasks=plan_points,
     table=design_rows,
     draw=draw_plan,
+    findings=(
+        Finding("Least error over a trusted server's, secure-sum", lambda frame: _least(frame, "secure-sum")),
+        Finding("local", lambda frame: _least(frame, "local")),
+    ),
 )

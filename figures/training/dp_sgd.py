@@ -16,6 +16,7 @@ from ...analysis.datasets.found_data import FoundData, found_data
 from ...analysis.training.reference_mechanisms import SignGaussianMechanism
 from ...analysis.training.task import TrainingTask
 from ...design.contracts.norm_ball import NormBall
+from ..drawing.directed_rounding import rounded_up
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from ..drawing.style import add_caption, extend_caption
 from ..entry import FigureEntry
@@ -88,7 +89,7 @@ def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
     sets = by_data(frame)
     # Of one run, as in the paper: what the choice of the best reveals is not counted.
     tuned = "best step and clip norm" if frame["rounds"].nunique() == 1 else "best rounds, step and clip norm within each ε"
-    delta = f"{frame['delta'].iloc[0]:.2g}" if len(sets) == 1 else "1/(images + 1)"
+    delta = rounded_up(frame["delta"].max(), 2) if len(sets) == 1 else "1/(images + 1)"
     guarantees = (
         f"{str(frame['adjacency'].iloc[0]).capitalize()} adjacency, δ = {delta}. Noise on the sum: central trust model; on gradients, "
         "signs (PLD or Rényi) and MVU (L1 metric, Rényi): local; on the right against those who do not see who takes part. In the paper's "

@@ -1,5 +1,6 @@
 """What the figures of trainings by sketches share: settings on the digits and on the paper's data, compression rates, and captions."""
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from ...analysis.datasets.found_data import FoundData, found_data
 from ...analysis.training.models.network import network_named
 from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
+from ..drawing.directed_rounding import rounded_up
 from ..training_settings import settings_by_data, training_settings
 from .grids import data_title, grid_tasks
 
@@ -163,14 +165,19 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     noise = f" {_kept_by_noise(frame[given])}" if given.any() else ""
     return (
         f"{source}, {first['clients']:,} clients, {cohort}{first['rounds']} rounds of one local epoch{seeds}; {budget}"
-        f"δ = {first['delta']:.2g}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{noise}"
+        f"δ = {rounded_up(first['delta'], 2)}, {first['adjacency']} adjacency, secure-sum trust model, {drawn}.{noise}"
     )
 
 
+def _epsilon_rounded_up(epsilon: float) -> str:
+    if 100 <= epsilon < LARGEST_WRITTEN_OUT:
+        return f"{math.ceil(epsilon):,}"
+    return rounded_up(epsilon, 3) if epsilon < LARGEST_WRITTEN_OUT else f"{float(rounded_up(epsilon, 3)):.3g}"
+
+
 def _kept_by_noise(frame: pd.DataFrame) -> str:
-    """Return the least and largest epsilons of runs with each of the paper's noise multipliers: fewer bits round more."""
+    """Return the largest epsilon of the runs with each of the paper's noise multipliers, rounded up."""
     kept = []
     for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
-        ends = [f"{epsilon:{',.0f' if 100 <= epsilon < LARGEST_WRITTEN_OUT else '.3g'}}" for epsilon in (epsilons.min(), epsilons.max())]
-        kept.append(f"{' to '.join(dict.fromkeys(ends))} (z = {multiplier:g})")
-    return f"Noise of z times the norm that is clipped to keeps ε of {', '.join(kept)}, the more bits the less."
+        kept.append(f"{_epsilon_rounded_up(epsilons.max())} (z = {multiplier:g})")
+    return f"Noise of z times the norm that is clipped to keeps ε of at most {', '.join(kept)}."

@@ -1,5 +1,6 @@
 """Figures by name: their files, their pictures, what a killed run leaves, and what is refused."""
 
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -200,6 +201,21 @@ HEIGHTS: dict[str, tuple[str, ...]] = {
 }
 
 
+# Figures whose small tables have no number for some finding: no private estimate of a few clients is of use.
+WITHOUT_NUMBERS = ("freq-limits",)
+POWERS = str.maketrans("\N{MULTIPLICATION SIGN}⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "x-0123456789")
+# Words with which a title would say more than which quantities it is of: numbers, comparisons, quantifiers, and verbs of findings.
+CLAIMS = re.compile(
+    r"\b(one|two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|hundredth|thousands?|half|halves?|thirds?|quarters?|fifth|tenth"
+    r"|twice|double|times|factors?|every|all|any|always|never|none|nothing|whatever|hardly|nearly|almost|mostly|not|no"
+    r"|more|less|fewer|larger|smaller|higher|lower|closer|better|worse|greater|good|well|than|equals|until|where|while|because"
+    r"|is|are|was|were|has|have|had|does|do|can|cannot|may|must"
+    r"|beats?|wins?|loses?|saves?|costs?|gains?|reach|reaches|suffices?|decides?|matters?|helps?|stops?|hides?|overtakes?|overstates?"
+    r"|grows?|rises?|drowns?|remains?|recovers?|adds up|exceeds?|dominates?|matches|outperforms?|improves?)\b",
+    re.IGNORECASE,
+)
+
+
 @contextmanager
 def made_smaller() -> Iterator[pytest.MonkeyPatch]:
     figures = {name: replace(entry, tasks=lambda seed, _, name=name: smaller(name, seed)) for name, entry in FIGURES.items()}
@@ -238,7 +254,7 @@ def test_all_figures_are_there() -> None:
     assert set(GUARANTEES) == set(FIGURES) - set(TRAININGS)
     for name, entry in FIGURES.items():
         assert entry.name == name
-        assert 1 <= len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) <= 2
+        assert len(textwrap.wrap(entry.title, TITLE_CHARACTERS)) == 1 or name in TRAININGS
         assert entry.paper
         assert LISTING[name].duration
 
@@ -295,13 +311,92 @@ def test_every_figure_writes_its_files(reproduced: Reproduced) -> None:
     assert set(table["seed"]) == {7}
     assert set(table["experiment"]) == {entry.experiment}
     assert table["version_numpy"].notna().all()
-    assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.title}\n")
+    assert (output / f"{name}.md").read_text(encoding="utf-8").startswith(f"# {entry.heading(table)}\n")
     assert (output / "results" / name / "results.parquet").is_file()
 
 
 def test_every_figure_fits_a_page_and_can_be_read(reproduced: Reproduced, check_page: Callable[..., None]) -> None:
     if reproduced.name in GUARANTEES:
         check_page(reproduced.picture, *GUARANTEES[reproduced.name])
+
+
+def test_titles_state_nothing_but_ranges_of_the_table(reproduced: Reproduced) -> None:
+    entry, table = FIGURES[reproduced.name], reproduced.table
+    heading = entry.heading(table)
+    assert len(textwrap.wrap(heading, TITLE_CHARACTERS)) <= 2
+    assert reproduced.picture.get_suptitle() == ""
+    stated = re.findall(r": (none|-?[\d.,x-]+|infinite)(?: to ([\d.,x-]+|infinite))?(?=; |$)", heading.translate(POWERS))
+    assert len(stated) == len(entry.findings)
+    for finding, (low, high) in zip(entry.findings, stated, strict=True):
+        numbers = np.asarray(finding.numbers(table), dtype=float)
+        if low == "none":
+            assert reproduced.name in WITHOUT_NUMBERS
+            assert np.isnan(numbers).all()
+            continue
+        least, largest = np.nanmin(numbers), np.nanmax(numbers)
+        low, high = (float(end.replace(",", "").replace("x10", "e").replace("infinite", "inf")) for end in (low, high or low))
+        assert low <= least <= largest <= high
+        assert np.allclose([low, high], [least, largest], rtol=0.01)
+        # Numbers of another table are others.
+        columns = table.select_dtypes("number")
+        others = [finding.range(table.assign(**{name: bent(table[name], scale)})) for name in columns for scale in (1.7, 1e-6)]
+        assert any(ends is not None and not np.allclose(ends, (least, largest), rtol=1e-9, atol=0) for ends in others)
+
+
+def bent(column: "pd.Series[float]", scale: float) -> "pd.Series[float]":
+    """Return other numbers in the same order, which are equal where the numbers are."""
+    numbers = column.astype(float)
+    return np.sign(numbers) * numbers.abs() ** 1.3 * scale
+
+
+def test_titles_and_quantities_have_no_findings_of_their_own(reproduced: Reproduced) -> None:
+    entry, table = FIGURES[reproduced.name], reproduced.table
+    words = "; ".join([entry.title, *(finding.quantity for finding in entry.findings)])
+    # Names in the table are not numbers, and settings there are not findings.
+    for column in table.select_dtypes(["object", "string", "category"]):
+        for name in sorted({str(value) for value in table[column].dropna()}, key=len, reverse=True):
+            words = words.replace(name, "") if re.search(r"\d", name) else words
+    settings = {f"{value:g}" for column in table.select_dtypes("number") for value in table[column].unique()}
+    assert [number for number in re.findall(r"\d+(?:\.\d+)?", words) if number not in settings] == []
+    assert CLAIMS.findall(words) == []
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "A secure sum beats local messages at every epsilon",
+        "Compression adds the rate times the square, whatever the noise",
+        "Three bits have half of Laplace noise's variance or less",
+        "The refitted Lasso is as good as an oracle",
+        "DP-REC: the first model decides",
+    ],
+)
+def test_words_of_findings_are_seen(title: str) -> None:
+    assert CLAIMS.search(title)
+
+
+def test_captions_never_round_epsilon_down(reproduced: Reproduced) -> None:
+    table = reproduced.table
+    names = [name for name in table.select_dtypes("number") if "epsilon" in name]
+    values = np.unique(table[names].to_numpy(dtype=float))
+    values = values[np.isfinite(values) & (values > 0)]
+    text = reproduced.picture.get_supxlabel().replace("\n", " ").replace("\N{NO-BREAK SPACE}", " ")
+    for clause in re.findall(r"ε(?: at δ = [^:]*:| =| of(?: at most)?) ([\d., ]+)", text):
+        for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", clause):
+            stated = float(number.replace(",", ""))
+            # A number a little above would be one that was rounded down, unless it is stated itself.
+            above = values[(values > stated) & (values < 1.01 * stated)]
+            assert above.size == 0 or np.isin(stated, values), (number, above)
+
+
+def test_captions_explain_the_colours_that_are_drawn(reproduced: Reproduced) -> None:
+    if reproduced.name not in ("price-needed-bits", "freq-limits"):
+        return
+    table, text = reproduced.table, reproduced.picture.get_supxlabel().replace("\n", " ")
+    drawn = table[table["bits_per_client"].notna()]["trust_model"].dropna().unique()
+    explained = text.rpartition("Colours: ")[2]
+    for model in ("local", "shuffled", "secure-sum", "central"):
+        assert (f"{model} trust model" in explained) == (model in drawn)
 
 
 def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:

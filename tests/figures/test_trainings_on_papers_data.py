@@ -92,7 +92,7 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
     assert titles == [f"{name}, {cohort} clients a round" for name in ("FEMNIST", "StackOverflow words") for cohort in ("100", "1,000")]
     labels = axes_labels(figure)
     assert labels == {"no privacy", "ε = 10", "z = 0.5", "z = 0.5, table 1's bits"}
-    assert "keeps ε of 12,345 (z = 0.5), the more bits the less" in caption(figure)
+    assert "keeps ε of at most 12,345 (z = 0.5)" in caption(figure)
     for text in ("80.13 % with 1000 and rate 50", "z = 0.5, 1000 clients, 21.21 % at 1, 21.11 % at 5, 20.74 % at 10", "18 bits"):
         assert text in caption(figure)
     assert fits(figure)
@@ -135,7 +135,7 @@ def test_thresholds_are_drawn_for_each_data(data: Path) -> None:
         *("no privacy", "a new sketch each round", "one sketch, all kept"),
         *("zeroed below 0.5", "zeroed below 1", "zeroed below 2"),
     }
-    assert "keeps ε of 12,345 (z = 0.05)" in caption(figure)
+    assert "keeps ε of at most 12,345 (z = 0.05)" in caption(figure)
     assert fits(figure)
 
 

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from ....analysis.training.summary import summarise_training
 from ....analysis.training.task import TrainingTask
+from ...drawing.directed_rounding import rounded_up
 from ...drawing.marks import BLUE, VERMILION
 from ...drawing.style import add_caption
 from ..grids import accuracy_panels, add_legend, best_of, draw_accuracies, draw_no_privacy, grid_tasks
@@ -40,9 +41,10 @@ def draw_messages(frame: pd.DataFrame) -> Figure:
     axes.minorticks_off()
     add_legend(figure, axes, 3)
     pairs = " and ".join(f"{first:g} against {second:g}" for first, second in PAPER.value("equal_local_accuracy"))
+    delta = rounded_up(frame["delta"].max(), 2)
     add_caption(
         figure,
-        f"{setting_in_words(frame)}; δ = {frame['delta'].iloc[0]:.2g}, {frame['adjacency'].iloc[0]} adjacency, local trust model. Paper, "
+        f"{setting_in_words(frame)}; δ = {delta}, {frame['adjacency'].iloc[0]} adjacency, local trust model. Paper, "
         f"FEMNIST, equal local ε, which is not stated, {PAPER.value('fedavg_rounds')} rounds: {pairs} %.",
     )
     return figure

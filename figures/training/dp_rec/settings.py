@@ -10,6 +10,7 @@ import pandas as pd
 
 from ....analysis.datasets.found_data import FoundData, found_data
 from ....analysis.training.summary import summarise_training
+from ...drawing.directed_rounding import rounded_up
 from ...drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ...training_settings import ReportedResult, TrainingSettings, settings_by_data, training_settings
 from ..grids import best_of, data_title
@@ -273,12 +274,14 @@ def setting_in_words(frame: pd.DataFrame) -> str:
 
 def guarantees_in_words(frame: pd.DataFrame) -> str:
     """Return delta, if it is the same everywhere, and which adjacencies the curves have."""
-    delta = f"δ = {frame['delta'].iloc[0]:.2g}" if frame["delta"].nunique() == 1 else f"δ = clients^{PAPER.value('delta_exponent')}"
+    delta = (
+        f"δ = {rounded_up(frame['delta'].max(), 2)}" if frame["delta"].nunique() == 1 else f"δ = clients^{PAPER.value('delta_exponent')}"
+    )
     adjacency = frame.loc[frame["mechanism"] != DP_REC, "adjacency"].iloc[0]
     if adjacency == "replace-one":
         return f"{delta}, replace-one adjacency (ε as published: not proven, add-or-remove-one)"
     own = PAPERS_NOISE.of(frame)
-    kept = f"; the paper's noise keeps ε of {', '.join(f'{one:.2g}' for one in sorted(own['epsilon'].unique()))}" if len(own) else ""
+    kept = f"; the paper's noise keeps ε of {', '.join(rounded_up(one, 2) for one in sorted(own['epsilon'].unique()))}" if len(own) else ""
     published = PUBLISHED.of(frame)
     silent = ", ".join(map(data_title, published.loc[np.isinf(published["epsilon_published"]), "data"].unique()))
     bits = f", and on {silent} the bits are too few for its account" if silent else ""

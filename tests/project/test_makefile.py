@@ -1,5 +1,6 @@
 """What `make` would run: which Python tests, and with which lowest versions."""
 
+import os
 import re
 import subprocess
 import sys
@@ -14,8 +15,9 @@ ROOT = Path(quietbits.__file__).parent
 
 
 def planned(*arguments: str) -> str:
-    """Return the commands that `make` would run."""
-    return subprocess.run(["make", "--dry-run", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    """Return the commands that `make` would run, whatever the `make` that runs the tests was told."""
+    apart = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTHON"))}
+    return subprocess.run(["make", "--dry-run", *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env=apart).stdout
 
 
 OWN = f".venv-{sys.version_info.major}.{sys.version_info.minor}"

@@ -69,9 +69,10 @@ class Statement:
         """Return a pattern of the printed text, whose groups are its numbers or cells, and what they should be."""
         names = namespace(self.page)
         if self.kind == "table":
-            rows = eval(self.source, names)  # noqa: S307 - the page is the project's own
+            rows = list(eval(self.source, names))  # noqa: S307 - the page is the project's own
             cells = [str(cell) for row in rows for cell in row]
-            lines = "".join(r"\|" + r"\|".join([r" *([^|\n]*?) *"] * len(row)) + r"\| *\n" for row in rows)
+            # Atomic: a row can be split in one way only.
+            lines = "".join(r"(?>\|" + r"\|".join([r" *([^|\n]*?) *"] * len(row)) + r"\| *\n)" for row in rows)
             return re.compile(r"(?<=\|\n)" + lines + r"(?!\|)", re.MULTILINE), cells
         literal = ast.parse(f"rf'''{self.source}'''", mode="eval").body
         parts = literal.values if isinstance(literal, ast.JoinedStr) else [literal]
@@ -84,7 +85,8 @@ class Statement:
                 expression = ast.fix_missing_locations(ast.Expression(ast.JoinedStr([part])))
                 numbers.append(eval(compile(expression, str(self.page), "eval"), names))  # noqa: S307
                 pattern.append(rf"({NUMBER.pattern}|\w+|∞)")
-        return re.compile("".join(pattern)), numbers
+        # Neither end may be inside a word or a number.
+        return re.compile(rf"(?<![\w.]){''.join(pattern)}(?!\w)"), numbers
 
     def place(self, text: str) -> tuple[re.Match[str], list[str]]:
         """Return where the page prints the numbers, and what they should be."""

@@ -62,13 +62,6 @@ def published_rows() -> Iterator[list[str]]:
             yield [str(multiplier), f"{sampling}, {adjacency}", words, *numbers, paper if sampling == "fixed size" else ""]
 
 
-def amplified_only(multiplier: float) -> float:
-    """Return epsilon of the published training, with a sensitivity of 2, if every round is amplified by itself."""
-    sampling = FixedSizeSampling(342_477, 1000)
-    curve = gaussian_privacy(multiplier / 2, "replace-one", "central").account("rdp")
-    return curve.bound(1 / 342_477, 1500, sampling).epsilon
-
-
 def joint(separately: bool) -> float:
     """Return epsilon of two Gaussian releases about one sampled client: their amplified epsilons added, or that of both together."""
     first, second = (gaussian_privacy(multiplier, "add-or-remove-one", "central") for multiplier in (1.0, 1.2))

@@ -6,7 +6,7 @@ A comment in a page says how the numbers that follow it are computed, up to the 
     <!-- table: slack_rows() -->
 
 The first is an f-string whose text is in the page, with its numbers. The second has the rows of the next table, without the head, as lists of
-cells. Expressions use `quietbits`, `numpy as np`, `math`, what `docs_numbers/shared.py` has, and the module of `docs_numbers` that has the
+cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, what `docs_numbers/shared.py` has, and the module of `docs_numbers` that has the
 page's name. `computed slowly` and `table slowly` are left out by the tests.
 
     python tests/project/test_docs_numbers.py           # write the numbers into the pages
@@ -70,9 +70,10 @@ class Statement:
         names = namespace(self.page)
         if self.kind == "table":
             rows = list(eval(self.source, names))  # noqa: S307 - the page is the project's own
-            cells = [str(cell) for row in rows for cell in row]
+            cells = [str(cell) for row in rows for cell in row if cell is not ...]
             # Atomic: a row can be split in one way only.
-            lines = "".join(r"(?>\|" + r"\|".join([r" *([^|\n]*?) *"] * len(row)) + r"\| *\n)" for row in rows)
+            cell_patterns = ([r" *[^|\n]*? *" if cell is ... else r" *([^|\n]*?) *" for cell in row] for row in rows)
+            lines = "".join(r"(?>\|" + r"\|".join(row) + r"\| *\n)" for row in cell_patterns)
             return re.compile(r"(?<=\|\n)" + lines + r"(?!\|)", re.MULTILINE), cells
         literal = ast.parse(f"rf'''{self.source}'''", mode="eval").body
         parts = literal.values if isinstance(literal, ast.JoinedStr) else [literal]

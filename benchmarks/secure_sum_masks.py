@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def philox_seconds() -> float:
-    """Return the seconds for a coordinate of a mask, by the call that expands masks; its words have half the bits where M is below 2**32."""
+    """Return the seconds for a coordinate of a mask, by the call that expands masks."""
     generator = np.random.Generator(np.random.Philox(key=1))
     return seconds(lambda: generator.integers(1 << BITS, size=2**20, dtype=np.uint64)) / 2**20
 

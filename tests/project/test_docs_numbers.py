@@ -223,7 +223,9 @@ def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
 def count(page: Path) -> tuple[int, int]:
     """Return how many numbers of a page are computed, and how many there are, code and headings left out."""
     text = page.read_text(encoding="utf-8")
-    spans = {match.span(group) for one in statements(page, text) for match in [one.place(text)[0]] for group in range(1, match.re.groups + 1)}
+    spans = {
+        match.span(group) for one in statements(page, text) for match in [one.place(text)[0]] for group in range(1, match.re.groups + 1)
+    }
     hidden = [match.span() for match in CODE.finditer(text)]
     numbers = [one.span() for one in NUMBER.finditer(text) if not any(start <= one.start() < stop for start, stop in hidden)]
     return sum(any(start <= one[0] < stop for start, stop in spans) for one in numbers), len(numbers)

@@ -7,12 +7,11 @@ from functools import cache
 import pandas as pd
 
 import quietbits
-
 from quietbits.analysis.comparisons.linear_compression.training_privacy import training_privacy
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.federated.adaptive_clipping import sum_noise_multiplier
 from quietbits.design.secure_sum.noisy_count import NoisyCount
-from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
+from quietbits.solvers.accounting.sampling import PoissonSampling
 
 
 @cache

@@ -23,7 +23,13 @@ def sampled_rows() -> Iterator[list[str]]:
     poisson, fixed = (PoissonSampling(0.5), PoissonSampling(0.01)), (FixedSizeSampling(2000, 1000), FixedSizeSampling(100_000, 1000))
     for title, name, options, adjacency, samplings in (
         ("binomial, N = 2 560 000, p = 1/2, shift 20", "binomial", BINOMIAL, "add-or-remove-one", poisson),
-        ("Skellam, 1000 clients, d = 64, c = 1, local variance 0.25, g = 0.001", "distributed-skellam", SKELLAM, "add-or-remove-one", poisson),
+        (
+            "Skellam, 1000 clients, d = 64, c = 1, local variance 0.25, g = 0.001",
+            "distributed-skellam",
+            SKELLAM,
+            "add-or-remove-one",
+            poisson,
+        ),
         ("cpSGD, 1000 clients, d = 64, D = 1, k = 128, m = 4000", "cpsgd", CPSGD, "add-or-remove-one", poisson),
         ("Skellam as above, samples of a fixed size", "distributed-skellam", SKELLAM, "replace-one", fixed),
     ):

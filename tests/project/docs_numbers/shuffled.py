@@ -37,7 +37,13 @@ def bought_rows() -> Iterator[list[object]]:
         if title != "Gaussian noise":
             lengths = [mechanism("subset-selection", epsilon).bits_per_client for epsilon in (0.25, 1.0)]
             errors = [mechanism("subset-selection", epsilon).error().of_mean(CLIENTS) for epsilon in (0.25, 1.0)]
-            yield ["subset selection, delta = 0", "local", ", ".join(f"{bits:.0f}" for bits in lengths), f"{errors[0]:.2f}", f"{errors[1]:.3f}"]
+            yield [
+                "subset selection, delta = 0",
+                "local",
+                ", ".join(f"{bits:.0f}" for bits in lengths),
+                f"{errors[0]:.2f}",
+                f"{errors[1]:.3f}",
+            ]
             name = "shuffled-frequency-randomised-response"
             yield [f"`{name}`", "shuffled", f"{mechanism(name, 1.0).bits_per_client:.1f}", *both(name)]
         yield [title, "central", "", *(central(domain, epsilon) for epsilon in (0.25, 1.0))]

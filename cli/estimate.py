@@ -59,7 +59,9 @@ def estimate_mean_command(
 ) -> None:
     """Try MVU and its rivals on the mean of a column: an experiment, not a private release (`study_mean`).
 
-    All mechanisms run on the same values, the seed repeats their noise, and the true mean is shown. State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
+    All mechanisms run on the same values, the seed repeats their noise, and the true mean is shown.
+
+    State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
     which is not private: a warning says so here, in the report and in the results. Another warning says how many values lie outside, and
     how far clipping them moves the mean.
     """
@@ -114,7 +116,9 @@ def estimate_frequencies_command(
 ) -> None:
     """Try a mechanism on the frequencies of a column's items: an experiment, not a private release (`study_frequencies`).
 
-    The seed repeats the noise, and true frequencies are shown. State the list of items with --domain, or hash them with --buckets. Without either, the list is taken from the data, which is not
+    The seed repeats the noise, and true frequencies are shown.
+
+    State the list of items with --domain, or hash them with --buckets. Without either, the list is taken from the data, which is not
     private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named

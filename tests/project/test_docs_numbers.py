@@ -5,9 +5,10 @@ A comment in a page says how the numbers that follow it are computed, up to the 
     <!-- computed: the error is {ratio(2**16):.3f} times that of Gaussian noise -->
     <!-- table: slack_rows() -->
 
-The first is an f-string whose text is in the page, with its numbers. The second has the rows of the next table, without the head, as lists of
-cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, what `docs_numbers/shared.py` has, and the module of `docs_numbers` that has the
-page's name. `computed slowly` and `table slowly` are left out by the tests.
+The first is an f-string whose text is in the page, with its numbers. The second returns the rows of the next table, without the head, as
+lists of cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
+`docs_numbers/shared.py`, and those of the module of `docs_numbers` that has the page's name. Tests leave out `computed slowly` and `table
+slowly`.
 
     python tests/project/test_docs_numbers.py           # write the numbers into the pages
     python tests/project/test_docs_numbers.py --all     # those that take long, too
@@ -35,7 +36,7 @@ MODULES = Path(__file__).parent / "docs_numbers"
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 COMMENT = re.compile(r"<!-- (computed|table)( slowly)?:\s(.*?)\s*-->\n?", re.DOTALL)
 # Thousands may be apart, and a sign may be typographic.
-NUMBER = re.compile(r"[-−]?(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
+NUMBER = re.compile(r"[-\u2212]?(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
 # The numbers of a list, of a heading and of exponents are not results.
 CODE = re.compile(r"```.*?```|`[^`]*`|<!--.*?-->|\]\([^)]*\)|^#.*?$|^    .*?$", re.DOTALL | re.MULTILINE)
 
@@ -142,7 +143,7 @@ def close(printed: str, computed: str) -> bool:
 
 
 def plain(number: str) -> str:
-    return re.sub(r"[ ,]", "", number).replace("−", "-")
+    return re.sub(r"[ ,]", "", number).replace("\u2212", "-")
 
 
 ALL = [statement for page in PAGES for statement in statements(page, page.read_text(encoding="utf-8"))]
@@ -192,7 +193,7 @@ def test_a_wrong_number_is_noticed_and_rewritten(comment: str, printed: str, rig
         (statement,) = statements(page, page.read_text(encoding="utf-8"))
         match, numbers = statement.place(page.read_text(encoding="utf-8"))
         assert all(agree(*pair) for pair in zip(match.groups(), numbers, strict=True)) is expected
-        rewrite(page, lambda statement: True)
+        rewrite(page, lambda _: True)
 
 
 def test_a_sentence_that_is_missing_is_noticed(tmp_path: Path) -> None:
@@ -221,14 +222,13 @@ def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
 
 
 def count(page: Path) -> tuple[int, int]:
-    """Return how many numbers of a page are computed, and how many there are, code and headings left out."""
+    """Return how many numbers of a page the tests compute, and how many there are, code and headings left out."""
     text = page.read_text(encoding="utf-8")
-    spans = {
-        match.span(group) for one in statements(page, text) for match in [one.place(text)[0]] for group in range(1, match.re.groups + 1)
-    }
+    matches = [one.place(text)[0] for one in statements(page, text) if not one.slow]
+    spans = {match.span(group) for match in matches for group in range(1, match.re.groups + 1)}
     hidden = [match.span() for match in CODE.finditer(text)]
-    numbers = [one.span() for one in NUMBER.finditer(text) if not any(start <= one.start() < stop for start, stop in hidden)]
-    return sum(any(start <= one[0] < stop for start, stop in spans) for one in numbers), len(numbers)
+    numbers = [one.start() for one in NUMBER.finditer(text) if not any(start <= one.start() < stop for start, stop in hidden)]
+    return sum(any(start <= number < stop for start, stop in spans) for number in numbers), len(numbers)
 
 
 def main() -> None:

@@ -33,8 +33,8 @@ def winner_rows() -> Iterator[list[object]]:
         own = variance("frequency-randomised-response", epsilon)
         shown = f"{own:.3f}" if own < 10 else f"{own:.0f}" if own < 10_000 else f"{own:,.0f}".replace(",", " ")
         cells = [f"{shown}; {bits('frequency-randomised-response', epsilon)}"]
-        for name in ("unary-encoding", "subset-selection", "projective-geometry-response"):
-            cells.append(f"{variance(name, epsilon):.3f}; {bits(name, epsilon)}")
+        middle = ("unary-encoding", "subset-selection", "projective-geometry-response")
+        cells += [f"{variance(name, epsilon):.3f}; {bits(name, epsilon)}" for name in middle]
         lengths = [mechanism(name, epsilon).bits_per_client for name in ("hadamard-response", "recursive-hadamard-response")]
         cells.append(f"{variance('hadamard-response', epsilon):.3f}; {lengths[0]:.0f} ({lengths[1]:.0f})")
         yield [f"{epsilon:g}", *cells, ...]

@@ -55,6 +55,6 @@ def central(domain: Any, epsilon: float) -> str:
     return f"{value}e{int(exponent)}"
 
 
-def letter_epsilon(bits_out: int) -> float:
-    """Return the local epsilon of `shuffled-mvu` at epsilon 1."""
-    return mechanism("shuffled-mvu", 1.0, bits_in=3, bits_out=bits_out).table.epsilon
+def letter_epsilon(epsilon: float) -> float:
+    """Return the local epsilon of `shuffled-mvu` with 4 bits out."""
+    return mechanism("shuffled-mvu", epsilon, bits_in=3, bits_out=4).table.epsilon

@@ -20,7 +20,7 @@ def main() -> None:
     The physical limit of secret masks is the keystream for their words.
     """
     rng, keystream = np.random.default_rng(0), keystream_seconds()
-    print(f"AES-256-CTR: {1e9 * keystream:.2f} ns a word; numpy's Philox: {1e9 * philox_seconds():.2f} ns a word")
+    print(f"AES-256-CTR: {1e9 * keystream:.2f} ns a word; numpy's Philox: {1e9 * philox_seconds():.2f} ns a coordinate")
     times = {neighbours: [] for neighbours in NEIGHBOURS}
     for length in LENGTHS:
         message = rng.integers(0, 1 << BITS, size=(1, length))
@@ -43,9 +43,9 @@ def main() -> None:
 
 
 def philox_seconds() -> float:
-    """Return the seconds for a random word of the generator that expands masks."""
+    """Return the seconds for a coordinate of a mask, by the call that expands masks."""
     generator = np.random.Generator(np.random.Philox(key=1))
-    return seconds(lambda: generator.integers(2**62, size=2**20, dtype=np.uint64)) / 2**20
+    return seconds(lambda: generator.integers(1 << BITS, size=2**20, dtype=np.uint64)) / 2**20
 
 
 if __name__ == "__main__":

@@ -31,14 +31,14 @@ class Objective(StrEnum):
 
 estimate_app = typer.Typer(
     cls=Group,
-    help="Estimate a population's statistic with private mechanisms, and compare them on it: an experiment, whose seed repeats the noise.",
+    help="Try private mechanisms on a population's statistic: an experiment, not a private release.",
     no_args_is_help=True,
 )
 
 
 @estimate_app.callback()
 def _estimate_group() -> None:
-    """Estimate a population's statistic with private mechanisms, and compare them on it."""
+    """Try private mechanisms on a population's statistic: an experiment, not a private release."""
 
 
 @estimate_app.command("mean", cls=Command)
@@ -57,7 +57,9 @@ def estimate_mean_command(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Estimate the mean of a column with MVU, and compare it with its rivals (`study_mean`).
+    """Try MVU and its rivals on the mean of a column: an experiment, not a private release (`study_mean`).
+
+    All mechanisms run on the same values, the seed repeats their noise, and the true mean is shown.
 
     State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
     which is not private: a warning says so here, in the report and in the results. Another warning says how many values lie outside, and
@@ -112,7 +114,9 @@ def estimate_frequencies_command(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Estimate the frequencies of a column's items (`study_frequencies`).
+    """Try a mechanism on the frequencies of a column's items: an experiment, not a private release (`study_frequencies`).
+
+    The seed repeats the noise, and true frequencies are shown.
 
     State the list of items with --domain, or hash them with --buckets. Without either, the list is taken from the data, which is not
     private: a warning says so here, in the report and in the results.
@@ -145,6 +149,7 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
     from rich.table import Table
 
     screen, column = console(), study.column
+    screen.print(study.notice, style="bold")
     if not column.is_public:
         screen.print("WARNING: the list of items was taken from the data. This is not private: state one with --domain.", style="bold red")
     table = Table(title=f"Frequencies of {column.name}: {len(column.items)} clients, {column.categories} items ({column.numbering})")
@@ -174,7 +179,7 @@ def demo_command(
     bits_out: BitsOut = 3,
     seed: Seed = 0,
 ) -> None:
-    """Do the main job on real data: the mean body mass index of 442 patients (`study_mean`, `write_report`)."""
+    """Run a complete example on real data: the mean body mass index of 442 patients (`study_mean`, `write_report`)."""
     from ..analysis.study.demo_data import body_mass_index
     from ..design.tables.file import write_table
 
@@ -224,6 +229,7 @@ def _print_study(study: "MeanStudy") -> None:
     from ..figures.report.report import headline
 
     screen = console()
+    screen.print(study.notice, style="bold")
     for warning in study.warnings:
         screen.print(f"WARNING: {warning}", style="bold red")
     comparison = study.comparison

@@ -20,6 +20,7 @@ from ..catalogue.registry import entry_named
 from ..random_streams import named_stream
 from ..simulation.mean import aggregate_once, central_squared_error
 from ..simulation.two_round_frequencies import two_round_frequencies
+from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
@@ -117,10 +118,16 @@ class FrequencyStudy:
     unknown_domain_ratio: float | None
     count: ItemCount | None = None
 
+    @property
+    def notice(self) -> str:
+        """Why the study is no private release."""
+        return experiment_notice("true frequencies and errors")
+
     def document(self) -> dict[str, Any]:
         """Return the study as JSON holds it: what is infinite is null."""
         epsilon = self.guarantee.epsilon
         return {
+            "notice": self.notice,
             "mechanism": self.mechanism,
             "options": dict(self.options),
             "column": self.column.name,

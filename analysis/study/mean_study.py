@@ -15,6 +15,7 @@ from ...design.tables.table_mean import TableMeanMechanism
 from ...progress import OnStep, silent
 from ...solvers.bounds.privacy_constraint import metric_name
 from .column_data import DataColumn
+from .experiment import experiment_notice
 from .mean_estimation import MeanComparison, MeanEstimate, estimate_mean
 from .variance_bound import certified_bound
 
@@ -65,6 +66,11 @@ class MeanStudy:
     def estimate(self) -> MeanEstimate:
         """The estimate of the MVU table with `bits_out` bits."""
         return self.comparison.estimates[0]
+
+    @property
+    def notice(self) -> str:
+        """Why the study is no private release."""
+        return experiment_notice("the true mean and errors", len(self.comparison.estimates))
 
     @property
     def warnings(self) -> tuple[str, ...]:

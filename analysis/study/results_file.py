@@ -27,9 +27,10 @@ def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -
 def results_document(study: MeanStudy, *, command: str | None = None) -> dict[str, Any]:
     """Return a study's results, ready for JSON.
 
-    Keys are ``warnings``, a list of texts; ``data``, ``epsilon``, ``bits_in``, ``bits_out``, ``metric``, ``objective``; ``true_mean``,
-    ``clipped_mean`` and their difference ``clipping_bias``, not private; ``bound``; ``estimates``, one per mechanism, in the units of the
-    values; ``tables`` by mechanism, in the format ``quietbits-table/1``; ``provenance``.
+    Keys are ``notice``, why the study is no private release; ``warnings``, a list of texts; ``data``, ``epsilon``, ``bits_in``,
+    ``bits_out``, ``metric``, ``objective``; ``true_mean``, ``clipped_mean`` and their difference ``clipping_bias``, not private;
+    ``bound``; ``estimates``, one per mechanism, in the units of the values; ``tables`` by mechanism, in the format
+    ``quietbits-table/1``; ``provenance``.
 
     Raises
     ------
@@ -41,6 +42,7 @@ def results_document(study: MeanStudy, *, command: str | None = None) -> dict[st
     comparison, bound = study.comparison, study.comparison.bound
     return {
         "format": FORMAT,
+        "notice": study.notice,
         "warnings": list(study.warnings),
         "data": {
             "name": study.data.name,

@@ -293,10 +293,13 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
     assert "Guarantee of every mechanism: epsilon = 2, replace-one adjacency, local trust model." in result.stdout
     shown = " ".join(result.stdout.split())
     assert f"WARNING: {document['data']['clipped']} of 500 values lie outside [18, 90] and were clipped, which moves the mean by" in shown
-    assert shown.startswith("WARNING")
+    # The notice comes first, on the terminal and in the report.
+    assert document["notice"].startswith("This is an experiment, not a private release: it shows the true mean and errors, and its seed")
+    assert shown.startswith(f"{document['notice']} WARNING")
     assert document["data"]["clipped"] > 0
     report = (folder / "r.html").read_text(encoding="utf-8")
     assert "people.csv" in report
+    assert 0 < report.index(document["notice"]) < report.index("is estimated as")
     assert sorted(path.name for path in folder.iterdir()) == ["people.csv", "r.html", "r.json"]
 
 

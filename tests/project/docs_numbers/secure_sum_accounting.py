@@ -1,0 +1,96 @@
+"""Numbers of docs/secure-sum-accounting.md."""
+
+import math
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import quietbits
+from quietbits import FixedSizeSampling, PoissonSampling
+from quietbits.analysis.comparisons.binomial_slack import SlackPoint
+from quietbits.solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_renyi, summed_discrete_gaussian_losses
+from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi as poisson_binomial_renyi
+
+BINOMIAL = {"trials": 2_560_000, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 20.0, "l2": 20.0, "linf": 20.0}
+SKELLAM = {"clients": 1000, "dimension": 64, "clip": 1.0, "local_variance": 0.25, "granularity": 0.001}
+CPSGD = {"clients": 1000, "dimension": 64, "clip": 1.0, "levels": 128, "trials": 4000}
+
+
+def sampled_rows() -> Iterator[list[str]]:
+    """Return epsilon of 100 rounds of secure sums, for everyone and for secret samples."""
+    poisson, fixed = (PoissonSampling(0.5), PoissonSampling(0.01)), (FixedSizeSampling(2000, 1000), FixedSizeSampling(100_000, 1000))
+    for title, name, options, adjacency, samplings in (
+        ("binomial, N = 2 560 000, p = 1/2, shift 20", "binomial", BINOMIAL, "add-or-remove-one", poisson),
+        (
+            "Skellam, 1000 clients, d = 64, c = 1, local variance 0.25, g = 0.001",
+            "distributed-skellam",
+            SKELLAM,
+            "add-or-remove-one",
+            poisson,
+        ),
+        ("cpSGD, 1000 clients, d = 64, D = 1, k = 128, m = 4000", "cpsgd", CPSGD, "add-or-remove-one", poisson),
+        ("Skellam as above, samples of a fixed size", "distributed-skellam", SKELLAM, "replace-one", fixed),
+    ):
+        epsilons = [
+            quietbits.account(name, delta=1e-5, rounds=100, sampling=sampling, adjacency=adjacency, **options).epsilon
+            for sampling in (None, *samplings)
+        ]
+        digits = (3, 3, 4 if adjacency == "add-or-remove-one" else 3)
+        yield [title, adjacency, *(f"{epsilon:.{places}f}" for epsilon, places in zip(epsilons, digits, strict=True))]
+
+
+def binomial_noise(account: str) -> float:
+    """Return epsilon of 10 000 fair trials for a shift by 1000."""
+    one = {"trials": 10**4, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 1000.0, "l2": 1000.0, "linf": 1000.0}
+    return quietbits.account("binomial", delta=1e-6, **one).epsilon_by(account)
+
+
+def slack_rows() -> Iterator[list[str]]:
+    """Return the slack of Theorem 1."""
+    for trials, scale, theorem, exact in (
+        ("10⁴", "1", 4, 4),
+        ("10⁶", "1", 4, 5),
+        ("10⁴", "0.1", 3, 4),
+        ("10⁶", "0.1", 4, 4),
+        ("10⁴", "0.01", 2, 2),
+        ("10⁶", "0.01", 3, 3),
+    ):
+        row = SlackPoint(seed=0, trials={"10⁴": 10**4, "10⁶": 10**6}[trials], scale=float(scale), delta=1e-6).run()[0]
+        yield [trials, scale, f"{row['epsilon']:.{theorem}f}", f"{row['epsilon_exact']:.{exact}f}", f"{row['ratio']:.2f}"]
+
+
+def tosses(clients: int, trials: int, theta: float, dimension: int, account: str = "rdp") -> float:
+    """Return epsilon of a Poisson-binomial sum; the dimension is that of the vectors, half of D."""
+    report = quietbits.account("poisson-binomial", clients=clients, trials=trials, theta=theta, dimension=dimension, delta=1e-5)
+    return report.epsilon_by(account)
+
+
+@cache
+def over_gaussian(account: str) -> float:
+    """Return the error of a discrete Gaussian sum that is calibrated by an account, over that of a trusted server's Gaussian noise."""
+    asked = {"epsilon": 1.0, "delta": 1e-5, "clients": 1000, "dimension": 2**16, "clip": 1.0, "bits": 16}
+    calibrated: dict[str, Any] = quietbits.calibrate("distributed-discrete-gaussian", method=account, **asked).document()
+    ball = quietbits.NormBall(dimension=2**16, norm=2.0, clip_norm=1.0)
+    return calibrated["worst_squared_error"] / quietbits.central_gaussian_error(ball, 1000, 1.0, 1e-5, "add-or-remove-one")
+
+
+def exact_renyi(clients: int, sigma: float, order: float) -> float:
+    """Return the Rényi divergence of a sum of discrete Gaussians for a shift by one, by exact convolution."""
+    loss = summed_discrete_gaussian_losses(clients, sigma, 1)
+    return float(np.logaddexp.reduce(loss.log_masses + (order - 1) * loss.losses)) / (order - 1)
+
+
+def papers_renyi(clients: int, sigma: float, order: float) -> float:
+    """Return the paper's divergence of a shift by one, with its own tau."""
+    tau = 10 * sum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, clients))
+    squared = 1 / (clients * sigma**2)
+    return min(order * squared / 2 + tau, order / 2 * (math.sqrt(squared) + tau) ** 2)
+
+
+def tau_rows() -> Iterator[list[str]]:
+    """Return the divergence of order 2 of 50 discrete Gaussians: exact, that of a Gaussian, and the bound with tau."""
+    for sigma, digits, note in ((0.5, 3, " (noise of 9 counted)"), (0.7, 5, ""), (1.0, 5, "")):
+        bound = float(discrete_gaussian_renyi(50, sigma, 1.0, 1, [2.0])[0])
+        yield ["50", f"{sigma:g}", f"{exact_renyi(50, sigma, 2.0):.5f}", f"{1 / (50 * sigma**2):.5f}", f"{bound:.{digits}f}{note}"]

@@ -1,0 +1,38 @@
+"""Numbers of docs/theory.md."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import numpy as np
+
+import quietbits
+from quietbits.solvers.limits.local_privacy import unbiased_local_bound
+
+EPSILONS = (1.0, 4.0, 6.0)
+
+
+@cache
+def unit_vector_error(name: str, epsilon: float, option: str = "", value: float = 0) -> float:
+    """Return the variance of one unit vector in 200 dimensions."""
+    task = quietbits.Task(quietbits.NormBall(200, 2.0), clients=1, epsilon=epsilon, delta=0.0, adjacency="replace-one")
+    mechanism = quietbits.build_mechanism(name, task, {option: value} if option else {})
+    return float(mechanism.variance(np.eye(1, 200))[0])
+
+
+def unit_vector_rows() -> Iterator[list[object]]:
+    """Return the errors of a unit vector; plain coding without its bias is no mechanism, and was measured."""
+    yield ["the bound", "", *(f"{unbiased_local_bound(200, 1, epsilon):.2f}" for epsilon in EPSILONS)]
+    for title, bits, name, option, digits in (
+        ("PrivUnit", "12 800", "privunit", (), (2, 2, 2)),
+        ("PrivUnitG", "12 800", "privunit-g", (), (1, 2, 2)),
+        ("ProjUnit, k = 64", "4096", "projunit", ("projected", 64), (1, 2, 2)),
+        ("FastProjUnit, k = 64, at most", "4096", "fast-projunit", ("projected", 64), (1, 2, 2)),
+        ("rotating simplex", "7", "rotating-simplex", ("message_bits", 7), (1, 2, 2)),
+        ("rotating simplex", "4", "rotating-simplex", ("message_bits", 4), (1, 1, 2)),
+        ("minimal random coding (MMRC)", "8", "minimal-random-coding", ("message_bits", 8), (1, 1, 2)),
+    ):
+        errors = (unit_vector_error(name, epsilon, *option) for epsilon in EPSILONS)
+        yield [title, bits, *(f"{error:.{places}f}" for error, places in zip(errors, digits, strict=True))]
+    yield ["plain random coding, without its bias", "8", ..., ..., ...]
+    first, second, third = (unit_vector_error("poisson-private-representation", epsilon, "alpha", 2.0) for epsilon in EPSILONS)
+    yield ["Poisson representation, alpha = 2", "4 to 5", f"{first:,.0f}".replace(",", " "), f"{second:.0f}", f"{third:.1f}"]

@@ -1,0 +1,243 @@
+"""Numbers in README and docs are what the program computes.
+
+A comment in a page says how the numbers that follow it are computed, up to the next heading:
+
+    <!-- computed: the error is {ratio(2**16):.3f} times that of Gaussian noise -->
+    <!-- table: slack_rows() -->
+
+The first is an f-string whose text is in the page, with its numbers. The second returns the rows of the next table, without the head, as
+lists of cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
+`docs_numbers/shared.py`, and those of the module of `docs_numbers` that has the page's name. Tests leave out `computed slowly` and `table
+slowly`.
+
+    python tests/project/test_docs_numbers.py           # write the numbers into the pages
+    python tests/project/test_docs_numbers.py --all     # those that take long, too
+    python tests/project/test_docs_numbers.py --count   # how many numbers of each page are computed
+"""
+
+import ast
+import importlib.util
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import quietbits
+
+ROOT = Path(quietbits.__file__).parent
+MODULES = Path(__file__).parent / "docs_numbers"
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+COMMENT = re.compile(r"<!-- (computed|table)( slowly)?:\s(.*?)\s*-->\n?", re.DOTALL)
+# Thousands may be apart, and a sign may be typographic.
+NUMBER = re.compile(r"[-\u2212]?(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
+# The numbers of a list, of a heading and of exponents are not results.
+CODE = re.compile(r"```.*?```|`[^`]*`|<!--.*?-->|\]\([^)]*\)|^#.*?$|^    .*?$", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A comment of a page, and where the numbers that it computes are.
+
+    Attributes
+    ----------
+    page : Path
+        The page.
+    kind : str
+        ``"computed"`` for numbers in sentences, ``"table"`` for a table's rows.
+    slow : bool
+        Whether tests leave it out.
+    source : str
+        The f-string, or the expression of the rows.
+    start, stop : int
+        Where the page's text begins and ends that the statement is about: after the comment, up to the next heading.
+    """
+
+    page: Path
+    kind: str
+    slow: bool
+    source: str
+    start: int
+    stop: int
+
+    def computed(self) -> tuple[re.Pattern[str], list[str]]:
+        """Return a pattern of the printed text, whose groups are its numbers or cells, and what they should be."""
+        names = namespace(self.page)
+        if self.kind == "table":
+            rows = list(eval(self.source, names))  # noqa: S307 - the page is the project's own
+            cells = [str(cell) for row in rows for cell in row if cell is not ...]
+            # Atomic: a row can be split in one way only.
+            cell_patterns = ([r" *[^|\n]*? *" if cell is ... else r" *([^|\n]*?) *" for cell in row] for row in rows)
+            lines = "".join(r"(?>\|" + r"\|".join(row) + r"\| *\n)" for row in cell_patterns)
+            return re.compile(r"(?<=\|\n)" + lines + r"(?!\|)", re.MULTILINE), cells
+        literal = ast.parse(f"rf'''{self.source}'''", mode="eval").body
+        parts = literal.values if isinstance(literal, ast.JoinedStr) else [literal]
+        pattern, numbers = [], []
+        for part in parts:
+            if isinstance(part, ast.Constant):
+                # Lines of the page break where they like.
+                pattern.append(r"\s+".join(re.escape(word) for word in re.split(r"\s+", str(part.value))))
+            else:
+                expression = ast.fix_missing_locations(ast.Expression(ast.JoinedStr([part])))
+                numbers.append(eval(compile(expression, str(self.page), "eval"), names))  # noqa: S307
+                pattern.append(rf"({NUMBER.pattern}|\w+|∞)")
+        # Neither end may be inside a word or a number.
+        return re.compile(rf"(?<![\w.]){''.join(pattern)}(?!\w)"), numbers
+
+    def place(self, text: str) -> tuple[re.Match[str], list[str]]:
+        """Return where the page prints the numbers, and what they should be."""
+        pattern, numbers = self.computed()
+        match = pattern.search(text, self.start, self.stop)
+        if match is None:
+            raise ValueError(f"{self.page.name} has no such text or table after the comment: {self.source}")
+        return match, numbers
+
+
+@cache
+def namespace(page: Path) -> dict[str, object]:
+    """Return the names that a page's expressions may use."""
+    names: dict[str, object] = {"quietbits": quietbits, "np": np, "math": math}
+    for path in (MODULES / "shared.py", MODULES / f"{page.stem.lower().replace('-', '_')}.py"):
+        if path.exists():
+            names |= vars(loaded(path))
+    return names
+
+
+@cache
+def loaded(path: Path) -> ModuleType:
+    """Return a module of `docs_numbers`, which is no package: tests import `shared` as it is imported here."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def statements(page: Path, text: str) -> Iterator[Statement]:
+    """Return the statements of a page in their order."""
+    for comment in COMMENT.finditer(text):
+        heading = re.compile(r"^#", re.MULTILINE).search(text, comment.end())
+        stop = len(text) if heading is None else heading.start()
+        yield Statement(page, comment[1], comment[2] is not None, comment[3], comment.end(), stop)
+
+
+def agree(printed: str, computed: str) -> bool:
+    """Return whether two texts agree, numbers with a fraction to a unit of their last digit: versions of libraries differ there."""
+    pairs = list(zip(NUMBER.findall(printed), NUMBER.findall(computed), strict=False))
+    return NUMBER.sub("#", printed) == NUMBER.sub("#", computed) and all(close(*pair) for pair in pairs)
+
+
+def close(printed: str, computed: str) -> bool:
+    if "." not in printed:
+        return printed == computed
+    digits, _, exponent = plain(printed).partition("e")
+    unit = 10.0 ** (int(exponent or 0) - len(digits.partition(".")[2]))
+    return abs(float(plain(printed)) - float(plain(computed))) <= 1.01 * unit
+
+
+def plain(number: str) -> str:
+    return re.sub(r"[ ,]", "", number).replace("\u2212", "-")
+
+
+ALL = [statement for page in PAGES for statement in statements(page, page.read_text(encoding="utf-8"))]
+
+
+@pytest.mark.parametrize(
+    "statement", [one for one in ALL if not one.slow], ids=lambda one: f"{one.page.stem}-{' '.join(one.source.split())[:40]}"
+)
+def test_a_page_prints_what_the_program_computes(statement: Statement) -> None:
+    match, numbers = statement.place(statement.page.read_text(encoding="utf-8"))
+    assert [pair for pair in zip(match.groups(), numbers, strict=True) if not agree(*pair)] == [], (
+        "run `python tests/project/test_docs_numbers.py` if the program should say so"
+    )
+
+
+def test_every_comment_that_computes_is_understood() -> None:
+    written = {page: len(re.findall(r"<!--\s*(?:computed|table)\b", page.read_text(encoding="utf-8"))) for page in PAGES}
+    assert written == {page: sum(one.page == page for one in ALL) for page in PAGES}
+
+
+def test_every_module_has_its_page() -> None:
+    pages = {page.stem.lower().replace("-", "_") for page in PAGES}
+    assert {path.stem for path in MODULES.glob("*.py")} <= pages | {"shared"}
+
+
+@pytest.mark.parametrize(
+    ("printed", "computed", "same"),
+    [("1.008", "1.009", True), ("1.008", "1.010", False), ("40 000", "40 000", True), ("40", "41", False), ("three", "four", False)],
+)
+def test_numbers_agree_to_a_unit_of_their_last_digit(printed: str, computed: str, same: bool) -> None:
+    assert agree(printed, computed) is same
+
+
+@pytest.mark.parametrize(
+    ("comment", "printed", "right"),
+    [
+        ("computed: about {math.pi:.2f} and\n{2**10}", "Text, about 3.14\nand 1024.", True),
+        ("computed: about {math.pi:.2f} and\n{2**10}", "Text, about 3.24\nand 1024.", False),
+        ("table: [['a', 1], ['b', 2]]", "| x | y |\n|---|---|\n| a | 1 |\n| b | 2 |\n", True),
+        ("table: [['a', 1], ['b', 2]]", "| x | y |\n|---|---|\n| a | 1 |\n| b | 3 |\n", False),
+    ],
+)
+def test_a_wrong_number_is_noticed_and_rewritten(comment: str, printed: str, right: bool, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"# Page\n\n<!-- {comment} -->\n{printed}\n", encoding="utf-8")
+    for expected in (right, True):
+        (statement,) = statements(page, page.read_text(encoding="utf-8"))
+        match, numbers = statement.place(page.read_text(encoding="utf-8"))
+        assert all(agree(*pair) for pair in zip(match.groups(), numbers, strict=True)) is expected
+        rewrite(page, lambda _: True)
+
+
+def test_a_sentence_that_is_missing_is_noticed(tmp_path: Path) -> None:
+    text = "<!-- computed: pi is {math.pi:.2f} -->\nSomething else.\n\n## Next\n\npi is 3.14\n"
+    (statement,) = statements(tmp_path / "page.md", text)
+    with pytest.raises(ValueError, match="no such text"):
+        statement.place(text)
+
+
+def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
+    """Write what is computed into a page, and return what has changed."""
+    changes = []
+    # One statement after the other: the text of those before it may get longer.
+    for index in range(len(list(statements(page, page.read_text(encoding="utf-8"))))):
+        text = page.read_text(encoding="utf-8")
+        statement = list(statements(page, text))[index]
+        if not wanted(statement):
+            continue
+        match, numbers = statement.place(text)
+        for group, number in reversed(list(enumerate(numbers, start=1))):
+            if not agree(match[group], number):
+                changes.append(f"{page.name}: {match[group]} -> {number}")
+            text = text[: match.start(group)] + number + text[match.end(group) :]
+        page.write_text(text, encoding="utf-8")
+    return changes
+
+
+def count(page: Path) -> tuple[int, int]:
+    """Return how many numbers of a page the tests compute, and how many there are, code and headings left out."""
+    text = page.read_text(encoding="utf-8")
+    matches = [one.place(text)[0] for one in statements(page, text) if not one.slow]
+    spans = {match.span(group) for match in matches for group in range(1, match.re.groups + 1)}
+    hidden = [match.span() for match in CODE.finditer(text)]
+    numbers = [one.start() for one in NUMBER.finditer(text) if not any(start <= one.start() < stop for start, stop in hidden)]
+    return sum(any(start <= number < stop for start, stop in spans) for number in numbers), len(numbers)
+
+
+def main() -> None:
+    for page in PAGES:
+        if "--count" in sys.argv:
+            print(f"{page.relative_to(ROOT)}: {count(page)[0]} of {count(page)[1]}")
+        else:
+            print("".join(f"{change}\n" for change in rewrite(page, lambda one: "--all" in sys.argv or not one.slow)), end="")
+
+
+if __name__ == "__main__":
+    main()

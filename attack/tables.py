@@ -137,7 +137,9 @@ def _straight_rows(rng: random.Random, inputs: int, letters: int, total: int) ->
 
 def _unbiased(rows: list[list[int]], alphabet: list[Fraction], total: int) -> list[Fraction]:
     """Shift and scale letters so that straight rows have the means 0 to 1, and sort them with their columns."""
-    offset, there = (sum(weight * letter for weight, letter in zip(row, alphabet, strict=True)) / total for row in (rows[0], rows[-1]))
+    offset, there = (
+        sum((weight * letter for weight, letter in zip(row, alphabet, strict=True)), Fraction()) / total for row in (rows[0], rows[-1])
+    )
     if there == offset:
         return alphabet
     letters = [(letter - offset) / (there - offset) for letter in alphabet]

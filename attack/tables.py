@@ -43,7 +43,7 @@ def draw(rng: random.Random) -> Arguments:
         return {"content": json.dumps(document).encode()}
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
         rng.choice((_move_weight, _swap_columns, _swap_rows, _redraw_row))(rng, document)
-    if rng.random() < 0.5:
+    if rng.random() < 0.8:
         _redraw(rng, document)
     _state_as_it_is(rng, document)
     if kind < 0.16:
@@ -75,6 +75,7 @@ def _move_weight(rng: random.Random, document: dict[str, Any]) -> None:
         row = rng.choice(rows)
         source, target = rng.sample(range(len(row)), 2)
         moved = rng.choice((1, 1, 7, row[source] // 2, row[source] - 1, row[source] if rng.random() < 0.1 else 1))
+        moved = min(moved, row[source])
         row[source] -= moved
         row[target] += moved
 
@@ -103,18 +104,19 @@ def _redraw(rng: random.Random, document: dict[str, Any]) -> None:
     inputs, letters, total = (2 ** rng.randint(1, bits) for bits in (4, 4, 62))
     total = max(total, letters)
     document["bits_in"], document["bits_out"], document["total"] = inputs.bit_length() - 1, letters.bit_length() - 1, total
-    rows = [_weights(rng, letters, total) for _ in range(inputs)]
+    rows = _straight_rows(rng, inputs, letters, total)
     if rng.random() < 0.3:
         # A letter that never occurs.
         unused = rng.randrange(letters)
         for row in rows:
             row[(unused + 1) % letters] += row[unused]
             row[unused] = 0
-    document["weights"] = rows
+    document["mechanism"], document["weights"] = "mvu", rows
     document["metric"] = rng.choice((None, "l1", "l2", "l1.5", "l3"))
     document["interval"] = sorted((rng.uniform(-10, 10), rng.uniform(-10, 10)))
     size = rng.choice((1, 3, 10**6, 2**60))
     alphabet = sorted(Fraction(rng.randint(-3 * size, 4 * size), rng.randint(1, size)) for _ in range(letters))
+    alphabet = _unbiased(rows, alphabet, total)
     document["alphabet"] = [f"{letter.numerator}/{letter.denominator}" for letter in alphabet]
     document["prior"] = None
     document["certificate"]["objective"] = rng.choice(("mean", "worst", "prior"))
@@ -122,6 +124,30 @@ def _redraw(rng: random.Random, document: dict[str, Any]) -> None:
         eighths = [1 + _weights(rng, inputs, 8 * inputs)[0] for _ in range(inputs - 1)]
         document["prior"] = [part / (16 * inputs * inputs) for part in eighths]
         document["prior"].append(1 - math.fsum(document["prior"]))
+
+
+def _straight_rows(rng: random.Random, inputs: int, letters: int, total: int) -> list[list[int]]:
+    """Draw rows at equal distances between two, nearly, so that some letters make the table unbiased."""
+    first, last = (_weights(rng, letters, total) for _ in range(2))
+    # Toward zero, so that no weight falls below that of an end.
+    steps = [int(Fraction(there - here, inputs - 1)) for here, there in zip(first, last, strict=True)]
+    steps[max(range(letters), key=lambda letter: first[letter] + (inputs - 1) * steps[letter])] -= sum(steps)
+    return [[weight + row * step for weight, step in zip(first, steps, strict=True)] for row in range(inputs)]
+
+
+def _unbiased(rows: list[list[int]], alphabet: list[Fraction], total: int) -> list[Fraction]:
+    """Shift and scale letters so that straight rows have the means 0 to 1, and sort them with their columns."""
+    offset, there = (
+        sum((weight * letter for weight, letter in zip(row, alphabet, strict=True)), Fraction()) / total for row in (rows[0], rows[-1])
+    )
+    if there == offset:
+        return alphabet
+    letters = [(letter - offset) / (there - offset) for letter in alphabet]
+    if there < offset:
+        letters.reverse()
+        for row in rows:
+            row.reverse()
+    return letters
 
 
 def _weights(rng: random.Random, letters: int, total: int) -> list[int]:

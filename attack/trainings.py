@@ -61,7 +61,8 @@ def composed_delta(one: FloatArray, other: FloatArray, rounds: int, epsilon: flo
     """Return delta at an epsilon, of rounds with the same masses, nearly: losses are divided between two points of a grid, means kept."""
     step = LOSS_STEP * epsilon / math.sqrt(rounds)
     both = (one > 0) & (other > 0)
-    places, masses = np.log(one[both] / other[both]) / step, one[both]
+    # Ratios to the smallest masses are beyond a double.
+    places, masses = (np.log(one[both]) - np.log(other[both])) / step, one[both]
     # The largest losses, of next to no mass, are left out.
     order = np.argsort(places)
     kept = order[np.cumsum(masses[order][::-1])[::-1] > LEFT_OUT]

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 KINDS = (".csv", ".parquet", ".html", ".json")
 # In two lines, to leave room for mechanisms in a narrow terminal.
-HEADINGS = ("error", "worst", "bits per\nclient", "over\nbound", "over\ncentral", "epsilon,\ndelta", "client\ntime", "server\ntime")
+HEADINGS = ("error", "worst", "bits per\nclient", "over\nbound", "over\ncentral", "epsilon\ndelta", "client\ntime", "server\ntime")
+# Headings of columns whose cells may take several lines.
+WORDY = ("over\nbound", "epsilon\ndelta")
 
 
 def plan_command(
@@ -163,9 +165,10 @@ def _ranking(plan: "Plan", model: str) -> "Table":
     table.add_column("mechanism", no_wrap=True)
     several = plan.task.rounds > 1
     checked = any(one.check for one in plan.of(model))
-    headings = (*HEADINGS, *(("average of\nall rounds",) if several else ()), *(("off by",) if checked else ()))
+    headings = (*HEADINGS, *(("average\nof all\nrounds",) if several else ()), *(("off by",) if checked else ()))
     for heading in headings:
-        table.add_column(in_lines(heading), justify="right")
+        # A number that is wider than its column would lose its end.
+        table.add_column(in_lines(heading), justify="right", no_wrap=heading not in WORDY)
     for one in plan.of(model):
         cells = [*_cells(one), *([_short(one.predicted_error_of_rounds)] if several else [])]
         if checked:
@@ -178,7 +181,7 @@ def _ranking(plan: "Plan", model: str) -> "Table":
 
 
 def _cells(one: "PlannedMechanism") -> tuple[str, ...]:
-    bound = "no proven bound" if one.ratio_to_bound is None else _short(one.ratio_to_bound)
+    bound = "none" if one.ratio_to_bound is None else _short(one.ratio_to_bound)
     return (
         _short(one.predicted_error),
         _short(one.worst_error),

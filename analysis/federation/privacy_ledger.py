@@ -107,7 +107,8 @@ class PrivacyLedger:
     def _opened(self) -> Iterator[sqlite3.Connection]:
         """Open the file in a transaction that keeps other processes out; what is not committed is rolled back."""
         try:
-            with closing(sqlite3.connect(self.path, timeout=SECONDS, isolation_level=None)) as database:
+            # An absolute path is a file for SQLite, whatever its name: `:memory:` would be forgotten.
+            with closing(sqlite3.connect(self.path.absolute(), timeout=SECONDS, isolation_level=None)) as database:
                 # A commit returns when the file and its folder are on the disk.
                 database.execute("PRAGMA synchronous = EXTRA")
                 database.execute("BEGIN IMMEDIATE")

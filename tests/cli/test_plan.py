@@ -109,3 +109,12 @@ def test_no_dimension_and_a_norm_that_is_none_are_refused(fault: Callable[..., s
     task = ["plan", "--clients", 10, "--epsilon", 1, "--adjacency", "replace-one"]
     assert fault(*task, "--dimension", 0).startswith("dimension must be a whole number from 1")
     assert fault(*task, "--dimension", 3, "--norm", "big").startswith("norm must be a number of at least 1, or inf")
+
+
+def test_no_number_loses_its_end(run: Run) -> None:
+    # The longest names, and all columns.
+    budget = ["--epsilon", 1.22, "--delta", 1e-3, "--adjacency", "replace-one", "--rounds", 4, "--workers", 1]
+    found = run("plan", "--clients", 427, "--categories", 9, *budget, "--trust", "secure-sum", "--message-bits", 105.3)
+    rows = [line for line in found.stdout.splitlines() if line.startswith("  sketched-")]
+    assert len(rows) == 3
+    assert not any("…" in row for row in rows), rows

@@ -6,13 +6,15 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from quietbits.attack import tables
 from quietbits.attack.__main__ import ATTACKS, main
-from quietbits.attack.cases import Attack
+from quietbits.attack.cases import Attack, Refused
 from quietbits.attack.exact_accounts import binomial
 from quietbits.attack.ready_test import ready_test
+from quietbits.attack.trainings import composed_delta
 from quietbits.design.tables.file import table_document
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 
@@ -35,6 +37,23 @@ def test_every_attack_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert failed == 0, printed
     assert [line.split(":")[0] for line in printed.splitlines()] == [*(attack.name for attack in ATTACKS), f"seed {SEED}"]
     assert not list(tmp_path.iterdir())
+
+
+def test_most_tables_that_are_drawn_are_valid(tmp_path: Path) -> None:
+    def is_held(number: int) -> bool:
+        try:
+            tables.ATTACK.run(tmp_path, tables.ATTACK.case(SEED, number))
+        except Refused:
+            return False
+        return True
+
+    assert sum(map(is_held, range(24))) >= 12
+
+
+def test_the_quadrature_of_trainings_takes_the_smallest_masses() -> None:
+    # Of a mass of half, the loss is ln(5e323), which is beyond a double as a ratio.
+    one, other = np.array([0.5, 0.5, 1e-15]), np.array([0.5, 5e-324, 0.5])
+    assert composed_delta(one, other, 1, 1.0) == pytest.approx(0.5, rel=1e-6)
 
 
 def test_what_fails_becomes_a_test_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,6 +90,15 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path) -> None:
         ledger(tmp_path).record("task", local(0.1), 1)
 
 
+@pytest.mark.parametrize("name", [":memory:", "file::memory:?cache=shared", "file:spent?mode=memory"])
+def test_names_that_mean_memory_to_sqlite_are_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    PrivacyLedger(Path(name), 1.0, 1e-2, "replace-one").record("one", local(0.75), 1)
+    assert (tmp_path / name).is_file()
+    with pytest.raises(InfeasibleError):
+        PrivacyLedger(Path(name), 1.0, 1e-2, "replace-one").record("other", local(0.75), 1)
+
+
 def test_several_runs_share_a_budget_at_the_same_time(tmp_path: Path) -> None:
     def is_recorded(number: int) -> bool:
         try:

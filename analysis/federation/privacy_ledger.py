@@ -115,6 +115,9 @@ class PrivacyLedger:
                 (version,) = database.execute("PRAGMA user_version").fetchone()
                 if version not in (0, VERSION):
                     raise DataError(f"{self.path}: ledger must be of version {VERSION}, got {version}")
+                (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+                if version == 0 and tables:
+                    raise DataError(f"{self.path}: ledger must be a file of its own, got the database of another program")
                 database.execute(TABLE)
                 database.execute(f"PRAGMA user_version = {VERSION}")
                 yield database
@@ -124,4 +127,8 @@ class PrivacyLedger:
 
 def _guarantees(database: sqlite3.Connection) -> Iterable[Guarantee]:
     rows = database.execute("SELECT epsilon, adjacency, trust_model, delta FROM spent ORDER BY entry")
-    return (Guarantee(epsilon, adjacency, trust_model, delta=delta) for epsilon, adjacency, trust_model, delta in rows)
+    for epsilon, adjacency, trust_model, delta in rows:
+        try:
+            yield Guarantee(float(epsilon), adjacency, trust_model, delta=float(delta))
+        except (TypeError, ValueError) as error:
+            raise DataError(f"ledger must have entries as they were written: {error}") from error

@@ -17,8 +17,9 @@ from .column_file import MISSING, MOST_BYTES, check_file, csv_batches, csv_colum
 
 FORMATS = (".csv", ".parquet", ".txt")
 MOST_BUCKETS = 2**30
-# Control characters that a quoted field may hold, and a byte order mark, which is left where files were joined.
-KEPT, MARK = "\t\n\r", "\ufeff"
+# Control characters that a quoted field may hold, and the two joiners that some languages need. Other format characters, such as byte order
+# marks where files were joined, would make two items of names that look the same.
+KEPT = "\t\n\r\u200c\u200d"
 # How items may be numbered.
 LISTED, HASHED, TAKEN = "public list", "hashed", "taken from the data"
 
@@ -160,7 +161,7 @@ def _fault(item: str | None, listed: Collection[str] | None) -> str | None:
         return "has no item"
     if item != item.strip():
         return f"holds {item!r}: remove the white space around it"
-    if any(character == MARK or (unicodedata.category(character) == "Cc" and character not in KEPT) for character in item):
+    if any(unicodedata.category(character) in ("Cc", "Cf") and character not in KEPT for character in item):
         return f"holds {item!r}, with characters that nobody sees: remove them"
     if listed is not None and item.lower() in MISSING and item not in listed:
         return f"holds {item!r}, a mark of a missing value: if it is an item, put it on a public list"

@@ -54,21 +54,21 @@ class TrainingPlan:
     mechanism : Mechanism
         For the setting's clip norm.
     trust_model : str
-        Whom `epsilons` are against.
+        Trust model of `epsilons`.
     seats : int or None
-        How many clients share the noise of a secure sum, some of them with nothing to report; None where there is none.
+        Number of clients that share the noise of a secure sum, some of them with nothing to report; None without a secure sum.
     count : NoisyCount or None
         The secure sum by which adaptive clipping asks about norms.
     count_deviation : float or None
         Noise in that count by a trusted server.
     epsilons : ndarray of shape (rounds,)
-        Proven epsilon of the first 1, 2, ... rounds at the setting's delta and adjacency; errs upward.
+        Proven epsilon of the first 1, 2, ... rounds at the setting's delta and adjacency, of sum and count together; an upper bound.
     amplified : ndarray of shape (rounds,) or None
-        Of local mechanisms: the same against those who see all messages, and not who sent them, which sampling amplifies.
+        Epsilon of a local mechanism against an observer who sees all messages but not their senders; None where sampling amplifies nothing.
     unamplified : ndarray of shape (rounds,) or None
-        Of others whose `epsilons` sampling amplifies: the same where it is seen who takes part.
+        Epsilon where everybody knows who takes part, if sampling amplifies `epsilons`.
     others : mapping
-        What accounts that are not proven, assume something, or are for another adjacency, say; by name.
+        Epsilons of accounts that are not proven, assume something, or are for another adjacency, by name.
     """
 
     mechanism: Mechanism

@@ -148,8 +148,8 @@ def test_names_are_printed_as_text_and_control_nothing(name: str, run: Run, monk
 
 
 def test_items_and_faults_are_text_too(run: Run, fault: Fault, folder: Path) -> None:
-    # Items with control characters are refused.
-    names = [name for name in HOSTILE.values() if not {unicodedata.category(letter) for letter in name} & {"Cc", "Zl"}]
+    # Items with control and format characters are refused.
+    names = [name for name in HOSTILE.values() if not {unicodedata.category(letter) for letter in name} & {"Cc", "Cf", "Zl"}]
     (folder / "items.txt").write_text("\n".join(names) + "\n", encoding="utf-8")
     result = run("estimate", "frequencies", "--data", "items.txt", "--mechanism", "unary-encoding", "--report", "r.html")
     assert result.exit_code == 0, result.output

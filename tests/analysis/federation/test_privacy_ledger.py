@@ -90,6 +90,19 @@ def test_what_is_no_ledger_is_refused(tmp_path: Path) -> None:
         ledger(tmp_path).record("task", local(0.1), 1)
 
 
+def test_the_database_of_another_program_and_changed_entries_are_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "spent.sqlite") as database:
+        database.execute("CREATE TABLE bookmarks (name TEXT)")
+    with pytest.raises(DataError, match="ledger must be a file of its own, got the database of another program"):
+        ledger(tmp_path).record("task", local(0.1), 1)
+    (tmp_path / "spent.sqlite").unlink()
+    ledger(tmp_path).record("task", local(0.1), 1)
+    with sqlite3.connect(tmp_path / "spent.sqlite") as database:
+        database.execute("UPDATE spent SET epsilon = 'little'")
+    with pytest.raises(DataError, match="ledger must have entries as they were written"):
+        ledger(tmp_path).check("task", local(0.1), 1)
+
+
 @pytest.mark.parametrize("name", [":memory:", "file::memory:?cache=shared", "file:spent?mode=memory"])
 def test_names_that_mean_memory_to_sqlite_are_files(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

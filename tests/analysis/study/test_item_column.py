@@ -34,6 +34,8 @@ def test_a_byte_order_mark_is_no_item(tmp_path: Path, ends: str, last: bool) -> 
 
 FAULTS = {
     "a mark in the middle": ("a\n\ufeffb\n", "row 2 holds '\\ufeffb', with characters that nobody sees"),
+    "a space without width": ("a\na\u200b\n", "row 2 holds 'a\\u200b', with characters that nobody sees"),
+    "a mark of direction": ("a\n\u202ea\n", "row 2 holds '\\u202ea', with characters that nobody sees"),
     "the end of a DOS file": ("a\nb\n\x1a", "row 3 holds '\\x1a', with characters that nobody sees"),
     "NUL": ("a\nb\0\n", "row 2 holds 'b\\x00', with characters that nobody sees"),
     "white space": ("a\na \n", "row 2 holds 'a ': remove the white space around it"),

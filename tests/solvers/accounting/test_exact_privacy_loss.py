@@ -145,3 +145,16 @@ def test_ratios_that_would_overflow_are_summed_from_logarithms(order: float) -> 
     log_masses, losses = np.array([math.log(0.5), math.log(0.5), -600.0]), np.array([0.0, 0.0, 1.5])
     computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
     assert computed == pytest.approx(math.log1p(math.exp(-600 + 1.5 * (order - 1))) / (order - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("order", [1 + 1e-7, 1.001, 2.0, 64.0])
+def test_nothing_cancels_where_two_distributions_are_nearly_alike(share: float, order: float) -> None:
+    # A fair coin and one that is off by a little: the divergence is about a t^2 / 2, far below the rounding errors of a sum near 1.
+    signs = np.array([1.0, -1.0])
+    losses = np.log1p(share * signs)
+    computed = ExactPrivacyLoss(losses - math.log(2), losses, 0.0, 0.0).renyi_divergences([order])[0]
+    with mpmath.workdps(60):
+        a, t = mpmath.mpf(order), mpmath.mpf(share)
+        exact = mpmath.log(((1 + t) ** a + (1 - t) ** a) / 2) / (a - 1)
+        assert abs(computed / exact - 1) < 1e-10

@@ -13,6 +13,7 @@ from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binom
 from quietbits.solvers.divergences import poisson_binomial_divergence
 from quietbits.solvers.divergences.poisson_binomial_divergence import (
     SMALLEST_WINDOW,
+    PoissonBinomialPairs,
     SumTails,
     poisson_binomial_pairs,
     poisson_binomial_renyi,
@@ -258,7 +259,7 @@ def test_all_stretches_outside_a_window_count(stretches: int, sign: int) -> None
 
 
 @pytest.mark.parametrize("theta", [0.001, 0.25, 0.49, 0.499])
-@pytest.mark.parametrize(("clients", "trials"), [(1, 1), (10, 8), (1, 110), (40, 5), (150, 2), (400, 1), (10**6, 1)])
+@pytest.mark.parametrize(("clients", "trials"), [(1, 1), (10, 8), (1, 110), (110, 1), (40, 5), (150, 2), (400, 1), (10**6, 1)])
 def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: int, trials: int, theta: float) -> None:
     module = poisson_binomial_divergence
     few = clients * trials <= module.MOST_SEARCHED_TRIALS
@@ -266,3 +267,22 @@ def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: i
         rarest = (mpmath.mpf(0.5) - mpmath.mpf(theta)) ** (clients * trials)
         visible = bool(rarest >= mpmath.exp(module.SMALLEST_LOGARITHM))
     assert module.all_configurations(clients, trials, theta) == (few and visible)
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("order", [1.05, 2.0, 5.0])
+def test_left_out_values_count_as_much_as_they_do_in_either_direction(above: bool, order: float) -> None:
+    # All values left out have one loss and stand on one side of the window. The bound is reached there: nothing is left to give away.
+    log_mass, loss = -4.0, 2.0 if above else -2.0
+    tail, empty = (np.array([log_mass]), np.array([2.0])), (np.array([]), np.array([]))
+    (logs_below, losses_below), (logs_above, losses_above) = (empty, tail) if above else (tail, empty)
+    tails = SumTails(logs_below, logs_above, losses_below, losses_above, lowest=-2.0, highest=2.0)
+    # The largest loss is so large that the whole mass at it is no better bound.
+    pairs = PoissonBinomialPairs((), -20.0, False, 1000.0, tails)
+    with mpmath.workdps(30):
+        own, other = mpmath.exp(log_mass), mpmath.exp(log_mass - loss)
+        for number, (first, second) in enumerate([(own, other), (other, own)]):
+            exact = float(first**order * second ** (1 - order) + mpmath.exp(-20))
+            added = math.exp(pairs._added(number, np.array([order]))[0])
+            assert exact <= added
+            assert added == pytest.approx(exact, rel=1e-5)

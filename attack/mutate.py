@@ -71,6 +71,12 @@ def _module_name(module: str) -> str:
     return "quietbits." + module.removesuffix(".py").replace("/", ".")
 
 
+def mutated_modules() -> list[str]:
+    """Return the paths of all modules that are mutated, below the root."""
+    files = [file for folder in FOLDERS for file in (ROOT / folder).glob("*.py")]
+    return sorted([*(file.relative_to(ROOT).as_posix() for file in files), *MODULES])
+
+
 def _own_tests(module: str) -> Path:
     return ROOT / "tests" / Path(module).parent / f"test_{Path(module).stem}.py"
 
@@ -271,9 +277,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try mutants that have not been tried, print all survivors without a reason, and return 1 if there are any."""
     asked = _parsed(arguments)
-    files = [file for folder in FOLDERS for file in (ROOT / folder).glob("*.py")]
-    modules = sorted([*(file.relative_to(ROOT).as_posix() for file in files), *MODULES])
-    chosen = [module for module in modules if any(module == name or module.startswith(name.rstrip("/") + "/") for name in asked.only)]
+    chosen = [
+        module for module in mutated_modules() if any(module == name or module.startswith(name.rstrip("/") + "/") for name in asked.only)
+    ]
     mutants = [mutant for module in chosen for mutant in mutants_of(module, (ROOT / module).read_text(encoding="utf-8"))]
     mutants = [mutant for mutant in mutants if mutant.kind in asked.kinds]
     if asked.functions is not None:

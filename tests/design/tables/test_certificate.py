@@ -38,6 +38,7 @@ WEIGHTS, ALPHABET = np.array([[3, 1], [1, 3]]), (Fraction(-1, 2), Fraction(3, 2)
         ({"objective": "prior", "prior": (1.0, 0.0, 0.0)}, "prior must be 2 non-negative numbers that sum to one"),
         ({"dual": DualCertificate((0.0,), (0.0,), (1.0,))}, "dual must hold 2 values of each kind, got 1 and 1"),
         ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.6, 0.6))}, "dual.input_weights must be 2 non-negative numbers"),
+        ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.4, 0.4))}, "dual.input_weights must be 2 non-negative numbers"),
         ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.4, 0.6))}, "dual.input_weights must be those of the objective 'mean'"),
     ],
 )

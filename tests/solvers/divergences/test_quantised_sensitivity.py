@@ -289,3 +289,15 @@ def test_the_quadratic_of_large_shifts_is_hoeffdings() -> None:
         else:
             expected = (linear + (order - 1) * own * step / 2, own / 4 + (order - 1) * step**2 / 8)
         assert (far.slope[place], far.constant[place]) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(("levels", "distance", "furthest"), [(9, 1.5, 2), (9, 2.25, 3), (3, 50.0, 2), (9, 1e-3, 1)])
+def test_every_shift_that_rounding_can_make_is_within_the_bound_on_the_noise(
+    monkeypatch: pytest.MonkeyPatch, levels: int, distance: float, furthest: int
+) -> None:
+    # A coordinate that is between two whole numbers apart is rounded up to the next one.
+    asked: list[float] = []
+    bound_of = quantised_divergence.fair_binomial_bound
+    monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[1]) or bound_of(*arguments))
+    assert quantised_epsilon(10**6, 4, levels, distance, 1e-5) is not None
+    assert asked == [furthest]

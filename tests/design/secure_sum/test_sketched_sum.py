@@ -207,3 +207,10 @@ def test_the_bias_of_clipped_sketches_and_that_of_the_sum_add_up() -> None:
     aligned = mechanism.inner.bias_bound * math.sqrt(mechanism.sketch.squared_operator_norm_bound) / mechanism.sketch.length_factor
     assert min(clipped, aligned) > 0
     assert mechanism.bias_bound == pytest.approx(clipped + aligned, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(SKETCHES))
+@pytest.mark.parametrize("sigma", [0.02, 2.0])
+def test_no_vector_has_more_than_the_worst_variance(name: str, sigma: float) -> None:
+    mechanism = summed(SKETCHES[name], sigma=sigma)
+    assert (mechanism.variance(population(CLIENTS)) <= mechanism.worst_variance).all()

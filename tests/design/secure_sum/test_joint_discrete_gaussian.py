@@ -107,3 +107,17 @@ def test_a_ratio_counts_in_each_sampled_round(rounds: int) -> None:
     assert ratios[choice] > 1e-10
     assert epsilon - 0.5 == pytest.approx(2 * rounds * ratios[choice], rel=1e-4)
     assert 1 - left / 1e-6 == pytest.approx(rounds * ratios[choice], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ((0.0, 1.0, 1), "sigma must be a number from 0.001 to "),
+        ((1.0, 0.0, 1), "l2_sensitivity must be a number from 1e-100 to 1e\\+100, got 0"),
+        ((1.0, float("nan"), 1), "l2_sensitivity must be a number from "),
+        ((1.0, 1.0, 0), "dimension must be a whole number from 1 to "),
+    ],
+)
+def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NoisySum(*fields)

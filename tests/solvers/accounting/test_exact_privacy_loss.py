@@ -158,3 +158,17 @@ def test_nothing_cancels_where_two_distributions_are_nearly_alike(share: float, 
         a, t = mpmath.mpf(order), mpmath.mpf(share)
         exact = mpmath.log(((1 + t) ** a + (1 - t) ** a) / 2) / (a - 1)
         assert abs(computed / exact - 1) < 1e-10
+
+
+@pytest.mark.parametrize("order", [1.5, 8.0, 64.0])
+@pytest.mark.parametrize("rare", [-3.0, 0.2])
+def test_rare_values_of_large_losses_count_beside_many_of_small_ones(order: float, rare: float) -> None:
+    # Small losses are summed by their moments, which a large one among them would spoil, on whichever side of zero it is.
+    losses = np.array([rare, 1e-6, -1e-6, 2e-6, -3e-6])
+    log_masses = np.log([1e-9, 0.25, 0.25, 0.25, 0.25])
+    with mpmath.workdps(50):
+        kept = [mpmath.exp(mpmath.mpf(log_mass)) for log_mass in log_masses.tolist()]
+        kept_other = [mass * mpmath.exp(-mpmath.mpf(value)) for mass, value in zip(kept, losses.tolist(), strict=True)]
+        loss = ExactPrivacyLoss(log_masses, losses, float(1 - mpmath.fsum(kept)), float(1 - mpmath.fsum(kept_other)))
+        exact = exact_divergence(loss, order)
+    assert abs(loss.renyi_divergences([order])[0] - exact) <= 1e-15

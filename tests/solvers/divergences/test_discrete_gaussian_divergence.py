@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.divergences import discrete_gaussian_divergence
 from quietbits.solvers.divergences.discrete_gaussian_divergence import (
     DIRECT_TERMS,
     discrete_gaussian_renyi,
@@ -289,3 +290,12 @@ def test_fewest_bits(clients: int, deviations: float) -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("clients", [1, 7, DIRECT_TERMS, DIRECT_TERMS + 1, DIRECT_TERMS + 2, 250_001, 10**7])
+def test_numbers_of_clients_that_are_tried_are_whole_and_the_last_is_all_of_them(clients: int) -> None:
+    counts = discrete_gaussian_divergence._counts(clients)
+    assert counts[0] == 1
+    assert counts[-1] == clients
+    assert (counts == np.floor(counts)).all()
+    assert (np.diff(counts) > 0).all()

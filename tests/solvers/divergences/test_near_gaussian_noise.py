@@ -347,3 +347,20 @@ def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.Monke
     assert asked[0][1] / asked[1][1] - 1 == pytest.approx(-coordinates * 2.5e-9, rel=1e-3)
     choices[1] = SmoothedSum(180.0, 1.01e-8 / coordinates)
     assert skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *_: 0.5) is None
+
+
+@pytest.mark.parametrize(("variance", "deviations"), [(1000.0, 5.0), (1000.0, 15.0), (6400.0, 5.0), (6400.0, 39.0)])
+def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(variance: float, deviations: float) -> None:
+    # Far out Skellam noise is much likelier than Gaussian noise: e^11 times at 39 deviations of 80 steps.
+    ratio = skellam_noise_ratio(variance, deviations)
+    first = math.floor(ratio.offsets[-1]) + 1
+    with mpmath.workdps(40):
+        mean, total, value = mpmath.mpf(variance), mpmath.mpf(0), first
+        while True:
+            mass = mpmath.besseli(value, mean) * mpmath.exp(-mean)
+            total += mass
+            # Masses fall at least as fast as here: what is left is less than a geometric series.
+            if mass < total * mpmath.mpf(10) ** -4:
+                break
+            value += 1
+        assert mpmath.log(2 * total) < ratio.log_tail < mpmath.log(2 * total) + 6

@@ -286,3 +286,33 @@ def test_left_out_values_count_as_much_as_they_do_in_either_direction(above: boo
             added = math.exp(pairs._added(number, np.array([order]))[0])
             assert exact <= added
             assert added == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(500, 1, 0.4), (300, 8, 0.05), (200, 40, 0.3), (3000, 3, 0.45)])
+def test_losses_of_stretches_are_above_the_sum_of_the_slopes_at_every_value(clients: int, trials: int, theta: float) -> None:
+    module = poisson_binomial_divergence
+    total, mean = clients * trials, clients * trials * (0.5 + theta)
+    sums = module._windowed_sums((clients - 1) * trials, trials, theta, -40.0)
+    tails = module._tails(sums, clients, trials, theta)
+    assert tails is not None
+    largest, share = module.largest_toss_loss(trials, theta), ((0.5 - theta) / (0.5 + theta)) ** 2
+
+    def slope(value: int) -> float:
+        """Return the bound on the difference of the losses of a value and the next one."""
+        failures = total - value
+        lost = 1 - (1 - share) * trials / failures
+        return min(-math.log(lost) if lost > 0 else math.inf, math.log1p((1 / share - 1) * trials / (value + 1)))
+
+    losses = sums.losses[0].losses
+    for end, loss, bounds, goal in (
+        (sums.last, float(losses[-1]), tails.losses_above, total),
+        (sums.first, -float(losses[0]), tails.losses_below, 0),
+    ):
+        edges, exact, previous = module._stretches(mean, end, goal), loss, end
+        assert len(bounds) == len(edges) - 1
+        for edge, bound in zip(edges[1:], bounds, strict=True):
+            # Values that are whole: of a stretch that ends between two, the last one inside.
+            value = math.floor(edge) if goal else math.ceil(edge)
+            exact += math.fsum(slope(x) for x in range(min(previous, value), max(previous, value)))
+            previous = value
+            assert min(exact, largest) <= bound * (1 + 1e-12) <= largest * (1 + 1e-9)

@@ -95,3 +95,10 @@ def test_what_one_seed_may_bias_is_what_wraps_of_the_largest_coordinates_cost(me
     few = replace(mechanism, bits=4)
     furthest = math.sqrt(few.padded_dimension) * 8 * few.granularity / few.clients + few.ball.clip_norm
     assert few.seed_bias_bound == pytest.approx(few.bias_bound + furthest, rel=1e-12)
+
+
+@EVERY
+def test_a_granularity_is_a_number_above_zero(mechanism: RoundedSecureSum) -> None:
+    for granularity in (0.0, -0.5, math.inf, math.nan):
+        with pytest.raises(ValueError, match="granularity must be a number from 1e-100"):
+            replace(mechanism, granularity=granularity)

@@ -4,6 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from quietbits.design.tables import certificate
 from quietbits.design.tables.certificate import certify, objective_value, with_lower_bound
 from quietbits.design.tables.lookup_table import DualCertificate
 from quietbits.design.tables.randomised_response import generalised_randomised_response
@@ -59,6 +60,12 @@ def test_each_objective_is_its_figure_of_the_variances() -> None:
     assert objective_value(moments, "mean", None) == 4.0
     assert objective_value(moments, "worst", None) == 5.0
     assert objective_value(moments, "prior", (0.75, 0.25)) == 3.5
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 6, 9])
+def test_rows_and_letters_are_powers_of_two(count: int) -> None:
+    with pytest.raises(ValueError, match=f"a table must have 2, 4, 8, ... rows and letters, got {count}"):
+        certificate._bits(count)
 
 
 def test_the_worst_case_bound_takes_any_input_weights() -> None:

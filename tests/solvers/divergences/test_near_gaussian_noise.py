@@ -349,6 +349,14 @@ def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.Monke
     assert skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *_: 0.5) is None
 
 
+@pytest.mark.parametrize("probability", [0.03, 0.97])
+def test_a_window_stays_within_half_of_the_rarer_outcome(probability: float) -> None:
+    # 3000 of the rarer outcome, and a standard deviation of 53.9.
+    assert binomial_noise_ratio(10**5, probability, 27.0) is not None
+    with pytest.raises(ValueError, match="deviations must be"):
+        binomial_noise_ratio(10**5, probability, 28.5)
+
+
 @pytest.mark.parametrize("probability", [0.03, 0.5, 0.97])
 @pytest.mark.parametrize("deviations", [6.0, 15.0, 26.0])
 def test_the_tail_of_binomial_noise_is_above_the_truth_in_windows_of_any_width(probability: float, deviations: float) -> None:

@@ -301,3 +301,21 @@ def test_every_shift_that_rounding_can_make_is_within_the_bound_on_the_noise(
     monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[1]) or bound_of(*arguments))
     assert quantised_epsilon(10**6, 4, levels, distance, 1e-5) is not None
     assert asked == [furthest]
+
+
+@pytest.mark.parametrize("order", [1.0001, 2.0, 30.0])
+@pytest.mark.parametrize("largest", [2.5, 20.0, 60.0])
+def test_the_largest_excess_is_above_that_of_every_distance(order: float, largest: float) -> None:
+    square, linear = 2e-3, 3e-3
+    orders = np.array([order])
+    bound = FairBinomialBound(np.array([square]), linear, 0.0)
+    nodes, far = quantised_divergence._nodes(bound, orders, largest), quantised_divergence._far(bound, orders)
+    distances = np.linspace(0, largest, 2001)
+    low = np.floor(distances)
+    at_low, at_high = (square * steps**2 + linear * steps for steps in (low, low + 1))
+    mixed = at_low + np.log1p((distances - low) * np.expm1((order - 1) * (at_high - at_low))) / (order - 1)
+    # Multipliers with which the best distance is at either end, and anywhere between.
+    for multiplier in square * np.array([0.5, 1.0, 1.01, 1.03, 1.05, 1.1, 1.3, 2.0, 10.0]):
+        exact = float((mixed - multiplier * distances**2).max())
+        computed = float(quantised_divergence._largest_excess(nodes, far, np.array([multiplier]), largest)[0])
+        assert exact <= computed <= exact + 0.2 * (exact + multiplier * largest**2)

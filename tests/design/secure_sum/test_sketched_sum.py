@@ -214,3 +214,14 @@ def test_the_bias_of_clipped_sketches_and_that_of_the_sum_add_up() -> None:
 def test_no_vector_has_more_than_the_worst_variance(name: str, sigma: float) -> None:
     mechanism = summed(SKETCHES[name], sigma=sigma)
     assert (mechanism.variance(population(CLIENTS)) <= mechanism.worst_variance).all()
+
+
+@pytest.mark.parametrize("name", sorted(SKETCHES))
+def test_what_one_seed_biases_the_sum_by_is_decoded_with_it(name: str) -> None:
+    # Decoding may lengthen the sum's bias as much as it lengthens any sketch.
+    sketch = SKETCHES[name]
+    mechanism = summed(sketch, bits=6)
+    decoding = np.array([sketch.decode(one) for one in np.eye(sketch.sketch_dimension)])
+    longest = float(np.linalg.norm(decoding, 2))
+    assert mechanism.inner.seed_bias_bound > 0
+    assert mechanism.seed_bias_bound >= mechanism.inner.seed_bias_bound * longest * (1 - 1e-9)

@@ -205,3 +205,7 @@ def test_least_squares_on_the_right_coordinates_stays_in_the_ball() -> None:
     values, noise = np.array([0.3, 0.0]), np.array([[0.0, 0.1], [0.5, 0.6], [-0.3, 0.0]])
     # (0.3, 0.1) is inside, (0.8, 0.6) of length 1 becomes (0.4, 0.3), and (0, 0) stays.
     assert mechanism._oracle_square(values, noise) == pytest.approx((0.01 + (0.01 + 0.09) + 0.09) / 3, rel=1e-12)
+
+
+def test_an_estimate_and_a_mean_in_the_ball_are_at_most_its_diameter_apart() -> None:
+    assert replace(made(SKETCHES["hadamard"]), ball=NormBall(DIMENSION, 2.0, 0.25)).bias_bound == 0.5

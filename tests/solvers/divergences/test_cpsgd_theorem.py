@@ -341,8 +341,9 @@ def test_the_theorem_needs_a_variance_of_twice_the_largest_coordinate(scale: flo
 def test_doubt_begins_at_the_epsilon_of_gaussian_noise() -> None:
     trials, probability, l2, delta = 10**5, 0.3, 60.0, 1e-5
     gaussian = gaussian_epsilon(math.sqrt(trials * 0.3 * 0.7) / l2, delta)
-    assert is_theorem_doubtful(gaussian * (1 - 1e-6), trials, probability, 1.0, l2, delta)
-    assert not is_theorem_doubtful(gaussian * (1 + 1e-6), trials, probability, 1.0, l2, delta)
+    for scale in (1.0, 0.25, 8.0):
+        assert is_theorem_doubtful(gaussian * (1 - 1e-6), trials, probability, scale, scale * l2, delta)
+        assert not is_theorem_doubtful(gaussian * (1 + 1e-6), trials, probability, scale, scale * l2, delta)
 
 
 def test_the_fewest_trials_are_the_first_whose_variance_is_enough_as_it_is_computed() -> None:

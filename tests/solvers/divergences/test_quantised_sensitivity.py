@@ -6,6 +6,7 @@ Chance of a false alarm below 1e-5 per statistical test.
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -319,3 +320,22 @@ def test_the_largest_excess_is_above_that_of_every_distance(order: float, larges
         exact = float((mixed - multiplier * distances**2).max())
         computed = float(quantised_divergence._largest_excess(nodes, far, np.array([multiplier]), largest)[0])
         assert exact <= computed <= exact + 0.2 * (exact + multiplier * largest**2)
+
+
+@pytest.mark.parametrize("trials", [300, 4000, 10**6])
+@pytest.mark.parametrize("largest", [1, 20, 60])
+def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(trials: int, largest: int) -> None:
+    # Its proof takes artanh(x) to be at most (1 + k) x in the window, which ends at u.
+    log_failure = -12.0
+    bound = fair_binomial_bound(trials, largest, np.array([2.0]), log_failure)
+    if bound is None:
+        assert trials == 300
+        return
+    with mpmath.workdps(40):
+        half = (mpmath.mpf(trials) + 1) / 2
+        end = (mpmath.sqrt(-trials * mpmath.mpf(log_failure) / 2) + largest) / half
+        excess = mpmath.mpf(bound.linear) * half / mpmath.sqrt(trials)
+        assert mpmath.atanh(end) <= (1 + excess) * end
+        assert 1 + excess <= 1 + end**2 / (3 * (1 - end**2)) * (1 + mpmath.mpf(10) ** -9)
+        # The square: a / M, the excess, and what it does to the tilted mean.
+        assert bound.square[0] >= (1 + excess) * (1 + (1 + 3 * excess)) / half * (1 - mpmath.mpf(10) ** -15)

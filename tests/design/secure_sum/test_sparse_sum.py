@@ -100,6 +100,7 @@ def test_refitting_takes_off_what_the_lasso_is_too_short_by() -> None:
 def test_scaled_rows_are_the_same_mechanism() -> None:
     usual, scaled = made(SKETCHES["count-mean"]), made(SKETCHES["count-mean over 5"])
     assert scaled.worst_variance == pytest.approx(usual.worst_variance, rel=1e-9)
+    assert scaled.noise_level == pytest.approx(usual.noise_level, rel=1e-9)
     assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
     found = [estimate(one, sparse_vectors(), 5) for one in (usual, scaled)]
     np.testing.assert_allclose(found[0], found[1], atol=0.02)

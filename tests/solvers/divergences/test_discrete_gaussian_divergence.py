@@ -251,12 +251,13 @@ def test_stochastic_rounding_stays_below_the_norm_as_often_as_promised() -> None
         assert float((np.linalg.norm(rounded, axis=1) > bound).mean()) <= math.exp(-0.5) + 0.04
 
 
+@pytest.mark.parametrize("flatness", [0.0, 1.0, 40.0])
 @pytest.mark.parametrize(("clients", "bits"), [(1, 3), (100, 12), (10**6, 20)])
-def test_granularity_fills_half_the_modulus(clients: int, bits: int) -> None:
+def test_granularity_fills_half_the_modulus(clients: int, bits: int, flatness: float) -> None:
     dimension, clip, sigma, deviations = 256, 2.0, 0.3, 3.5
-    granularity = granularity_for_bits(clients, dimension, clip, sigma, bits, deviations=deviations)
+    granularity = granularity_for_bits(clients, dimension, clip, sigma, bits, deviations=deviations, flatness=flatness)
     # Signal, noise and rounding of a coordinate of the sum; rounding has at most a quarter of a squared step for each client.
-    variance = (clip * clients) ** 2 / dimension + clients * sigma**2 + clients * granularity**2 / 4
+    variance = flatness * (clip * clients) ** 2 / dimension + clients * sigma**2 + clients * granularity**2 / 4
     assert deviations * math.sqrt(variance) == pytest.approx(granularity * 2.0 ** (bits - 1), rel=1e-9)
 
 

@@ -121,3 +121,14 @@ def test_a_ratio_counts_in_each_sampled_round(rounds: int) -> None:
 def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         NoisySum(*fields)
+
+
+@pytest.mark.parametrize(("clients", "sigma", "shift"), [(1, 0.9, 1), (3, 0.7, 1), (60, 1.0, 6)])
+@pytest.mark.parametrize("rounds", [2, 7])
+def test_rounds_of_one_sum_are_one_round_of_as_many_sums(clients: int, sigma: float, shift: int, rounds: int) -> None:
+    # Both are the same release: what the noise of each sum lacks to Gaussian noise counts as often.
+    together = joint_discrete_gaussian_privacy(clients, (NoisySum(sigma, shift, 1),) * rounds).account("near-gaussian")
+    for delta in (1e-2, 1e-5):
+        one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)
+        assert math.isfinite(one_by_one)
+        assert together.bound(delta, 1, None).epsilon == pytest.approx(one_by_one, rel=1e-9)

@@ -172,3 +172,14 @@ def test_rare_values_of_large_losses_count_beside_many_of_small_ones(order: floa
         loss = ExactPrivacyLoss(log_masses, losses, float(1 - mpmath.fsum(kept)), float(1 - mpmath.fsum(kept_other)))
         exact = exact_divergence(loss, order)
     assert abs(loss.renyi_divergences([order])[0] - exact) <= 1e-15
+
+
+@pytest.mark.parametrize("order", [12.0, 19.0])
+def test_next_to_impossible_values_of_large_losses_decide_at_high_orders(order: float) -> None:
+    # Values of probability e^-200 that are e^20 times as likely: whole blocks of them, beside blocks that are likely.
+    size = 2**13
+    log_masses = np.concatenate([np.full(size, -math.log(size)), np.full(size, -200 - math.log(size))])
+    losses = np.concatenate([np.full(size, 0.5), np.full(size, 20.0)])
+    computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
+    exact = float(np.logaddexp(0.5 * (order - 1), -200 + 20 * (order - 1))) / (order - 1)
+    assert computed == pytest.approx(exact, rel=1e-12)

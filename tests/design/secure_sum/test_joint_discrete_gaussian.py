@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from quietbits.design.secure_sum import joint_discrete_gaussian
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
@@ -132,3 +133,22 @@ def test_rounds_of_one_sum_are_one_round_of_as_many_sums(clients: int, sigma: fl
         one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)
         assert math.isfinite(one_by_one)
         assert together.bound(delta, 1, None).epsilon == pytest.approx(one_by_one, rel=1e-9)
+
+
+def test_a_ratio_counts_in_sampled_divergences_as_often_as_it_can_change_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    # P^a Q^(1 - a) changes by a factor of at most e^(a r) e^((a - 1) r) where both differ by e^r: beside Gaussian noise without divergence.
+    orders, made = np.array([1.5, 2.0, 20.0]), list[RenyiCurve]()
+
+    def curve(*fields: np.ndarray) -> RenyiCurve:
+        made.append(RenyiCurve(*fields))
+        return made[-1]
+
+    monkeypatch.setattr(joint_discrete_gaussian, "sampled_gaussian_curve", lambda *_: RenyiCurve(orders, np.zeros(3)))
+    monkeypatch.setattr(joint_discrete_gaussian, "RenyiCurve", curve)
+    account = joint_discrete_gaussian_privacy(1, (NoisySum(2.0, 1.0, 50), NoisySum(3.0, 1.0, 2))).account("rdp")
+    account.bound(1e-6, 3, PoissonSampling(0.05))
+    (sampled,) = [one for one in made if len(one.orders) == 3]
+    first, second = smoothed_sums(1, 2.0), smoothed_sums(1, 3.0)
+    ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
+    ratio = next(ratio for ratio in ratios if ratio <= 1e-8)
+    np.testing.assert_allclose(sampled.divergences * (orders - 1), ratio * (orders + (orders - 1)), rtol=1e-4)

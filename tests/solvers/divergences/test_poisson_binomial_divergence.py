@@ -316,3 +316,19 @@ def test_losses_of_stretches_are_above_the_sum_of_the_slopes_at_every_value(clie
             exact += math.fsum(slope(x) for x in range(min(previous, value), max(previous, value)))
             previous = value
             assert min(exact, largest) <= bound * (1 + 1e-12) <= largest * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("window", [-40.0, -160.0])
+def test_a_window_knows_its_first_and_last_value(window: float) -> None:
+    clients, theta = 2000, 0.3
+    sums = poisson_binomial_divergence._windowed_sums(clients - 1, 1, theta, window)
+    losses = sums.losses[0].losses
+    assert sums.last - sums.first == len(losses) - 1
+    for value, loss in ((sums.first, losses[0]), (sums.last, losses[-1])):
+        # The likelihood of one coin's side, given the sum: of x successes among n coins at the upper extreme.
+        with mpmath.workdps(40):
+            own, odds = mpmath.mpf(0.5) + mpmath.mpf(theta), (mpmath.mpf(0.5) + mpmath.mpf(theta)) / (mpmath.mpf(0.5) - mpmath.mpf(theta))
+            # P(S = x) with success of probability p is p B(x - 1) + (1 - p) B(x), and B(x - 1) / B(x) = x / ((n - x) odds).
+            before = mpmath.mpf(value) / ((clients - value) * odds)
+            exact = mpmath.log((own * before + 1 - own) / ((1 - own) * before + own))
+        assert loss == pytest.approx(float(exact), rel=1e-9)

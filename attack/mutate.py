@@ -258,7 +258,7 @@ def accepted() -> dict[tuple[str, ...], str]:
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m quietbits.attack.mutate", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=FOLDERS, help="folders or modules below the root, as solvers/accounting")
+    parser.add_argument("--only", nargs="+", default=(*FOLDERS, *MODULES), help="folders or modules below the root, as solvers/accounting")
     parser.add_argument("--tests", nargs="+", type=Path, default=None, help="files of tests, by default those of the mutated modules")
     parser.add_argument("--state", type=Path, default=STATE, help="folder of what was traced and tried")
     parser.add_argument("--functions", nargs="+", default=None, help="functions with one of these names alone")

@@ -28,6 +28,8 @@ from .mutants import KINDS, Mutant, mutants_of
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("solvers/divergences", "solvers/accounting", "design/tables", "design/secure_sum")
 """Folders of proofs and certificates. Their tests stand in folders of the same names."""
+MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "gaussian", "joint_privacy", "privacy"))
+"""Modules of accounts in a folder that holds other things too."""
 ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")
 MOST_MEMORY = 6 * 2**30
@@ -69,11 +71,21 @@ def _module_name(module: str) -> str:
     return "quietbits." + module.removesuffix(".py").replace("/", ".")
 
 
+def mutated_modules() -> list[str]:
+    """Return the paths of all modules that are mutated, below the root."""
+    files = [file for folder in FOLDERS for file in (ROOT / folder).glob("*.py")]
+    return sorted([*(file.relative_to(ROOT).as_posix() for file in files), *MODULES])
+
+
+def _own_tests(module: str) -> Path:
+    return ROOT / "tests" / Path(module).parent / f"test_{Path(module).stem}.py"
+
+
 def _load_what_tests_import() -> None:
     """Import other packages once: every fork has them. No module of quietbits that may be mutated may be among them."""
     for name in ("hypothesis", "mpmath", "pytest", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats", "pandas", "highspy"):
         importlib.import_module(name)
-    assert not any(_module_name(folder) in sys.modules for folder in FOLDERS)
+    assert not any(_module_name(name) in sys.modules for name in (*FOLDERS, *MODULES))
 
 
 def _fork(work: Callable[[], int]) -> int:
@@ -103,7 +115,7 @@ def _pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
 
 
 class _Tracer:
-    """A plugin of pytest that notes, for each test, its seconds and the lines of the four folders that it runs."""
+    """A plugin of pytest that notes, for each test, its seconds and the lines of the mutated modules that it runs."""
 
     def __init__(self) -> None:
         self.tests: dict[str, dict[str, Any]] = {}
@@ -129,7 +141,7 @@ class _Tracer:
         if file not in self._files:
             path = Path(file)
             module = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
-            self._files[file] = module if module.startswith(FOLDERS) else None
+            self._files[file] = module if module.startswith((*FOLDERS, *MODULES)) else None
         of_file = self._files[file]
         if of_file is None:
             return None
@@ -200,7 +212,7 @@ def _in_parallel(jobs: Sequence[tuple[Any, Callable[[], int], float]], processes
 
 def chosen_tests(mutant: Mutant, traced: dict[str, dict[str, Any]], seconds: float) -> tuple[list[str], float]:
     """Return the tests that run the mutant's statement, and their seconds: first the module's own file, then quick ones, up to a total."""
-    own = f"tests/{Path(mutant.module).parent.as_posix()}/test_{Path(mutant.module).stem}.py"
+    own = _own_tests(mutant.module).relative_to(ROOT).as_posix()
 
     def runs(test: dict[str, Any]) -> bool:
         lines = test["lines"].get(mutant.module, ())
@@ -246,8 +258,8 @@ def accepted() -> dict[tuple[str, ...], str]:
 
 def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m quietbits.attack.mutate", description=__doc__)
-    parser.add_argument("--only", nargs="+", default=FOLDERS, help="folders or modules below the root, as solvers/accounting")
-    parser.add_argument("--tests", nargs="+", type=Path, default=None, help="files of tests, by default those of the four folders")
+    parser.add_argument("--only", nargs="+", default=(*FOLDERS, *MODULES), help="folders or modules below the root, as solvers/accounting")
+    parser.add_argument("--tests", nargs="+", type=Path, default=None, help="files of tests, by default those of the mutated modules")
     parser.add_argument("--state", type=Path, default=STATE, help="folder of what was traced and tried")
     parser.add_argument("--functions", nargs="+", default=None, help="functions with one of these names alone")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS[:-1], help="kinds of faults; ranges of arguments are left out")
@@ -265,9 +277,9 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try mutants that have not been tried, print all survivors without a reason, and return 1 if there are any."""
     asked = _parsed(arguments)
-    files = sorted(file for folder in FOLDERS for file in (ROOT / folder).glob("*.py"))
-    modules = [file.relative_to(ROOT).as_posix() for file in files]
-    chosen = [module for module in modules if any(module == name or module.startswith(name.rstrip("/") + "/") for name in asked.only)]
+    chosen = [
+        module for module in mutated_modules() if any(module == name or module.startswith(name.rstrip("/") + "/") for name in asked.only)
+    ]
     mutants = [mutant for module in chosen for mutant in mutants_of(module, (ROOT / module).read_text(encoding="utf-8"))]
     mutants = [mutant for mutant in mutants if mutant.kind in asked.kinds]
     if asked.functions is not None:
@@ -278,6 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _load_what_tests_import()
     if asked.tests is None:
         asked.tests = [file for folder in FOLDERS for file in (ROOT / "tests" / folder).glob("test_*.py")]
+        asked.tests += [_own_tests(module) for module in MODULES]
     traced = trace(sorted(file.resolve() for file in asked.tests), asked.state / "traces", asked.processes)
     results = asked.state / "results.jsonl"
     ended: dict[str, str] = {}

@@ -9,8 +9,9 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SampledWithout
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
+from scipy.special import ndtr
 
-from quietbits.design.contracts.gaussian import central_gaussian_error, central_gaussian_reference, gaussian_privacy
+from quietbits.design.contracts.gaussian import central_gaussian_error, central_gaussian_reference, gaussian_privacy, l2_radius
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import PrivacyReport
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
@@ -174,3 +175,25 @@ def test_out_of_range_there_is_no_reference() -> None:
     assert central_gaussian_reference(ball, 10, 1.0, 1e-6, "replace-one") == central_gaussian_error(ball, 10, 1.0, 1e-6, "replace-one")
     for epsilon, delta in ((math.inf, 1e-6), (1e-4, 1e-6), (101.0, 1e-6), (1.0, 0.0)):
         assert central_gaussian_reference(ball, 10, epsilon, delta, "replace-one") is None
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 4.0, math.inf])
+@pytest.mark.parametrize("clip_norm", [0.25, 3.0])
+def test_the_radius_is_that_of_the_furthest_corner(norm: float, clip_norm: float) -> None:
+    # The furthest point of a ball has one coordinate, or all of them equal.
+    one, equal = np.eye(7)[0], np.ones(7)
+    corners = [clip_norm * corner / np.linalg.norm(corner, norm) for corner in (one, equal)]
+    radius = max(float(np.linalg.norm(corner)) for corner in corners)
+    assert l2_radius(NormBall(7, norm, clip_norm)) == pytest.approx(radius, rel=1e-12)
+
+
+def test_the_central_error_grows_with_the_square_of_what_the_sum_may_move_by() -> None:
+    # Of four coordinates of at most 3, the sum moves by 6, and by 12 where a client is replaced.
+    ball, clients = NormBall(4, math.inf, 3.0), 10
+    for adjacency, moved in (("add-or-remove-one", 6.0), ("replace-one", 12.0)):
+        error = central_gaussian_error(ball, clients, 1.0, 1e-5, adjacency)
+        multiplier = math.sqrt(error / 4) * clients / moved
+        # At the multiplier, delta of Gaussian noise is what was asked (Balle and Wang 2018, theorem 8).
+        exact = ndtr(0.5 / multiplier - multiplier) - math.e * ndtr(-0.5 / multiplier - multiplier)
+        assert exact == pytest.approx(1e-5, rel=1e-6)
+        assert exact <= 1e-5

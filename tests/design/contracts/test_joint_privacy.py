@@ -2,6 +2,7 @@
 
 import functools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ import pytest
 from quietbits import FixedSizeSampling, PoissonSampling, Privacy, gaussian_privacy, pure_privacy
 from quietbits.attack.exact_accounts import Pair, cpsgd, discrete_gaussian, poisson_binomial, skellam
 from quietbits.attack.trainings import composed_delta, round_masses
-from quietbits.design.contracts.joint_privacy import joint_privacy
+from quietbits.design.contracts.joint_privacy import _joint_noise, joint_privacy
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import NearGaussianNoise
 from quietbits.design.frequencies.noisy_sketch import discrete_gaussian_items_privacy
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
@@ -117,3 +119,36 @@ def test_curves_are_added_at_their_common_orders() -> None:
     for part in parts:
         assert part is not None
     assert set(np.asarray(added.orders).tolist()) == set.intersection(*(set(part().orders.tolist()) for part in parts if part))
+
+
+def test_sums_of_epsilons_and_divergences_are_never_rounded_down() -> None:
+    rng = np.random.default_rng(1)
+    for count in (1, 2, 3) * 10:
+        releases = [pure_privacy(epsilon, "secure-sum") for epsilon in rng.uniform(0.01, 1.0, count).tolist()]
+        joint = joint_privacy(releases, "replace-one")
+        parts = [Fraction(release.epsilon(0.0)) for release in releases]
+        assert sum(parts) <= Fraction(joint.report(0.0).epsilon_by("basic")) <= sum(parts) * (1 + Fraction(1, 10**15))
+        curves = []
+        for privacy in (joint, *releases):
+            curve = privacy.account("rdp").curve
+            assert curve is not None
+            curves.append([Fraction(divergence) for divergence in np.asarray(curve().divergences).tolist() if math.isfinite(divergence)])
+        added, *of_parts = curves
+        for whole, *terms in zip(added, *of_parts, strict=True):
+            assert sum(terms) <= whole <= sum(terms) * (1 + Fraction(1, 10**15))
+
+
+def test_the_joint_multiplier_is_never_rounded_up() -> None:
+    asked: list[float] = []
+
+    def gaussian(multiplier: float, delta: float) -> float:
+        asked.append(multiplier)
+        return delta
+
+    rng = np.random.default_rng(2)
+    for count in (1, 2, 3, 5) * 300:
+        multipliers = rng.uniform(0.5, 3.0, count).tolist()
+        noises = [NearGaussianNoise(lambda delta, _, sampled, own=own: sampled(own, delta)) for own in multipliers]
+        assert _joint_noise(noises).epsilon(1e-5, 1, gaussian) == 1e-5
+        inverse_square = sum(1 / Fraction(multiplier) ** 2 for multiplier in multipliers)
+        assert 1 - Fraction(1, 10**14) <= Fraction(asked[-1]) ** 2 * inverse_square <= 1

@@ -203,3 +203,10 @@ def test_an_adjacency_without_an_account_is_refused() -> None:
 def test_an_unknown_account_is_refused_with_those_that_there_are(source: Any) -> None:
     with pytest.raises(ValueError, match="account must be one of theorem, hopeful, removed, close, loose, demanding, got 'rdp'"):
         source.account("rdp")
+
+
+def test_the_line_states_guarantee_rounds_sampling_and_account() -> None:
+    privacy = Privacy("central", (stating("close", 1.0, "add-or-remove-one"),))
+    report = privacy.report(1e-5, rounds=3, sampling=PoissonSampling(0.5))
+    assert report.line == f"{report.guarantee}, 3 rounds, {PoissonSampling(0.5)}, by close"
+    assert privacy.report(1e-5).line == f"{privacy.guarantee(1e-5)}, 1 round, by close"

@@ -309,6 +309,9 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         MECHANISM.decode(np.zeros(8, dtype=np.uint64), 4)
     with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):
         MECHANISM.decode(np.zeros(5), 4)
+    for clients in (3, 5):
+        with pytest.raises(ValueError, match=f"clients must be 4, for whose noise the guarantee is stated, got {clients}"):
+            MECHANISM.decode(np.zeros(5, dtype=np.uint64), clients)
     with pytest.raises(ValueError, match="delta must be a number above 0 and below 1, got 2"):
         MECHANISM.theorem_epsilon(2)
 
@@ -339,3 +342,12 @@ def test_messages_are_in_the_narrowest_words(trials: int, word: type) -> None:
     mechanism = made(levels=3, trials=trials)
     assert (mechanism.modulus <= 256) == (word is np.uint8)
     assert mechanism.encode(np.zeros((4, 5)), np.random.default_rng(0)).dtype == word
+
+
+def test_one_seed_biases_by_at_most_what_is_cut_off_a_vector_along_an_axis() -> None:
+    high = made(ball=NormBall(1024, 2.0), rotated=True, delta=1e-2)
+    assert high.level_bound < 1.0
+    assert high.seed_bias_bound == pytest.approx(1.0 - high.level_bound, rel=1e-9)
+    # The rotated vector along an axis is itself, and the levels end before it.
+    assert made(rotated=True, delta=1e-9).level_bound > 2.0
+    assert made(rotated=True, delta=1e-9).seed_bias_bound == made(rotated=False).seed_bias_bound == 0.0

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from quietbits.design.secure_sum import joint_discrete_gaussian
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
@@ -107,3 +108,47 @@ def test_a_ratio_counts_in_each_sampled_round(rounds: int) -> None:
     assert ratios[choice] > 1e-10
     assert epsilon - 0.5 == pytest.approx(2 * rounds * ratios[choice], rel=1e-4)
     assert 1 - left / 1e-6 == pytest.approx(rounds * ratios[choice], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ((0.0, 1.0, 1), "sigma must be a number from 0.001 to "),
+        ((1.0, 0.0, 1), "l2_sensitivity must be a number from 1e-100 to 1e\\+100, got 0"),
+        ((1.0, float("nan"), 1), "l2_sensitivity must be a number from "),
+        ((1.0, 1.0, 0), "dimension must be a whole number from 1 to "),
+    ],
+)
+def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        NoisySum(*fields)
+
+
+@pytest.mark.parametrize(("clients", "sigma", "shift"), [(1, 0.9, 1), (3, 0.7, 1), (60, 1.0, 6)])
+@pytest.mark.parametrize("rounds", [2, 7])
+def test_rounds_of_one_sum_are_one_round_of_as_many_sums(clients: int, sigma: float, shift: int, rounds: int) -> None:
+    # Both are the same release: what the noise of each sum lacks to Gaussian noise counts as often.
+    together = joint_discrete_gaussian_privacy(clients, (NoisySum(sigma, shift, 1),) * rounds).account("near-gaussian")
+    for delta in (1e-2, 1e-5):
+        one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)
+        assert math.isfinite(one_by_one)
+        assert together.bound(delta, 1, None).epsilon == pytest.approx(one_by_one, rel=1e-9)
+
+
+def test_a_ratio_counts_in_sampled_divergences_as_often_as_it_can_change_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    # P^a Q^(1 - a) changes by a factor of at most e^(a r) e^((a - 1) r) where both differ by e^r: beside Gaussian noise without divergence.
+    orders, made = np.array([1.5, 2.0, 20.0]), list[RenyiCurve]()
+
+    def curve(*fields: np.ndarray) -> RenyiCurve:
+        made.append(RenyiCurve(*fields))
+        return made[-1]
+
+    monkeypatch.setattr(joint_discrete_gaussian, "sampled_gaussian_curve", lambda *_: RenyiCurve(orders, np.zeros(3)))
+    monkeypatch.setattr(joint_discrete_gaussian, "RenyiCurve", curve)
+    account = joint_discrete_gaussian_privacy(1, (NoisySum(2.0, 1.0, 50), NoisySum(3.0, 1.0, 2))).account("rdp")
+    account.bound(1e-6, 3, PoissonSampling(0.05))
+    (sampled,) = [one for one in made if len(one.orders) == 3]
+    first, second = smoothed_sums(1, 2.0), smoothed_sums(1, 3.0)
+    ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
+    ratio = next(ratio for ratio in ratios if ratio <= 1e-8)
+    np.testing.assert_allclose(sampled.divergences * (orders - 1), ratio * (orders + (orders - 1)), rtol=1e-4)

@@ -119,3 +119,10 @@ def test_what_is_refused() -> None:
 def test_too_little_noise_for_sampling_to_be_accounted_for_is_as_private_as_without() -> None:
     privacy = joint_discrete_gaussian_privacy(10, [NoisySum(0.3, 1.0, 1)], "replace-one")
     assert privacy.epsilon(1e-5, sampling=FixedSizeSampling(100, 10)) == privacy.epsilon(1e-5) < math.inf
+
+
+@pytest.mark.parametrize("deviation", [0.5, 2.0, 7.3, 11.0, 40.0, 1e4])
+def test_steps_are_as_short_as_smooth_noise_takes_and_no_shorter(deviation: float) -> None:
+    count = NoisyCount.of_deviation(50, deviation)
+    assert count.local_sigma >= 3.0
+    assert count.steps == 1 or count.local_sigma * (count.steps - 1) / count.steps < 3.0

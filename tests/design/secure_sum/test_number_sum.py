@@ -53,3 +53,13 @@ def test_a_ball_must_hold_the_interval() -> None:
     inner = replace(sum_of(2.0).inner, ball=NormBall(2, 2.0, 2.0))  # type: ignore[type-var]
     with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got "):
         NumberSum(inner, INTERVAL)
+
+
+def test_an_interval_is_two_numbers_that_rise() -> None:
+    inner = sum_of(2.0).inner
+    for interval in ((3.0, -1.0), (0.0, 0.0), (0.0, float("nan")), (0.0, float("inf"))):
+        with pytest.raises(ValueError, match="interval must be two finite numbers with low < high, got "):
+            NumberSum(inner, interval)
+    interval = NumberSum(inner, [-1, 3]).interval  # type: ignore[arg-type]
+    assert interval == (-1.0, 3.0)
+    assert [type(end) for end in interval] == [float, float]

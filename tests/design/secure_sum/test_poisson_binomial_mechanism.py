@@ -269,3 +269,11 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
         MECHANISM.decode(np.zeros(5, dtype=np.uint64), 4)
     with pytest.raises(ValueError, match="values must be whole numbers of at most 64 bits, got an array of float64"):
         MECHANISM.decode(np.zeros(16), 4)
+    for clients in (3, 5):
+        with pytest.raises(ValueError, match=f"clients must be 4, for whose tosses the guarantee is stated, got {clients}"):
+            MECHANISM.decode(np.zeros(16, dtype=np.uint64), clients)
+
+
+def test_numbers_of_any_type_are_kept_as_floats() -> None:
+    mechanism = made(kashin_constant=2, theta=np.float32(0.125))
+    assert [type(value) for value in (mechanism.kashin_constant, mechanism.theta, mechanism.delta)] == [float] * 3

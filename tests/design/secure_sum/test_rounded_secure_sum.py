@@ -86,3 +86,19 @@ def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: 
     assert messages.dtype == word
     assert messages_modulo([-1, 3], 2**bits).dtype == word
     assert residues([-1, 3], 2**bits).tolist() == messages_modulo([-1, 3], 2**bits).tolist() == [2**bits - 1, 3]
+
+
+@EVERY
+def test_what_one_seed_may_bias_is_what_wraps_of_the_largest_coordinates_cost(mechanism: RoundedSecureSum) -> None:
+    # With 20 bits no sum wraps; with 4 every sum may, and is then off by no more than its own norm and the mean's.
+    assert mechanism.seed_bias_bound == pytest.approx(mechanism.bias_bound, rel=1e-9, abs=1e-12)
+    few = replace(mechanism, bits=4)
+    furthest = math.sqrt(few.padded_dimension) * 8 * few.granularity / few.clients + few.ball.clip_norm
+    assert few.seed_bias_bound == pytest.approx(few.bias_bound + furthest, rel=1e-12)
+
+
+@EVERY
+def test_a_granularity_is_a_number_above_zero(mechanism: RoundedSecureSum) -> None:
+    for granularity in (0.0, -0.5, math.inf, math.nan):
+        with pytest.raises(ValueError, match="granularity must be a number from 1e-100"):
+            replace(mechanism, granularity=granularity)

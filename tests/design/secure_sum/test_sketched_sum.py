@@ -12,6 +12,7 @@ import pytest
 
 from quietbits.analysis.audits.mechanism_audit import audit
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.sketched_mechanism import SketchedMechanism
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism
@@ -207,3 +208,25 @@ def test_the_bias_of_clipped_sketches_and_that_of_the_sum_add_up() -> None:
     aligned = mechanism.inner.bias_bound * math.sqrt(mechanism.sketch.squared_operator_norm_bound) / mechanism.sketch.length_factor
     assert min(clipped, aligned) > 0
     assert mechanism.bias_bound == pytest.approx(clipped + aligned, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(SKETCHES))
+@pytest.mark.parametrize("sigma", [0.02, 2.0])
+def test_no_vector_has_more_than_the_worst_variance(name: str, sigma: float) -> None:
+    mechanism = summed(SKETCHES[name], sigma=sigma)
+    variances = mechanism.variance(population(CLIENTS))
+    assert (variances <= mechanism.worst_variance).all()
+    # By what each vector is rounded from, some have less.
+    assert variances.min() < mechanism.worst_variance * (1 - 1e-9) or sigma > 1
+
+
+@pytest.mark.parametrize("name", sorted(SKETCHES))
+def test_what_one_seed_biases_the_sum_by_is_decoded_with_it(name: str) -> None:
+    # Decoding may lengthen the sum's bias as much as it lengthens any sketch.
+    sketch = SKETCHES[name]
+    mechanism = summed(sketch, bits=6)
+    decoding = np.array([sketch.decode(one) for one in np.eye(sketch.sketch_dimension)])
+    longest = float(np.linalg.norm(decoding, 2))
+    assert mechanism.inner.seed_bias_bound > 0
+    of_sketches = SketchedMechanism.seed_bias_bound.fget(mechanism)  # type: ignore[attr-defined]
+    assert mechanism.seed_bias_bound - of_sketches >= mechanism.inner.seed_bias_bound * longest * (1 - 1e-9)

@@ -4,6 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from quietbits.design.tables import certificate
 from quietbits.design.tables.certificate import certify, objective_value, with_lower_bound
 from quietbits.design.tables.lookup_table import DualCertificate
 from quietbits.design.tables.randomised_response import generalised_randomised_response
@@ -38,6 +39,7 @@ WEIGHTS, ALPHABET = np.array([[3, 1], [1, 3]]), (Fraction(-1, 2), Fraction(3, 2)
         ({"objective": "prior", "prior": (1.0, 0.0, 0.0)}, "prior must be 2 non-negative numbers that sum to one"),
         ({"dual": DualCertificate((0.0,), (0.0,), (1.0,))}, "dual must hold 2 values of each kind, got 1 and 1"),
         ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.6, 0.6))}, "dual.input_weights must be 2 non-negative numbers"),
+        ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.4, 0.4))}, "dual.input_weights must be 2 non-negative numbers"),
         ({"dual": DualCertificate((0.0, 0.0), (0.0, 0.0), (0.4, 0.6))}, "dual.input_weights must be those of the objective 'mean'"),
     ],
 )
@@ -58,6 +60,12 @@ def test_each_objective_is_its_figure_of_the_variances() -> None:
     assert objective_value(moments, "mean", None) == 4.0
     assert objective_value(moments, "worst", None) == 5.0
     assert objective_value(moments, "prior", (0.75, 0.25)) == 3.5
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 6, 9])
+def test_rows_and_letters_are_powers_of_two(count: int) -> None:
+    with pytest.raises(ValueError, match=f"a table must have 2, 4, 8, ... rows and letters, got {count}"):
+        certificate._bits(count)
 
 
 def test_the_worst_case_bound_takes_any_input_weights() -> None:

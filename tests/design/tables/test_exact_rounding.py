@@ -173,6 +173,9 @@ def test_tables_that_are_not_solved_are_refused() -> None:
     constraint = RatioConstraint(1.0, neighbours_only=False)
     with pytest.raises(ConvergenceError, match=r"the sum of its row 0 is off by 0\.001"):
         round_table(table * 1.001, alphabet, constraint)
+    too_little = table * np.where(np.arange(8) == 3, 0.999, 1.0)[:, None]
+    with pytest.raises(ConvergenceError, match=r"the sum of its row 3 is off by -0\.001"):
+        round_table(too_little, alphabet, constraint)
     with pytest.raises(ConvergenceError, match=r"the mean of its row [0-7] is off by"):
         round_table(table, alphabet * 1.001, constraint)
 

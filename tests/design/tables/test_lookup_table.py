@@ -215,3 +215,6 @@ def test_rows_are_whole_numbers() -> None:
     table = generalised_randomised_response(1.0, 1)
     with pytest.raises(ValueError, match="rows must be whole numbers, got an array of float64"):
         table.letters_of_rows([0.0, 1.0], np.random.default_rng(0))
+    for row in (-1, len(table.weights)):
+        with pytest.raises(ValueError, match=f"rows must be from 0 to {len(table.weights) - 1}, got 0 to {row}|got -1 to 0"):
+            table.letters_of_rows([0, row], np.zeros(2, dtype=np.uint64))

@@ -145,3 +145,41 @@ def test_ratios_that_would_overflow_are_summed_from_logarithms(order: float) -> 
     log_masses, losses = np.array([math.log(0.5), math.log(0.5), -600.0]), np.array([0.0, 0.0, 1.5])
     computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
     assert computed == pytest.approx(math.log1p(math.exp(-600 + 1.5 * (order - 1))) / (order - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("share", [1e-3, 1e-6, 1e-9])
+@pytest.mark.parametrize("order", [1 + 1e-7, 1.001, 2.0, 64.0])
+def test_nothing_cancels_where_two_distributions_are_nearly_alike(share: float, order: float) -> None:
+    # A fair coin and one that is off by a little: the divergence is about a t^2 / 2, far below the rounding errors of a sum near 1.
+    signs = np.array([1.0, -1.0])
+    losses = np.log1p(share * signs)
+    computed = ExactPrivacyLoss(losses - math.log(2), losses, 0.0, 0.0).renyi_divergences([order])[0]
+    with mpmath.workdps(60):
+        a, t = mpmath.mpf(order), mpmath.mpf(share)
+        exact = mpmath.log(((1 + t) ** a + (1 - t) ** a) / 2) / (a - 1)
+        assert abs(computed / exact - 1) < 1e-10
+
+
+@pytest.mark.parametrize("order", [1.5, 8.0, 64.0])
+@pytest.mark.parametrize("rare", [-3.0, 0.2])
+def test_rare_values_of_large_losses_count_beside_many_of_small_ones(order: float, rare: float) -> None:
+    # Small losses are summed by their moments, which a large one among them would spoil, on whichever side of zero it is.
+    losses = np.array([rare, 1e-6, -1e-6, 2e-6, -3e-6])
+    log_masses = np.log([1e-9, 0.25, 0.25, 0.25, 0.25])
+    with mpmath.workdps(50):
+        kept = [mpmath.exp(mpmath.mpf(log_mass)) for log_mass in log_masses.tolist()]
+        kept_other = [mass * mpmath.exp(-mpmath.mpf(value)) for mass, value in zip(kept, losses.tolist(), strict=True)]
+        loss = ExactPrivacyLoss(log_masses, losses, float(1 - mpmath.fsum(kept)), float(1 - mpmath.fsum(kept_other)))
+        exact = exact_divergence(loss, order)
+    assert abs(loss.renyi_divergences([order])[0] - exact) <= 1e-15
+
+
+@pytest.mark.parametrize("order", [12.0, 19.0])
+def test_next_to_impossible_values_of_large_losses_decide_at_high_orders(order: float) -> None:
+    # Values of probability e^-200 that are e^20 times as likely: whole blocks of them, beside blocks that are likely.
+    size = 2**13
+    log_masses = np.concatenate([np.full(size, -math.log(size)), np.full(size, -200 - math.log(size))])
+    losses = np.concatenate([np.full(size, 0.5), np.full(size, 20.0)])
+    computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
+    exact = float(np.logaddexp(0.5 * (order - 1), -200 + 20 * (order - 1))) / (order - 1)
+    assert computed == pytest.approx(exact, rel=1e-12)

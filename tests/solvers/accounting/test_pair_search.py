@@ -45,3 +45,33 @@ def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: fl
     assert 0 < allowance[0] < 1e-9 * exact[0] * (order - 1)
     result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, exact * (order - 1), allowance)
     assert exact[-1] <= result[0] <= exact[-1] * (1 + 2e-9)
+
+
+@pytest.mark.parametrize("order", [2.0, 40.0])
+def test_none_of_many_stands_for_others_that_may_be_larger_than_what_is_known(order: float) -> None:
+    # Some thousand pairs that differ by more than rounding: bounds that are exact, and a largest that is only known from below.
+    inputs = 64
+    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-3 * np.random.default_rng(8).random((inputs, inputs)))
+    table /= table.sum(axis=1, keepdims=True)
+    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
+    bound = exact * (order - 1)
+    result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound.copy(), np.array([1e-14 * bound[-1]]), bound[:1].copy())
+    assert result[0] == pytest.approx(exact[-1], rel=1e-12)
+
+
+@pytest.mark.parametrize("order", [2.0, 40.0])
+def test_one_of_many_that_is_smaller_than_its_bound_does_not_lower_what_is_known(order: float) -> None:
+    # Two rows are equal: their bound is as large as that of all others, and the largest is known from those.
+    inputs = 64
+    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * np.random.default_rng(4).random((inputs, inputs)))
+    table[1] = table[0]
+    table /= table[0].sum()
+    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    assert exact[0] == 0
+    largest = exact.max() * (order - 1)
+    bound = np.full(len(pairs), largest)
+    result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound, np.array([1e-12 * largest]), np.array([largest]))
+    assert exact.max() <= result[0] <= exact.max() * (1 + 1e-9)

@@ -1,8 +1,11 @@
 """Largest hockey-stick divergences of a table's rows: no pair that is passed over is larger than what is found."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from quietbits.solvers.accounting import privacy_loss
 from quietbits.solvers.accounting.privacy_loss import FEW, dominating_privacy_loss, largest_hockey_sticks
 
 
@@ -60,3 +63,32 @@ def test_parts_of_any_size_make_the_same_whole(monkeypatch: pytest.MonkeyPatch, 
     factors = (table[rows] / table[others]).max() ** (np.arange(12) / 11 * (1 + 1e-9))
     expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
     np.testing.assert_allclose(largest_hockey_sticks(table, rows, others, factors)[:-1], expected[:-1], rtol=1e-11, atol=2e-15)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.2, 2.7])
+def test_sums_of_chosen_pairs_and_of_all_are_those_of_whole_fractions(factor: float) -> None:
+    table = np.random.default_rng(5).dirichlet(np.ones(7), size=9)
+    rows, others = (index.ravel() for index in np.indices((9, 9)))
+    exact = [
+        float(
+            sum(
+                max(Fraction(p) - Fraction(factor) * Fraction(q), 0)
+                for p, q in zip(table[row].tolist(), table[other].tolist(), strict=True)
+            )
+        )
+        for row, other in zip(rows, others, strict=True)
+    ]
+    np.testing.assert_allclose(privacy_loss._hockey_sticks(table, rows, others, factor), exact, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(privacy_loss._all_hockey_sticks(table, factor).ravel(), exact, rtol=1e-13, atol=1e-15)
+    # Bounds are never below, and above by rounding only.
+    above = privacy_loss._bounded_hockey_sticks(table, rows, others, factor) - exact
+    assert 0 <= above.min() <= above.max() < 1e-13
+
+
+def test_a_few_pairs_of_many_letters_are_all_compared() -> None:
+    # As many pairs as are computed at once: none is left to be computed anew.
+    table = np.random.default_rng(6).dirichlet(np.ones(2**13), size=2)
+    factors = (table / table[::-1]).max() ** (np.arange(5) / 4 * (1 + 1e-9))
+    rows, others = np.array([0, 1]), np.array([1, 0])
+    expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
+    np.testing.assert_allclose(largest_hockey_sticks(table, rows, others, factors)[:-1], expected[:-1], rtol=1e-11)

@@ -12,6 +12,7 @@ from scipy.stats import binom
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.divergences import cpsgd_theorem
 from quietbits.solvers.divergences.binomial_divergence import (
     binomial_window,
     shifted_binomial_delta,
@@ -340,5 +341,16 @@ def test_the_theorem_needs_a_variance_of_twice_the_largest_coordinate(scale: flo
 def test_doubt_begins_at_the_epsilon_of_gaussian_noise() -> None:
     trials, probability, l2, delta = 10**5, 0.3, 60.0, 1e-5
     gaussian = gaussian_epsilon(math.sqrt(trials * 0.3 * 0.7) / l2, delta)
-    assert is_theorem_doubtful(gaussian * (1 - 1e-6), trials, probability, 1.0, l2, delta)
-    assert not is_theorem_doubtful(gaussian * (1 + 1e-6), trials, probability, 1.0, l2, delta)
+    for scale in (1.0, 0.25, 8.0):
+        assert is_theorem_doubtful(gaussian * (1 - 1e-6), trials, probability, scale, scale * l2, delta)
+        assert not is_theorem_doubtful(gaussian * (1 + 1e-6), trials, probability, scale, scale * l2, delta)
+
+
+def test_the_fewest_trials_are_the_first_whose_variance_is_enough_as_it_is_computed() -> None:
+    rng = np.random.default_rng(4)
+    for per_trial in rng.uniform(0.01, 0.25, 300).tolist():
+        whole = int(rng.integers(1, 1000))
+        for variance in (whole * per_trial, math.nextafter(whole * per_trial, math.inf), (whole + 0.5) * per_trial, per_trial / 3):
+            trials = cpsgd_theorem._fewest_trials(variance, per_trial)
+            assert trials * per_trial >= variance
+            assert trials == 1 or (trials - 1) * per_trial < variance

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from quietbits.errors import InfeasibleError
+from quietbits.solvers.divergences import discrete_gaussian_divergence
 from quietbits.solvers.divergences.discrete_gaussian_divergence import (
     DIRECT_TERMS,
     discrete_gaussian_renyi,
@@ -250,12 +251,13 @@ def test_stochastic_rounding_stays_below_the_norm_as_often_as_promised() -> None
         assert float((np.linalg.norm(rounded, axis=1) > bound).mean()) <= math.exp(-0.5) + 0.04
 
 
+@pytest.mark.parametrize("flatness", [0.0, 1.0, 40.0])
 @pytest.mark.parametrize(("clients", "bits"), [(1, 3), (100, 12), (10**6, 20)])
-def test_granularity_fills_half_the_modulus(clients: int, bits: int) -> None:
+def test_granularity_fills_half_the_modulus(clients: int, bits: int, flatness: float) -> None:
     dimension, clip, sigma, deviations = 256, 2.0, 0.3, 3.5
-    granularity = granularity_for_bits(clients, dimension, clip, sigma, bits, deviations=deviations)
+    granularity = granularity_for_bits(clients, dimension, clip, sigma, bits, deviations=deviations, flatness=flatness)
     # Signal, noise and rounding of a coordinate of the sum; rounding has at most a quarter of a squared step for each client.
-    variance = (clip * clients) ** 2 / dimension + clients * sigma**2 + clients * granularity**2 / 4
+    variance = flatness * (clip * clients) ** 2 / dimension + clients * sigma**2 + clients * granularity**2 / 4
     assert deviations * math.sqrt(variance) == pytest.approx(granularity * 2.0 ** (bits - 1), rel=1e-9)
 
 
@@ -289,3 +291,12 @@ def test_fewest_bits(clients: int, deviations: float) -> None:
 def test_bad_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("clients", [1, 7, DIRECT_TERMS, DIRECT_TERMS + 1, DIRECT_TERMS + 2, 250_001, 10**7])
+def test_numbers_of_clients_that_are_tried_are_whole_and_the_last_is_all_of_them(clients: int) -> None:
+    counts = discrete_gaussian_divergence._counts(clients)
+    assert counts[0] == 1
+    assert counts[-1] == clients
+    assert (counts == np.floor(counts)).all()
+    assert (np.diff(counts) > 0).all()

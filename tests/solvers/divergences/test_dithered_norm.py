@@ -1,6 +1,7 @@
 """Norms after rounding, for other norms than the first two: the sums that they are made of, in fifty digits."""
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -90,3 +91,17 @@ def test_systematic_rounding_adds_the_last_cell_to_the_chords(norm: float, radiu
     power = rounded_norm_bound(2, norm, radius) ** norm
     # A sum of whole powers that is below a number is at most the next whole number below it.
     assert math.ceil(largest + last) - 1 <= power * (1 + 1e-9) <= 1.02 * (largest + last)
+
+
+@pytest.mark.parametrize("dimension", [3, 128, 1000, 4099])
+@pytest.mark.parametrize("radius", [0.3, 0.75, 1.0, 1.7, 4.2, 15.0, 40.5])
+def test_the_square_of_the_euclidean_bound_is_the_largest_whole_number_below_the_chords(dimension: int, radius: float) -> None:
+    top = math.ceil(radius)
+    with mpmath.workdps(60):
+        share = mpmath.mpf(radius) ** 2 / dimension
+        # The concave envelope of the chords: the root up to a quarter, and the square and a quarter from there on, as is stated.
+        envelope = mpmath.sqrt(share) if share < mpmath.mpf(1) / 4 else share + mpmath.mpf(1) / 4
+        power = min(dimension * top**2, int(mpmath.ceil(dimension * envelope + 2 * top - 1)) - 1)
+    bound = rounded_norm_bound(dimension, 2.0, radius)
+    # Rounded upward, by one unit in the last place of the root.
+    assert power <= Fraction(bound) ** 2 <= power * (1 + Fraction(1, 10**15))

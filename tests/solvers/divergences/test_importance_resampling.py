@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from quietbits.solvers.divergences import importance_resampling
-from quietbits.solvers.divergences.importance_resampling import proven_divergences
+from quietbits.solvers.divergences.importance_resampling import proven_divergences, resampling_renyi_divergences
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 128, 2**20])
@@ -30,3 +30,10 @@ def test_powers_of_series_are_those_of_polynomials(exponent: int) -> None:
         expected = np.convolve(expected, coefficients)[:4]
     computed = importance_resampling._series_power(np.log(coefficients)[:, None], exponent)
     np.testing.assert_allclose(np.exp(computed[:, 0])[: len(expected)], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("target", "reference"), [(0.5, 0.0), (3.0, 1.0), (1.0, 2.5), (-0.2, 3.0)])
+def test_mirrored_targets_are_as_far_apart(target: float, reference: float) -> None:
+    orders = [2, 5, 16]
+    there, back = (resampling_renyi_divergences(sign * target, sign * reference, 16, orders) for sign in (1, -1))
+    np.testing.assert_allclose(there, back, rtol=1e-10, atol=1e-12)

@@ -347,3 +347,40 @@ def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.Monke
     assert asked[0][1] / asked[1][1] - 1 == pytest.approx(-coordinates * 2.5e-9, rel=1e-3)
     choices[1] = SmoothedSum(180.0, 1.01e-8 / coordinates)
     assert skellam_near_gaussian_epsilon(4e4, 30.0, coordinates, delta, 1, lambda *_: 0.5) is None
+
+
+@pytest.mark.parametrize("probability", [0.03, 0.97])
+def test_a_window_stays_within_half_of_the_rarer_outcome(probability: float) -> None:
+    # 3000 of the rarer outcome, and a standard deviation of 53.9.
+    assert binomial_noise_ratio(10**5, probability, 27.0) is not None
+    with pytest.raises(ValueError, match="deviations must be"):
+        binomial_noise_ratio(10**5, probability, 28.5)
+
+
+@pytest.mark.parametrize("probability", [0.03, 0.5, 0.97])
+@pytest.mark.parametrize("deviations", [6.0, 15.0, 26.0])
+def test_the_tail_of_binomial_noise_is_above_the_truth_in_windows_of_any_width(probability: float, deviations: float) -> None:
+    # The longer tail of uneven noise is much likelier than that of Gaussian noise, the other one much less so.
+    trials = 10**5
+    ratio = binomial_noise_ratio(trials, probability, deviations)
+    lower, upper = (trials * probability + float(ratio.offsets[end]) for end in (0, -1))
+    outside = bdtr(math.ceil(lower) - 1, trials, probability) + bdtrc(math.floor(upper), trials, probability)
+    assert outside > 0
+    assert math.log(outside) < ratio.log_tail < math.log(outside) + 8
+
+
+@pytest.mark.parametrize(("variance", "deviations"), [(1000.0, 5.0), (1000.0, 15.0), (6400.0, 5.0), (6400.0, 39.0)])
+def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(variance: float, deviations: float) -> None:
+    # Far out Skellam noise is much likelier than Gaussian noise: e^11 times at 39 deviations of 80 steps.
+    ratio = skellam_noise_ratio(variance, deviations)
+    first = math.floor(ratio.offsets[-1]) + 1
+    with mpmath.workdps(40):
+        mean, total, value = mpmath.mpf(variance), mpmath.mpf(0), first
+        while True:
+            mass = mpmath.besseli(value, mean) * mpmath.exp(-mean)
+            total += mass
+            # Masses fall at least as fast as here: what is left is less than a geometric series.
+            if mass < total * mpmath.mpf(10) ** -4:
+                break
+            value += 1
+        assert mpmath.log(2 * total) < ratio.log_tail < mpmath.log(2 * total) + 6

@@ -13,6 +13,7 @@ from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binom
 from quietbits.solvers.divergences import poisson_binomial_divergence
 from quietbits.solvers.divergences.poisson_binomial_divergence import (
     SMALLEST_WINDOW,
+    PoissonBinomialPairs,
     SumTails,
     poisson_binomial_pairs,
     poisson_binomial_renyi,
@@ -258,7 +259,7 @@ def test_all_stretches_outside_a_window_count(stretches: int, sign: int) -> None
 
 
 @pytest.mark.parametrize("theta", [0.001, 0.25, 0.49, 0.499])
-@pytest.mark.parametrize(("clients", "trials"), [(1, 1), (10, 8), (1, 110), (40, 5), (150, 2), (400, 1), (10**6, 1)])
+@pytest.mark.parametrize(("clients", "trials"), [(1, 1), (10, 8), (1, 110), (110, 1), (40, 5), (150, 2), (400, 1), (10**6, 1)])
 def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: int, trials: int, theta: float) -> None:
     module = poisson_binomial_divergence
     few = clients * trials <= module.MOST_SEARCHED_TRIALS
@@ -266,3 +267,68 @@ def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: i
         rarest = (mpmath.mpf(0.5) - mpmath.mpf(theta)) ** (clients * trials)
         visible = bool(rarest >= mpmath.exp(module.SMALLEST_LOGARITHM))
     assert module.all_configurations(clients, trials, theta) == (few and visible)
+
+
+@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("order", [1.05, 2.0, 5.0])
+def test_left_out_values_count_as_much_as_they_do_in_either_direction(above: bool, order: float) -> None:
+    # All values left out have one loss and stand on one side of the window. The bound is reached there: nothing is left to give away.
+    log_mass, loss = -4.0, 2.0 if above else -2.0
+    tail, empty = (np.array([log_mass]), np.array([2.0])), (np.array([]), np.array([]))
+    (logs_below, losses_below), (logs_above, losses_above) = (empty, tail) if above else (tail, empty)
+    tails = SumTails(logs_below, logs_above, losses_below, losses_above, lowest=-2.0, highest=2.0)
+    # The largest loss is so large that the whole mass at it is no better bound.
+    pairs = PoissonBinomialPairs((), -20.0, False, 1000.0, tails)
+    with mpmath.workdps(30):
+        own, other = mpmath.exp(log_mass), mpmath.exp(log_mass - loss)
+        for number, (first, second) in enumerate([(own, other), (other, own)]):
+            exact = float(first**order * second ** (1 - order) + mpmath.exp(-20))
+            added = math.exp(pairs._added(number, np.array([order]))[0])
+            assert exact <= added
+            assert added == pytest.approx(exact, rel=1e-5)
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(500, 1, 0.4), (300, 8, 0.05), (200, 40, 0.3), (3000, 3, 0.45), (60, 100, 0.48)])
+def test_losses_of_stretches_are_above_the_sum_of_the_slopes_at_every_value(clients: int, trials: int, theta: float) -> None:
+    module = poisson_binomial_divergence
+    total, mean = clients * trials, clients * trials * (0.5 + theta)
+    sums = module._windowed_sums((clients - 1) * trials, trials, theta, -40.0)
+    tails = module._tails(sums, clients, trials, theta)
+    assert tails is not None
+    largest, share = module.largest_toss_loss(trials, theta), ((0.5 - theta) / (0.5 + theta)) ** 2
+
+    def slope(value: int) -> float:
+        """Return the bound on the difference of the losses of a value and the next one."""
+        failures = total - value
+        lost = 1 - (1 - share) * trials / failures
+        return min(-math.log(lost) if lost > 0 else math.inf, math.log1p((1 / share - 1) * trials / (value + 1)))
+
+    losses = sums.losses[0].losses
+    for end, loss, bounds, goal in (
+        (sums.last, float(losses[-1]), tails.losses_above, total),
+        (sums.first, -float(losses[0]), tails.losses_below, 0),
+    ):
+        edges, exact, previous = module._stretches(mean, end, goal), loss, end
+        assert len(bounds) == len(edges) - 1
+        for edge, bound in zip(edges[1:], bounds, strict=True):
+            # Values that are whole: of a stretch that ends between two, the last one inside.
+            value = math.floor(edge) if goal else math.ceil(edge)
+            exact += math.fsum(slope(x) for x in range(min(previous, value), max(previous, value)))
+            previous = value
+            assert min(exact, largest) <= bound * (1 + 1e-12) <= largest * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("window", [-40.0, -160.0])
+def test_a_window_knows_its_first_and_last_value(window: float) -> None:
+    clients, theta = 2000, 0.3
+    sums = poisson_binomial_divergence._windowed_sums(clients - 1, 1, theta, window)
+    losses = sums.losses[0].losses
+    assert sums.last - sums.first == len(losses) - 1
+    for value, loss in ((sums.first, losses[0]), (sums.last, losses[-1])):
+        # The likelihood of one coin's side, given the sum: of x successes among n coins at the upper extreme.
+        with mpmath.workdps(40):
+            own, odds = mpmath.mpf(0.5) + mpmath.mpf(theta), (mpmath.mpf(0.5) + mpmath.mpf(theta)) / (mpmath.mpf(0.5) - mpmath.mpf(theta))
+            # P(S = x) with success of probability p is p B(x - 1) + (1 - p) B(x), and B(x - 1) / B(x) = x / ((n - x) odds).
+            before = mpmath.mpf(value) / ((clients - value) * odds)
+            exact = mpmath.log((own * before + 1 - own) / ((1 - own) * before + own))
+        assert loss == pytest.approx(float(exact), rel=1e-9)

@@ -6,6 +6,7 @@ Chance of a false alarm below 1e-5 per statistical test.
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -289,3 +290,52 @@ def test_the_quadratic_of_large_shifts_is_hoeffdings() -> None:
         else:
             expected = (linear + (order - 1) * own * step / 2, own / 4 + (order - 1) * step**2 / 8)
         assert (far.slope[place], far.constant[place]) == pytest.approx(expected, rel=1e-14)
+
+
+@pytest.mark.parametrize(("levels", "distance", "furthest"), [(9, 1.5, 2), (9, 2.25, 3), (3, 50.0, 2), (9, 1e-3, 1)])
+def test_every_shift_that_rounding_can_make_is_within_the_bound_on_the_noise(
+    monkeypatch: pytest.MonkeyPatch, levels: int, distance: float, furthest: int
+) -> None:
+    # A coordinate that is between two whole numbers apart is rounded up to the next one.
+    asked: list[float] = []
+    bound_of = quantised_divergence.fair_binomial_bound
+    monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[1]) or bound_of(*arguments))
+    assert quantised_epsilon(10**6, 4, levels, distance, 1e-5) is not None
+    assert asked == [furthest]
+
+
+@pytest.mark.parametrize("order", [1.0001, 2.0, 30.0])
+@pytest.mark.parametrize("largest", [2.5, 20.0, 60.0])
+def test_the_largest_excess_is_above_that_of_every_distance(order: float, largest: float) -> None:
+    square, linear = 2e-3, 3e-3
+    orders = np.array([order])
+    bound = FairBinomialBound(np.array([square]), linear, 0.0)
+    nodes, far = quantised_divergence._nodes(bound, orders, largest), quantised_divergence._far(bound, orders)
+    distances = np.linspace(0, largest, 2001)
+    low = np.floor(distances)
+    at_low, at_high = (square * steps**2 + linear * steps for steps in (low, low + 1))
+    mixed = at_low + np.log1p((distances - low) * np.expm1((order - 1) * (at_high - at_low))) / (order - 1)
+    # Multipliers with which the best distance is at either end, and anywhere between.
+    for multiplier in square * np.array([0.5, 1.0, 1.01, 1.03, 1.05, 1.1, 1.3, 2.0, 10.0]):
+        exact = float((mixed - multiplier * distances**2).max())
+        computed = float(quantised_divergence._largest_excess(nodes, far, np.array([multiplier]), largest)[0])
+        assert exact <= computed <= exact + 0.2 * (exact + multiplier * largest**2)
+
+
+@pytest.mark.parametrize("trials", [300, 4000, 10**6])
+@pytest.mark.parametrize("largest", [1, 20, 60])
+def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(trials: int, largest: int) -> None:
+    # Its proof takes artanh(x) to be at most (1 + k) x in the window, which ends at u.
+    log_failure = -12.0
+    bound = fair_binomial_bound(trials, largest, np.array([2.0]), log_failure)
+    if bound is None:
+        assert trials == 300
+        return
+    with mpmath.workdps(40):
+        half = (mpmath.mpf(trials) + 1) / 2
+        end = (mpmath.sqrt(-trials * mpmath.mpf(log_failure) / 2) + largest) / half
+        excess = mpmath.mpf(bound.linear) * half / mpmath.sqrt(trials)
+        assert mpmath.atanh(end) <= (1 + excess) * end
+        assert 1 + excess <= 1 + end**2 / (3 * (1 - end**2)) * (1 + mpmath.mpf(10) ** -9)
+        # The square: a / M, the excess, and what it does to the tilted mean.
+        assert bound.square[0] >= (1 + excess) * (1 + (1 + 3 * excess)) / half * (1 - mpmath.mpf(10) ** -15)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from quietbits.solvers.accounting.renyi_divergence import divergence_by_distance, renyi_matrix
-from quietbits.solvers.divergences.vector_composition import compose_distances, vector_bounds, vector_divergences
+from quietbits.solvers.divergences.vector_composition import (
+    compose_distances,
+    distance_prices,
+    envelope_bound,
+    greedy_bound,
+    vector_bounds,
+    vector_divergences,
+)
 from quietbits.solvers.numerics.concave_envelope import concave_envelope
 
 
@@ -221,3 +229,29 @@ def test_known_distances_compose_as_the_table_does(norm: float, distance: float)
         largest = [max(renyi_matrix(table, order)[i, j] for i in range(5) for j in range(5) if abs(i - j) <= reach) for order in orders]
         assert (composed >= 3 * np.array(largest)).all()
         assert composed == pytest.approx(3 * np.array(largest), rel=1e-6)
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, 7.3])
+def test_a_vector_can_spend_all_of_its_budget_on_one_coordinate(norm: float) -> None:
+    # Where rounding takes a whole step from the budget, the largest divergence is left out.
+    for inputs in (2, 4, 16, 64, 256):
+        for steps in range(1, inputs):
+            spending = distance_prices(inputs, norm, steps / (inputs - 1))
+            assert spending.prices[steps] <= spending.budget < spending.prices[steps] * (1 + 1e-9)
+
+
+def test_relaxations_are_never_rounded_down() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        divergences, prices = np.append(0.0, np.cumsum(rng.random(3))), np.arange(4.0) ** 1.5
+        budget = float(rng.uniform(0.1, 20.0))
+        steepest = max(Fraction(gain) / Fraction(price) for gain, price in zip(divergences[1:].tolist(), prices[1:].tolist(), strict=True))
+        assert Fraction(greedy_bound(divergences, prices, budget)) >= Fraction(budget) * steepest
+        # One coordinate that spends all of its budget, on a mixture of two neighbouring choices at least.
+        spent = min(Fraction(budget), Fraction(float(prices[-1])))
+        mixtures = [
+            Fraction(low) + (Fraction(high) - Fraction(low)) * (spent - Fraction(below)) / (Fraction(above) - Fraction(below))
+            for (low, below), (high, above) in itertools.combinations(zip(divergences.tolist(), prices.tolist(), strict=True), 2)
+            if Fraction(below) <= spent <= Fraction(above)
+        ]
+        assert Fraction(envelope_bound(divergences, prices, 1, budget)) >= max(mixtures)

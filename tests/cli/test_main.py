@@ -320,7 +320,9 @@ def test_values_outside_the_interval_are_a_warning_everywhere(people: Path, fold
     moved = f"{1 - ages.mean():+.6g}, from {ages.mean():.6g} to 1."
     warning = f"500 of 500 values lie outside [0, 1] and were clipped, which moves the mean by {moved}"
     shown = " ".join(result.stdout.split())
-    assert shown.startswith(f"WARNING: {warning}")
+    # The warning follows the notice that this is an experiment, before the table.
+    assert shown.startswith("This is an experiment, not a private release")
+    assert shown.index(f"WARNING: {warning}") < shown.index("Mean of age")
     assert f"true mean {ages.mean():.6g}" in shown
     assert f"Warning: {warning}" in shown.partition("Guarantee of")[2]
     assert warning in (folder / "r.html").read_text(encoding="utf-8")

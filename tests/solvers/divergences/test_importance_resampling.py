@@ -79,3 +79,17 @@ def test_a_mixture_of_two_samples_by_quadrature(shift: float, share: float) -> N
     moments = [float((pairs * ((1 - share) + 2 * share * taken) ** (1.0 - order)).sum()) for order in orders]
     expected = np.log(moments) / (np.array(orders) - 1)
     np.testing.assert_allclose(resampling_mixture_divergences(shift, 2, share, orders), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("shift", "reference", "samples"), [(1.0, 0.0, 2**14), (2.0, -1.0, 64)])
+def test_wider_and_finer_grids_change_nothing(monkeypatch: pytest.MonkeyPatch, shift: float, reference: float, samples: int) -> None:
+    def computed() -> np.ndarray:
+        moments = resampled_moments(abs(shift), samples)
+        mixture = resampling_mixture_divergences(abs(shift), samples, 0.1, [2, 16])
+        return np.array([*resampling_renyi_divergences(shift, reference, samples, [2, 16]), *mixture, moments.mean, moments.squared_error])
+
+    usual = computed()
+    monkeypatch.setattr(importance_resampling, "_NORMAL_REACH", 24.0)
+    monkeypatch.setattr(importance_resampling, "_POINT_STEP", 0.15)
+    monkeypatch.setattr(importance_resampling, "_EXPONENTIAL_REACH", 100.0)
+    np.testing.assert_allclose(usual, computed(), rtol=1e-7, atol=1e-8)

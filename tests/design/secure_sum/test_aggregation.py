@@ -353,3 +353,22 @@ def test_bad_arguments_are_refused(case: str) -> None:
     call, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_clients_that_are_gone_join_no_groups_whatever_their_numbers(place: int) -> None:
+    # Two opposite clients of a ring of eight leave two groups of three.
+    session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(np.random.default_rng(0))
+    messages = session.mask(0, np.zeros((8, 1), dtype=int))
+    remaining = np.delete(session.graph.order, [place, place + 4])
+    session.receive(remaining, messages[remaining])
+    with pytest.raises(InfeasibleError, match="the 6 clients that remain fall apart into 2 groups"):
+        session.unmask()
+
+
+@pytest.mark.parametrize("first", [0, 2])
+def test_the_client_that_would_mask_again_is_named(first: int) -> None:
+    session = SecureSum(6, 1, 7).session(np.random.default_rng(0))
+    session.mask(3, np.zeros((1, 1), dtype=int))
+    with pytest.raises(ValueError, match="got client 3 again"):
+        session.mask(first, np.zeros((3 + 1 - first + 1, 1), dtype=int))

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from quietbits.design.tables.lookup_table import LookupTable
-from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response, is_bitwise_response
 
 EPSILONS = (0.001, 0.05, 0.5, 1.0, 5.0, 10.0, 20.0)
 
@@ -80,3 +80,11 @@ def test_the_row_of_a_bitwise_table_by_hand() -> None:
 def test_bad_arguments(design: type, arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         design(**arguments)
+
+
+@pytest.mark.parametrize("bits", [2, 3, 4])
+def test_tables_of_bits_are_known_and_others_are_not(bits: int) -> None:
+    table = bitwise_randomised_response(2.0, bits)
+    assert is_bitwise_response(table)
+    # One weight for all other letters: bits are not flipped independently.
+    assert not is_bitwise_response(generalised_randomised_response(2.0, bits))

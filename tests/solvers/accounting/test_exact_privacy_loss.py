@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from quietbits.solvers.accounting import exact_privacy_loss
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 
 ORDERS = np.array([1 + 1e-9, 1.001, 1.05, 1.5, 2.0, 10.0, 64.0, 1000.0, 1e6, 1e100, 1e300])
@@ -183,3 +184,38 @@ def test_next_to_impossible_values_of_large_losses_decide_at_high_orders(order: 
     computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
     exact = float(np.logaddexp(0.5 * (order - 1), -200 + 20 * (order - 1))) / (order - 1)
     assert computed == pytest.approx(exact, rel=1e-12)
+
+
+def test_nothing_in_common_leaves_nothing_to_sum() -> None:
+    nothing = ExactPrivacyLoss(np.empty(0), np.empty(0), 1.0, 1.0)
+    assert nothing.renyi_divergences([2.0, math.inf]).tolist() == [-math.inf, -math.inf]
+
+
+def test_a_rare_value_whose_ratio_overflows_does_not_spoil_orders_that_are_near_one() -> None:
+    # e^(100 * 10) is no floating-point number; times a probability of e^-2010 it is nothing.
+    losses = np.array([1e-4, -1e-4, 10.0])
+    log_masses = np.array([math.log(0.5), math.log(0.5), -2000.0])
+    others = np.exp(log_masses - losses)
+    loss = ExactPrivacyLoss(log_masses, losses, 0.0, float(1 - others.sum()))
+    with mpmath.workdps(50):
+        expected = float(exact_divergence(loss, 100.0))
+    assert loss.renyi_divergences([100.0])[0] == pytest.approx(expected, rel=1e-9)
+
+
+def test_blocks_of_a_grid_hold_all_values_between_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    loss = pair(40, 0.5)
+    whole = loss.on_grid(1e-2, 300)
+    monkeypatch.setattr(exact_privacy_loss, "GRID_BLOCK", 7)
+    parts = loss.on_grid(1e-2, 300)
+    for epsilon in (0.0, 0.1, 0.5, 1.0):
+        assert parts.get_delta_for_epsilon(epsilon) == pytest.approx(whole.get_delta_for_epsilon(epsilon), rel=1e-12)
+        assert parts.get_delta_for_epsilon(epsilon) >= exact_delta(loss, epsilon)
+
+
+@pytest.mark.parametrize("values", [3, 20_000])
+def test_divergences_of_what_is_next_to_impossible(values: int) -> None:
+    # All but e^-400 of the first distribution is left out.
+    losses = np.linspace(-1.0, 2.0, values)
+    loss = ExactPrivacyLoss(np.full(values, -400.0), losses, 1.0, 1.0)
+    expected = [float(logsumexp(-400.0 + (order - 1) * losses)) / (order - 1) for order in (2.0, 20.0)]
+    np.testing.assert_allclose(loss.renyi_divergences([2.0, 20.0]), expected, rtol=1e-12)

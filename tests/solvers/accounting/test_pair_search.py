@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from quietbits.solvers.accounting import pair_search
 from quietbits.solvers.accounting.pair_search import PairSearch, pair_divergences
 
 
@@ -75,3 +76,55 @@ def test_one_of_many_that_is_smaller_than_its_bound_does_not_lower_what_is_known
     bound = np.full(len(pairs), largest)
     result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound, np.array([1e-12 * largest]), np.array([largest]))
     assert exact.max() <= result[0] <= exact.max() * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 64.0, 1000.0])
+@pytest.mark.parametrize(
+    "rows", [[[10**9, 10**9, 10**9, 3], [1, 1, 1, 3 * 10**9]], [[10**12, 10**12], [10**12 + 1, 10**12 - 1]], [[7, 5, 3], [5, 3, 7]]]
+)
+def test_pairs_that_are_very_unlike_or_very_alike(rows: list[list[int]], order: float) -> None:
+    # Several letters of the same large ratio count one by one; ratios next to one must not cancel.
+    table = np.array(rows, dtype=np.int64)
+    computed = float(pair_divergences(table, np.array([0]), np.array([1]), order)[0])
+    with mpmath.workdps(60):
+        total = mpmath.mpf(sum(rows[0]))
+        terms = [(own / total) ** order * (other / total) ** (1 - mpmath.mpf(order)) for own, other in zip(*rows, strict=True)]
+        expected = float(mpmath.log(mpmath.fsum(terms)) / (order - 1))
+    assert computed == pytest.approx(expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("order", [1.5, 2.0, 40.0])
+def test_in_every_group_one_of_many_stands_for_its_own(order: float) -> None:
+    inputs = 128
+    rng = np.random.default_rng(4)
+    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * rng.random((inputs, inputs)))
+    table /= table[0].sum()
+    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
+    half = len(pairs) // 2
+    groups = exact[:half], exact[half:]
+    # The first of a group is its smallest: the allowance is what the largest has more.
+    allowance = np.array([1.001 * float(group[-1] - group[0]) * (order - 1) for group in groups])
+    result = PairSearch(table, pairs, np.array([half, len(pairs) - half])).largest(order, exact * (order - 1), allowance)
+    for group, largest in zip(groups, result.tolist(), strict=True):
+        assert group[-1] <= largest <= group[-1] * (1 + 2e-9)
+
+
+@pytest.mark.parametrize("order", [1.01, 1.5, 40.0])
+def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatch, order: float) -> None:
+    monkeypatch.setattr(pair_search, "BATCH", 1)
+    inputs = 12
+    rng = np.random.default_rng(3)
+    table = rng.random((inputs, 5)) ** 2
+    table /= table.sum(axis=1, keepdims=True)
+    pairs = rng.permutation(np.flatnonzero(~np.eye(inputs, dtype=bool).ravel()))
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    # Bounds of others are up to four times as large, those of the largest are close: it comes late. It is known from below.
+    bound = exact * (order - 1) * (2 + 2 * rng.random(len(pairs)))
+    for place in (int(exact[:40].argmax()), 40 + int(exact[40:].argmax())):
+        bound[place] = exact[place] * (order - 1) * 1.001
+    counts = np.array([40, len(pairs) - 40])
+    largest = np.array([exact[:40].max(), exact[40:].max()])
+    result = PairSearch(table, pairs, counts).largest(order, bound, np.full(2, 1e-12), 0.1 * largest * (order - 1))
+    np.testing.assert_allclose(result, largest, rtol=1e-12)

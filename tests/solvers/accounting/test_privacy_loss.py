@@ -92,3 +92,23 @@ def test_a_few_pairs_of_many_letters_are_all_compared() -> None:
     rows, others = np.array([0, 1]), np.array([1, 0])
     expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
     np.testing.assert_allclose(largest_hockey_sticks(table, rows, others, factors)[:-1], expected[:-1], rtol=1e-11)
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.3, 2.0])
+def test_no_pair_whose_bound_is_above_the_largest_is_passed_over(monkeypatch: pytest.MonkeyPatch, factor: float) -> None:
+    for name, value in (("BATCH", 2), ("MANY", 1.0), ("MOST", 1.0)):
+        monkeypatch.setattr(privacy_loss, name, value)
+    rng = np.random.default_rng(5)
+    table = rng.random((14, 6)) + 0.05
+    table /= table.sum(axis=1, keepdims=True)
+    rows, others = (index.ravel() for index in np.indices((14, 14)))
+    exact = np.maximum(table[rows] - factor * table[others], 0).sum(axis=1)
+    # Bounds up to four times as large, in another order than the sums.
+    bound = exact * (1 + 3 * rng.random(len(exact)))
+    assert privacy_loss._largest_hockey_stick(bound, table, rows, others, factor) == pytest.approx(exact.max(), rel=1e-12)
+
+
+def test_equal_rows_reveal_nothing() -> None:
+    loss = dominating_privacy_loss(np.full((3, 4), 0.25))
+    assert loss.get_epsilon_for_delta(1e-9) == 0.0
+    assert loss.get_delta_for_epsilon(0.0) == 0.0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.solvers.accounting import renyi_divergence
 from quietbits.solvers.accounting.renyi_divergence import (
     divergence_by_distance,
     kullback_leibler_matrix,
@@ -204,3 +205,15 @@ def test_the_largest_of_tables_with_letters_that_some_rows_never_send(zeros: boo
             assert largest_divergences(table, orders, reach) == pytest.approx(expected, rel=1e-9)
             if zeros:
                 assert math.isinf(expected[0])
+
+
+@pytest.mark.parametrize("order", [1.2, 3.0, 40.0])
+def test_sums_of_all_pairs_in_blocks_of_rows(order: float) -> None:
+    # Rows that drift: each block has a centre of its own, far from 0.
+    rng = np.random.default_rng(2)
+    centred = 0.3 * rng.normal(size=(8, 5)) + np.arange(8)[:, None] / 20 + np.array([3.0, -2.0, 1.0, 0.0, 2.0])
+    log_scale = rng.normal(size=5)
+    sums = renyi_divergence._shifted_sums(centred, log_scale, order, 3)
+    exponents = order * centred[:, None] + (1 - order) * centred[None] + log_scale
+    np.testing.assert_allclose(sums.bound, np.logaddexp.reduce(exponents, axis=2), rtol=1e-11, atol=1e-11)
+    assert sums.exact.all()

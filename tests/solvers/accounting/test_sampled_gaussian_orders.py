@@ -95,3 +95,8 @@ def test_extremes_are_finite_and_rise_with_the_order_and_the_rate(noise_multipli
         assert np.all(np.diff(found, axis=0) >= -SLACK * found[:-1])
         # Those beyond order 256 know less.
         assert np.all(np.diff(found / (orders - 1), axis=1) >= -SLACK)
+
+
+def test_with_everyone_it_is_gaussian_noise() -> None:
+    orders = np.array([2, 3, 10])
+    np.testing.assert_allclose(poisson_cumulants(3.0, 1.0, orders), [2 / 18, 6 / 18, 90 / 18], rtol=1e-15)

@@ -3,6 +3,7 @@
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
-from quietbits.solvers.accounting.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_curve
+from quietbits.solvers.accounting.sampled_renyi import fixed_size_sampled_curve, log_binomials, poisson_sampled_curve
 
 ORDERS = np.arange(2.0, 41.0)
 
@@ -95,3 +96,43 @@ def test_what_is_not_amplified_is_refused() -> None:
         poisson_sampled_curve(curve, 0.0)
     with pytest.raises(ValueError, match=r"fraction must be a number from 1e-09 to 1, got 2\.0"):
         fixed_size_sampled_curve(curve, 2.0)
+
+
+def printed_bound(kind: str, rate: float, order: int, cumulants: list[float], pure: float) -> float:
+    """Divergence of a sampled round by the sums of both papers, term by term; cumulants are those of orders 0, 1, 2 and so on."""
+    total = mpmath.mpf(1)
+    for chosen in range(2, order + 1):
+        moment, weight = mpmath.exp(cumulants[chosen]), mpmath.binomial(order, chosen) * mpmath.mpf(rate) ** chosen
+        if kind == "poisson":
+            total += weight * (1 - mpmath.mpf(rate)) ** (order - chosen) * (moment - 1 if chosen == 2 else 3 * moment - 1)
+        else:
+            term = moment * min(2, mpmath.expm1(pure) ** chosen)
+            total += weight * (min(4 * (moment - 1), term) if chosen == 2 else term)
+    return float(mpmath.log(total) / (order - 1))
+
+
+@pytest.mark.parametrize("kind", ["poisson", "fixed size"])
+@pytest.mark.parametrize("pure", [0.3, math.log(2.15), 5.0])
+def test_every_term_of_the_sums_is_in_the_divergence(kind: str, pure: float) -> None:
+    # A ratio of 1.15 to the second power is below 2, to the sixth it is not.
+    orders, rate = np.arange(2.0, 13.0), 0.05
+    divergences = np.minimum(0.15 * orders, pure)
+    sampled_of = poisson_sampled_curve if kind == "poisson" else fixed_size_sampled_curve
+    sampled = sampled_of(RenyiCurve(np.append(orders, np.inf), np.append(divergences, pure)), rate)
+    cumulants = [0.0, 0.0, *((orders - 1) * divergences).tolist()]
+    assert sampled.orders.tolist() == orders.tolist()
+    for order, computed in zip(orders.tolist(), sampled.divergences.tolist(), strict=True):
+        assert computed == pytest.approx(printed_bound(kind, rate, int(order), cumulants, pure), rel=1e-9)
+
+
+def test_orders_with_infinite_divergences_are_left_out() -> None:
+    some = poisson_sampled_curve(RenyiCurve(np.array([2.0, 3.0]), np.array([0.1, 0.2])), 0.1)
+    more = poisson_sampled_curve(RenyiCurve(np.array([2.0, 3.0, 4.0]), np.array([0.1, 0.2, np.inf])), 0.1)
+    assert more.orders.tolist() == some.orders.tolist() == [2.0, 3.0]
+    assert more.divergences.tolist() == some.divergences.tolist()
+
+
+@pytest.mark.parametrize("order", [2, 7, 300])
+def test_logarithms_of_binomial_coefficients(order: int) -> None:
+    expected = [math.log(math.comb(order, chosen)) for chosen in range(2, order + 1)]
+    np.testing.assert_allclose(log_binomials(order), expected, rtol=1e-12, atol=1e-11)

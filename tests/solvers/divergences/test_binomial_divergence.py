@@ -7,6 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from quietbits.solvers.divergences import binomial_divergence
 from quietbits.solvers.divergences.binomial_divergence import (
     binomial_window,
     shifted_binomial_delta,
@@ -105,3 +106,15 @@ def test_values_next_to_a_rare_probability_are_left_out() -> None:
         assert near.forth.epsilon(delta) == pytest.approx(whole.forth.epsilon(delta), rel=1e-9)
     # A shift of all values can be told for sure.
     assert shifted_binomial_losses(5, 0.5, 7).back.certain == 1.0
+
+
+@pytest.mark.parametrize(("trials", "probability"), [(40, 0.3), (5000, 0.5), (10**6, 0.001)])
+def test_windows_are_the_same_in_blocks_of_any_length(monkeypatch: pytest.MonkeyPatch, trials: int, probability: float) -> None:
+    binomial_divergence.binomial_window.cache_clear()
+    whole = binomial_divergence.binomial_window(trials, probability)
+    binomial_divergence.binomial_window.cache_clear()
+    monkeypatch.setattr(binomial_divergence, "BLOCK", 7)
+    blocks = binomial_divergence.binomial_window(trials, probability)
+    binomial_divergence.binomial_window.cache_clear()
+    for name, value in vars(whole).items():
+        np.testing.assert_allclose(np.asarray(getattr(blocks, name), dtype=float), np.asarray(value, dtype=float), rtol=1e-14)

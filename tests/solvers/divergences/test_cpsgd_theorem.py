@@ -354,3 +354,11 @@ def test_the_fewest_trials_are_the_first_whose_variance_is_enough_as_it_is_compu
             trials = cpsgd_theorem._fewest_trials(variance, per_trial)
             assert trials * per_trial >= variance
             assert trials == 1 or (trials - 1) * per_trial < variance
+
+
+def test_the_theorem_s_condition_on_the_variance_counts_all_coordinates() -> None:
+    # A quarter of the trials is the variance: 23 ln(10 d / delta) or more.
+    fewest = math.ceil(4 * 23 * math.log(10 * 1000 / 1e-6))
+    assert binomial_theorem_epsilon(fewest, 0.5, 1.0, 1000, 1.0, 1.0, 1.0, 1e-6) > 0
+    with pytest.raises(InfeasibleError, match=f"trials must be at least {fewest} for"):
+        binomial_theorem_epsilon(fewest - 1, 0.5, 1.0, 1000, 1.0, 1.0, 1.0, 1e-6)

@@ -18,6 +18,7 @@ from quietbits.solvers.divergences.discrete_gaussian_divergence import (
     granularity_for_bits,
     rounded_norm,
     summed_discrete_gaussian_losses,
+    theta_log_ratios,
 )
 
 ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 32.0, 64.0]
@@ -300,3 +301,18 @@ def test_numbers_of_clients_that_are_tried_are_whole_and_the_last_is_all_of_them
     assert counts[-1] == clients
     assert (counts == np.floor(counts)).all()
     assert (np.diff(counts) > 0).all()
+
+
+@pytest.mark.parametrize("sigma", [10.0, 40.0])
+def test_the_exact_loss_of_wide_noise_reaches_as_far_as_that_of_narrow_noise(sigma: float) -> None:
+    # At whole orders a discrete Gaussian has the divergence a k^2 / (2 s^2) of a Gaussian.
+    exact = summed_discrete_gaussian_losses(1, sigma, 3).renyi_divergences([2.0, 5.0])
+    np.testing.assert_allclose(exact, np.array([2.0, 5.0]) / 2 * (3 / sigma) ** 2, rtol=1e-12)
+
+
+def test_theta_ratios_between_both_series_in_fifty_digits() -> None:
+    # Summed in x, these ratios would lose digits: they are differences of numbers near 1.
+    variances = np.linspace(0.4, 0.499, 34)
+    with mpmath.workdps(50):
+        expected = np.array([float(theta_ratio(mpmath.mpf(variance))) for variance in variances.tolist()])
+    np.testing.assert_allclose(theta_log_ratios(variances), expected, rtol=5e-15)

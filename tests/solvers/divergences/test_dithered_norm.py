@@ -6,7 +6,9 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
+from quietbits.solvers.divergences import dithered_norm
 from quietbits.solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, rounded_norm_quantile, shrinkage
 
 
@@ -105,3 +107,23 @@ def test_the_square_of_the_euclidean_bound_is_the_largest_whole_number_below_the
     bound = rounded_norm_bound(dimension, 2.0, radius)
     # Rounded upward, by one unit in the last place of the root.
     assert power <= Fraction(bound) ** 2 <= power * (1 + Fraction(1, 10**15))
+
+
+@pytest.mark.parametrize(("radius", "chords"), [(4.0, 40.0), (4.9, 49.0), (5.1, 5.1**2 + 25), (8.0, 64 + 25.0), (30.0, 900 + 25.0)])
+def test_the_chords_of_the_euclidean_quantile_change_at_half_a_step_each(radius: float, chords: float) -> None:
+    # In a hundred coordinates. Half a step each is a radius of 5: beyond, 10 times the radius is less than chords may be.
+    failure = 0.01
+    expected = math.sqrt(chords + (2 * radius + 10) * math.sqrt(-math.log(failure) / 2))
+    assert rounded_norm_quantile(100, 2.0, radius, failure) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("dimension", "norm", "radius"), [(20, 3.0, 4.5), (50, 1.5, 9.0), (7, 4.0, 3.0)])
+def test_the_ranges_of_other_norms_are_the_optimum_of_a_linear_program(dimension: int, norm: float, radius: float) -> None:
+    # Cells between whole numbers: at least its lower end to the power is used up by a coordinate in a cell, and its range squared is won.
+    failure, lefts = 0.01, np.arange(math.ceil(radius))
+    won = ((lefts + 1.0) ** norm - lefts**norm) ** 2
+    solved = linprog(-won, A_ub=[lefts**norm], b_ub=[radius**norm], A_eq=[np.ones(len(lefts))], b_eq=[dimension])
+    top = math.ceil(radius)
+    spread = math.sqrt(-solved.fun) * math.sqrt(-math.log(failure) / 2)
+    chords = dithered_norm._chords(dimension, norm, radius) * top**norm
+    assert rounded_norm_quantile(dimension, norm, radius, failure) == pytest.approx((chords + spread) ** (1 / norm), rel=1e-8)

@@ -5,6 +5,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from quietbits.solvers.divergences import extreme_tosses as module
 from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
@@ -102,3 +103,27 @@ def test_values_too_rare_to_keep_are_counted_at_the_largest_loss(trials: int, th
         coin = [mpmath.log(high**a * low ** (1 - a) + low**a * high ** (1 - a)) / (a - 1) for a in map(mpmath.mpf, orders)]
     for exact, computed in zip(coin, extreme_tosses(1, trials, theta).renyi_divergences(orders).tolist(), strict=True):
         assert float(trials * exact) * (1 - 1e-12) <= computed <= float(trials * exact) * 1.05
+
+
+def test_every_number_of_others_at_the_upper_extreme_has_its_exact_loss() -> None:
+    # The worst of them decides, but each must be right for that.
+    clients, trials, theta, orders = 6, 2, 0.3, [1.5, 2.0, 9.0]
+    upper_one, lower_one = (binom.pmf(np.arange(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
+    losses = extreme_tosses(clients, trials, theta).losses
+    assert len(losses) == 6
+    for upper in range(3):
+        others = np.ones(1)
+        for number in range(clients - 1):
+            others = np.convolve(others, upper_one if number < upper else lower_one)
+        first, second = np.convolve(others, upper_one), np.convolve(others, lower_one)
+        for loss, (own, other) in zip(losses[2 * upper : 2 * upper + 2], ((first, second), (second, first)), strict=True):
+            expected = [math.log(math.fsum(own**order * other ** (1 - order))) / (order - 1) for order in orders]
+            np.testing.assert_allclose(loss.renyi_divergences(orders), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize(("trials", "theta"), [(120, 0.499), (200, 0.49)])
+def test_as_many_values_are_left_out_as_there_are_at_most(trials: int, theta: float) -> None:
+    largest = trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
+    first, _, log_left_out = module._pair(0, 0, trials, theta, largest)
+    assert len(first) < trials + 1
+    assert log_left_out == pytest.approx(module.SMALLEST_KEPT + largest + math.log(trials + 1), rel=1e-12)

@@ -1,11 +1,19 @@
 """The proven divergences of a resampling, in fifty digits: they err upward, however close to nothing they are."""
 
+import math
+
 import mpmath
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from quietbits.solvers.divergences import importance_resampling
-from quietbits.solvers.divergences.importance_resampling import proven_divergences, resampling_renyi_divergences
+from quietbits.solvers.divergences.importance_resampling import (
+    proven_divergences,
+    resampled_moments,
+    resampling_mixture_divergences,
+    resampling_renyi_divergences,
+)
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 128, 2**20])
@@ -37,3 +45,51 @@ def test_mirrored_targets_are_as_far_apart(target: float, reference: float) -> N
     orders = [2, 5, 16]
     there, back = (resampling_renyi_divergences(sign * target, sign * reference, 16, orders) for sign in (1, -1))
     np.testing.assert_allclose(there, back, rtol=1e-10, atol=1e-12)
+
+
+def drawn_of_two(target: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points of a Gaussian quadrature, the weight of each pair, and the probability that the first of two is taken."""
+    points, weights = np.polynomial.hermite_e.hermegauss(150)
+    weights /= math.sqrt(2 * math.pi)
+    return points, np.outer(weights, weights), expit(target * (points[:, None] - points[None, :]))
+
+
+@pytest.mark.parametrize(("target", "reference"), [(0.8, -0.3), (1.5, 0.0), (-1.0, 1.0)])
+def test_two_samples_by_quadrature(target: float, reference: float) -> None:
+    _, pairs, taken = drawn_of_two(target)
+    _, _, instead = drawn_of_two(reference)
+    orders = [2, 3, 6]
+    expected = [math.log(2 * float((pairs * taken**order * instead ** (1.0 - order)).sum())) / (order - 1) for order in orders]
+    np.testing.assert_allclose(resampling_renyi_divergences(target, reference, samples=2, orders=orders), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("shift", [0.3, 1.5])
+def test_the_moments_of_one_of_two_samples_by_quadrature(shift: float) -> None:
+    points, pairs, taken = drawn_of_two(shift)
+    density = 2 * (pairs * taken).sum(axis=1)
+    moments = resampled_moments(shift, 2)
+    assert moments.mean == pytest.approx(float(density @ points), rel=1e-7)
+    assert moments.squared_error == pytest.approx(float(density @ (points - shift) ** 2), rel=1e-7)
+
+
+@pytest.mark.parametrize(("shift", "share"), [(0.5, 0.1), (1.5, 0.6)])
+def test_a_mixture_of_two_samples_by_quadrature(shift: float, share: float) -> None:
+    _, pairs, taken = drawn_of_two(shift)
+    orders = [2, 3, 8]
+    moments = [float((pairs * ((1 - share) + 2 * share * taken) ** (1.0 - order)).sum()) for order in orders]
+    expected = np.log(moments) / (np.array(orders) - 1)
+    np.testing.assert_allclose(resampling_mixture_divergences(shift, 2, share, orders), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("shift", "reference", "samples"), [(1.0, 0.0, 2**14), (2.0, -1.0, 64)])
+def test_wider_and_finer_grids_change_nothing(monkeypatch: pytest.MonkeyPatch, shift: float, reference: float, samples: int) -> None:
+    def computed() -> np.ndarray:
+        moments = resampled_moments(abs(shift), samples)
+        mixture = resampling_mixture_divergences(abs(shift), samples, 0.1, [2, 16])
+        return np.array([*resampling_renyi_divergences(shift, reference, samples, [2, 16]), *mixture, moments.mean, moments.squared_error])
+
+    usual = computed()
+    monkeypatch.setattr(importance_resampling, "_NORMAL_REACH", 24.0)
+    monkeypatch.setattr(importance_resampling, "_POINT_STEP", 0.15)
+    monkeypatch.setattr(importance_resampling, "_EXPONENTIAL_REACH", 100.0)
+    np.testing.assert_allclose(usual, computed(), rtol=1e-7, atol=1e-8)

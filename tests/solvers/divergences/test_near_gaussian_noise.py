@@ -384,3 +384,41 @@ def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(va
                 break
             value += 1
         assert mpmath.log(2 * total) < ratio.log_tail < mpmath.log(2 * total) + 6
+
+
+@pytest.mark.parametrize("variance", [1000.0, 1500.0])
+def test_every_term_of_the_bessel_expansion_is_in_the_ratio(variance: float) -> None:
+    # The smallest term of the expansion is 5e-15 at the ends of the widest window: the stated margin would hide it.
+    ratio = skellam_noise_ratio(variance, 0.499 * math.sqrt(variance))
+    for index in (0, 20, -20, -1):
+        offset = float(ratio.offsets[index])
+        with mpmath.workdps(50):
+            exact = mpmath.log(mpmath.besseli(abs(offset), mpmath.mpf(variance))) - mpmath.mpf(variance) - log_gaussian(offset, variance)
+            assert abs(exact - mpmath.mpf(float(ratio.log_ratios[index]))) <= 2e-15
+
+
+@pytest.mark.parametrize(("variance", "deviations"), [(1000.0, 5.0), (6400.0, 39.0)])
+def test_the_tail_of_skellam_noise_is_the_chernoff_bound_of_both_ends(variance: float, deviations: float) -> None:
+    with mpmath.workdps(40):
+        mean = mpmath.mpf(variance)
+        slope = deviations / mpmath.sqrt(mean)
+        bound = mpmath.log(2) + mean * (mpmath.sqrt(1 + slope**2) - 1 - slope * mpmath.asinh(slope))
+    assert skellam_noise_ratio(variance, deviations).log_tail == pytest.approx(float(bound), rel=1e-12)
+
+
+@pytest.mark.parametrize(("trials", "probability"), [(10**5, 0.03), (10**5, 0.97), (4000, 0.5)])
+def test_the_tail_of_binomial_noise_is_twice_the_larger_chernoff_bound(trials: int, probability: float) -> None:
+    ratio = binomial_noise_ratio(trials, probability, 8.0)
+    # The account never takes a smaller tail than that of Gaussian noise, exp(-8^2 / 2).
+    bounds = [mpmath.mpf(-32)]
+    for end in (0, -1):
+        with mpmath.workdps(40):
+            rate = mpmath.mpf(probability)
+            share = rate + mpmath.mpf(float(ratio.offsets[end])) / trials
+            bounds.append(-trials * (share * mpmath.log(share / rate) + (1 - share) * mpmath.log((1 - share) / (1 - rate))))
+    assert ratio.log_tail == pytest.approx(math.log(2) + float(max(bounds)), rel=1e-9)
+
+
+def test_the_window_of_common_successes_is_that_of_rare_ones() -> None:
+    # 0.999 as 0.001: no window within half of the rarer outcome reaches far enough.
+    assert binomial_near_gaussian_epsilon(1_100_000, 0.999, 1.0, 1, 1e-60) is None

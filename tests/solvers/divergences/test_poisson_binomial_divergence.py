@@ -332,3 +332,14 @@ def test_a_window_knows_its_first_and_last_value(window: float) -> None:
             before = mpmath.mpf(value) / ((clients - value) * odds)
             exact = mpmath.log((own * before + 1 - own) / ((1 - own) * before + own))
         assert loss == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize(("clients", "trials", "theta"), [(300, 8, 0.05), (60, 40, 0.4), (500, 3, 0.25)])
+def test_losses_in_a_window_are_those_of_whole_sums(clients: int, trials: int, theta: float) -> None:
+    # At the ends of a window some of the others' values are missing, and with them a part of a sum.
+    narrow, whole = (poisson_binomial_pairs(clients, trials, theta, smallest) for smallest in (-40.0, SMALLEST_WINDOW))
+    for loss, all_of_it in zip(narrow.losses, whole.losses, strict=True):
+        start = int(np.argmin(np.abs(all_of_it.losses - loss.losses[len(loss.losses) // 2]))) - len(loss.losses) // 2
+        inside = slice(start, start + len(loss.losses))
+        np.testing.assert_allclose(loss.losses, all_of_it.losses[inside], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(loss.log_masses, all_of_it.log_masses[inside], rtol=1e-9)

@@ -4,6 +4,7 @@ Chance of a false alarm below 1e-5 per statistical test.
 """
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import mpmath
@@ -339,3 +340,28 @@ def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(t
         assert 1 + excess <= 1 + end**2 / (3 * (1 - end**2)) * (1 + mpmath.mpf(10) ** -9)
         # The square: a / M, the excess, and what it does to the tilted mean.
         assert bound.square[0] >= (1 + excess) * (1 + (1 + 3 * excess)) / half * (1 - mpmath.mpf(10) ** -15)
+
+
+def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ends that would fail often: what is left of the noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
+    trials, dimension, levels, distance, delta, failure = 10**5, 7, 9, 2.5, 1e-5, 0.02
+    curves: list[np.ndarray] = []
+    bound_of, curve_of = quantised_divergence.fair_binomial_bound, quantised_divergence.RenyiCurve
+    monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: replace(bound_of(*arguments), failure=failure))
+    monkeypatch.setattr(quantised_divergence, "RenyiCurve", lambda orders, values: curves.append(values) or curve_of(orders, values))
+    assert quantised_epsilon(trials, dimension, levels, distance, delta) is not None
+    orders = quantised_divergence.ORDERS
+    bound = bound_of(trials, 3, orders, math.log(0.01 * delta / dimension))
+    reach = distance * quantised_divergence.UPWARD
+    without = quantised_renyi(bound, orders, dimension, reach, reach)
+    finite = np.isfinite(without) & (orders < 100)
+    assert np.count_nonzero(finite) > 10
+    expected = (dimension * orders / (orders - 1) * -math.log(1 - failure))[finite]
+    np.testing.assert_allclose(curves[0][finite] - without[finite], expected, rtol=1e-8)
+
+
+def test_a_step_whose_ratio_is_beyond_all_numbers_is_infinite_at_low_orders_too() -> None:
+    bound = FairBinomialBound(square=np.array([10.0]), linear=0.0, failure=0.0)
+    # Its moment is e^990; a bound may be infinite there, and is nowhere below the divergence of one whole step.
+    assert quantised_renyi(bound, np.array([100.0]), 1, 1.0, 1.0)[0] >= 10.0
+    assert quantised_renyi(bound, np.array([100.0]), 1, 0.5, 0.5)[0] >= (990 + math.log(0.5)) / 99

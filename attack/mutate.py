@@ -34,7 +34,7 @@ ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")
 MOST_MEMORY = 6 * 2**30
 STEP_SECONDS = 0.005
-# A mutant is given so many seconds, and so many times as long as its tests took without it.
+# Time limit of a mutant: seconds, plus a multiple of the time that its tests take without it.
 LEAST_SECONDS, SLOWER = 15.0, 3.0
 PLACE = ("module", "function", "line", "before")
 OUTCOMES = ("killed", "timed out", "survived", "untested")

@@ -20,7 +20,7 @@ from ..design.federated.model_layers import ModelLayers, dense
 from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, load_accounts
 
-# Noise is integrated over so many deviations beyond the points, in steps of a deviation over so many.
+# The quadrature reaches this many deviations beyond the points, with this many steps per deviation.
 DEVIATIONS, STEPS = 8.0, 16
 # Step of the grid of losses of one round, as a share of the stated epsilon; and the share of epsilon that the quadrature may be off by.
 LOSS_STEP, QUADRATURE_ERROR = 5e-3, 0.01

@@ -64,7 +64,7 @@ class FigureEntry:
 
     @property
     def title(self) -> str:
-        """What the figure compares, as it is listed."""
+        """The comparison that the figure shows, as it is listed."""
         return LISTING[self.name].title
 
     def heading(self, table: pd.DataFrame) -> str:

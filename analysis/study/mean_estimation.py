@@ -103,7 +103,7 @@ class MeanComparison:
 
     @property
     def clipping_bias(self) -> float:
-        """What clipping moves the mean by, which no number of clients or bits makes up for."""
+        """Difference that clipping makes to the mean, which neither clients nor bits reduce."""
         return self.clipped_mean - self.true_mean
 
     @property

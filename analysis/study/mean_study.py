@@ -74,7 +74,7 @@ class MeanStudy:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What makes the estimate not private, or one of something else than the values' mean."""
+        """Reasons why the estimate is not private, or not of the values' mean."""
         private = "the interval was taken from the data. This is not private: state a public interval."
         clipping = self.comparison.clipping_warning
         return (*([] if self.data.interval_is_public else [private]), *([] if clipping is None else [clipping]))

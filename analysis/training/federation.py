@@ -107,7 +107,7 @@ class Federation:
         self._layers = LayerClipping(self._network.layers, setting.clip) if clipping == "per-layer" else None
         self._adaptive = clipping == "adaptive"
         self._repeats = isinstance(mechanism, DpRecOverTraining)
-        # What thresholding leaves for the next round, in one sketch for all rounds.
+        # The memory holds the part that thresholding left out, in one sketch for all rounds.
         self._sketch_seed: int | None = None
         self._memory = np.empty(0)
         if isinstance(mechanism, ThresholdedSketchedSum):

@@ -41,7 +41,7 @@ from .setting import TrainingSetting
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
 # Up to here every round is accounted for, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
-# A mechanism beside a count keeps the budget up to this share, found by at most so many mechanisms that are built.
+# The search beside a count ends within this share of the budget, or after building this many mechanisms.
 BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30
 
 

@@ -24,7 +24,7 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 # Rounding to float32 may lengthen a vector by a relative 2**-24.
 FLOAT_MARGIN = 1 - 2.0**-20
 FLOAT_BITS, MOST_LEVEL_BITS = 32, 16
-# What the outermost levels stand for: a client's largest coordinate, or the public clip norm.
+# The outermost levels stand for a client's largest coordinate, or for the public clip norm.
 LARGEST, CLIP_NORM = "largest-coordinate", "clip-norm"
 REACHES = (LARGEST, CLIP_NORM)
 

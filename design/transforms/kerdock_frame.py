@@ -103,7 +103,7 @@ class KerdockFrame(TightFrame):
         current[~usable] = 0.0
         coefficients = current.astype(float)
         coefficients *= level
-        # What single precision is off by: for unusable steps, the vector itself.
+        # Correct the error of single precision; for unusable steps it is the vector itself.
         rest = vectors - self.synthesis(coefficients)
         coefficients += self.analysis(rest)
         return coefficients

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 # Of an interval's ends: variances are squares of distances, and of letters that may lie far beyond the ends.
 LARGEST_END = 1e100
-# A reader finds the right one of so many names without a suggestion.
+# With more names than this, the error also suggests the closest one.
 FEW_CHOICES = 6
 
 

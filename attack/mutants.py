@@ -86,7 +86,7 @@ class Mutant:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """Where the fault is and what it is: as in `accepted_mutants.toml`."""
+        """Place and text of the fault, as in `accepted_mutants.toml`."""
         return self.module, self.function, self.statement, self.before, self.after
 
     def applied_to(self, source: str) -> str:

@@ -1,4 +1,4 @@
-"""What every subcommand of `quietbits` prints with: one console, a progress bar, and errors in one line."""
+"""Console of all subcommands of `quietbits`: one console, a progress bar, and errors in one line."""
 
 import io
 import logging

@@ -1,4 +1,4 @@
-"""What a title says of the table that is drawn: a quantity by name, and its range there."""
+"""Findings of titles: a quantity by name, and its range in the table that is drawn."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -22,7 +22,7 @@ from .calls import check_code_version
 IDLE_SECONDS = 300
 # How often a process looks whether the one that started it is still there.
 PARENT_SECONDS = 1.0
-# What the process says that removes the semaphores of a killed one: that it does is no news to a user.
+# Warning of the process that removes the semaphores of a killed one; a user need not see it.
 LEAKED_SEMAPHORES = "ignore:resource_tracker:UserWarning"
 # Calls in flight for each thread of a cluster: one runs while the next travels.
 CALLS_PER_THREAD = 2

@@ -1,4 +1,4 @@
-"""What is mistyped: every command says what was typed, what is needed, and suggests the closest name once."""
+"""Mistyped names: every command echoes the name, says what it needs, and suggests the closest name once."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -269,7 +269,7 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(1.0, 10, 0, 10, 40, 0.1), "clients_per_round must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000000, got 0"),
         (
-            # What was typed, and not the number of draws that follows from it.
+            # The value as typed, not the number of draws that follows from it.
             lambda: dp_rec_account(1e-6, 10**6, 10**6, 10**7, 40, 2e-100),
             "rounds must be at most 1000000 for dp-rec with 1000000 clients a round, got 10000000: accounts are for 1e+12 messages at most",
         ),

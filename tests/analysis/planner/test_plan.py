@@ -131,7 +131,7 @@ def test_messages_of_one_index_are_as_long_as_the_limit_allows(plan_only: Callab
         found = plan_task(replace(task, message_bits=bits), timed=False)
         assert all(mechanism.bits_per_client <= bits for mechanism in found.feasible)
         assert {"sqkr", "rotating-simplex"} <= {mechanism.name for mechanism in found.feasible if mechanism.bits_per_client == bits}
-    # What would do is the shortest message that is tried.
+    # The shortest message that is tried would be enough.
     refused = {mechanism.name: mechanism.reason for mechanism in plan_task(replace(task, message_bits=0.5), timed=False).infeasible}
     for name, fewest in (("sqkr", 1), ("rotating-simplex", 1), ("minimal-random-coding", 2)):
         assert refused[name] == f"message_bits must be at least {fewest} for {name}, got 0.5"

@@ -234,7 +234,7 @@ def opened(store: Path, how: str) -> Iterator[None]:
 
 def test_a_program_that_reads_the_file_keeps_no_sweep_out(tmp_path: Path) -> None:
     run_tasks(squares()[:5], tmp_path)
-    # Of a process that is dead.
+    # The number of a dead process.
     (tmp_path / OWNER_NAME).write_text('{"process": 17778, "host": "here"}')
     with opened(tmp_path / STORE_NAME, "read"):
         assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS

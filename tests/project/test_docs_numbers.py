@@ -8,11 +8,14 @@ A comment in a page says how the numbers that follow it are computed, up to the 
 The first is an f-string whose text is in the page, with its numbers. The second returns the rows of the next table, without the head, as
 lists of cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
 `docs_numbers/shared.py`, and those of the module of `docs_numbers` that has the page's name. Tests leave out `computed slowly` and `table
-slowly`.
+slowly`. A number that the program cannot print has its reason above its paragraph, list or table, one of `GIVEN`:
+
+    <!-- given: a setting -->
 
     python tests/project/test_docs_numbers.py           # write the numbers into the pages
     python tests/project/test_docs_numbers.py --all     # those that take long, too
-    python tests/project/test_docs_numbers.py --count   # how many numbers of each page are computed
+    python tests/project/test_docs_numbers.py --count   # how many numbers of each page are neither computed nor have a reason
+    python tests/project/test_docs_numbers.py --typed training      # those of one page, with their lines
 """
 
 import ast
@@ -37,8 +40,23 @@ PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 COMMENT = re.compile(r"<!-- (computed|table)( slowly)?:\s(.*?)\s*-->\n?", re.DOTALL)
 # Thousands may be apart, and a sign may be typographic.
 NUMBER = re.compile(r"[-\u2212]?(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
-# The numbers of a list, of a heading and of exponents are not results.
-CODE = re.compile(r"```.*?```|`[^`]*`|<!--.*?-->|\]\([^)]*\)|^#.*?$|^    .*?$", re.DOTALL | re.MULTILINE)
+REASON = re.compile(r"<!-- given: (.*?) -->\n*((?:[^\n]+\n?)*)")
+GIVEN = {
+    "a setting": "a choice of the example: clients, dimensions, budgets, seeds",
+    "a formula": "constants of formulas, of definitions and of proofs",
+    "a limit": "a limit or a format that the code states, and tests hold",
+    "from the paper": "a number that a publication prints",
+    "regenerated": "what another test regenerates",
+    "measured": "the result of a run of more than five minutes; the text names its size and its seed",
+}
+# Numbers of headings, of references and of units of formulas are not results.
+CODE = re.compile(
+    r"```.*?```|`[^`]*`|<!--.*?-->|\]\([^)]*\)|^#.*?$|^    .*?$|^ *\d+\. |\b(?:19|20)\d\d\b"
+    r"|\b(?:Figures?|Tables?|Theorems?|Lemmas?|Corollar(?:y|ies)|Propositions?|Definitions?|Algorithms?|Sections?|Equations?|Appendi(?:x|ces)|Claims?|Remarks?"
+    r"|figures?|tables?|theorems?|lemmas?|corollar(?:y|ies)|propositions?|definitions?|algorithms?|sections?|equations?|appendi(?:x|ces))"
+    r" \(?[A-Z]?\.?\d[\w.]*\)?(?:(?:,| and| to|, and| or) \(?[A-Z]?\.?\d[\w.]*\)?)*",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -76,19 +94,33 @@ class Statement:
             cell_patterns = ([r" *[^|\n]*? *" if cell is ... else r" *([^|\n]*?) *" for cell in row] for row in rows)
             lines = "".join(r"(?>\|" + r"\|".join(row) + r"\| *\n)" for row in cell_patterns)
             return re.compile(r"(?<=\|\n)" + lines + r"(?!\|)", re.MULTILINE), cells
+        expressions = [
+            ast.fix_missing_locations(ast.Expression(ast.JoinedStr([part]))) for part in self._parts() if not isinstance(part, ast.Constant)
+        ]
+        return self._sentence(), [eval(compile(expression, str(self.page), "eval"), names) for expression in expressions]  # noqa: S307
+
+    def _parts(self) -> list[ast.expr]:
         literal = ast.parse(f"rf'''{self.source}'''", mode="eval").body
-        parts = literal.values if isinstance(literal, ast.JoinedStr) else [literal]
-        pattern, numbers = [], []
-        for part in parts:
-            if isinstance(part, ast.Constant):
-                # Lines of the page break where they like.
-                pattern.append(r"\s+".join(re.escape(word) for word in re.split(r"\s+", str(part.value))))
-            else:
-                expression = ast.fix_missing_locations(ast.Expression(ast.JoinedStr([part])))
-                numbers.append(eval(compile(expression, str(self.page), "eval"), names))  # noqa: S307
-                pattern.append(rf"({NUMBER.pattern}|\w+|∞)")
+        return literal.values if isinstance(literal, ast.JoinedStr) else [literal]
+
+    def _sentence(self) -> re.Pattern[str]:
+        # Lines of the page break where they like.
+        pattern = "".join(
+            r"\s+".join(re.escape(word) for word in re.split(r"\s+", str(part.value)))
+            if isinstance(part, ast.Constant)
+            else rf"({NUMBER.pattern}|\w+|∞)"
+            for part in self._parts()
+        )
         # Neither end may be inside a word or a number.
-        return re.compile(rf"(?<![\w.]){''.join(pattern)}(?!\w)"), numbers
+        return re.compile(rf"(?<![\w.]){pattern}(?!\w)")
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where the page prints the numbers, without computing them: a table as a whole."""
+        if self.kind == "table":
+            table = re.compile(r"(?:^\|.*\n)+", re.MULTILINE).search(text, self.start, self.stop)
+            return [] if table is None else [table.span()]
+        match = self._sentence().search(text, self.start, self.stop)
+        return [] if match is None else [match.span(group) for group in range(1, match.re.groups + 1)]
 
     def place(self, text: str) -> tuple[re.Match[str], list[str]]:
         """Return where the page prints the numbers, and what they should be."""
@@ -164,6 +196,26 @@ def test_every_comment_that_computes_is_understood() -> None:
     assert written == {page: sum(one.page == page for one in ALL) for page in PAGES}
 
 
+TO_DO = {page.stem for page in PAGES}
+"""Pages of which numbers are still typed without a reason."""
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in TO_DO], ids=lambda page: page.stem)
+def test_no_number_is_typed_without_a_reason(page: Path) -> None:
+    assert typed_numbers(page.read_text(encoding="utf-8"), page)[1] == []
+
+
+def test_every_reason_is_on_the_list() -> None:
+    reasons = {reason[1] for page in PAGES for reason in REASON.finditer(page.read_text(encoding="utf-8"))}
+    assert reasons <= set(GIVEN)
+
+
+def test_a_typed_number_is_noticed(tmp_path: Path) -> None:
+    given = "<!-- given: a setting -->\nWith 5 clients `7`.\n\n"
+    text = f"# 1\n\n{given}Figure 3 has 4 bits.\n<!-- computed: pi is {{math.pi:.2f}} -->\npi is 3.14, e 2.72\n"
+    assert typed_numbers(text, tmp_path / "page.md") == (4, ["line 6: 4", "line 8: 2.72"])
+
+
 def test_every_module_has_its_page() -> None:
     pages = {page.stem.lower().replace("-", "_") for page in PAGES}
     assert {path.stem for path in MODULES.glob("*.py")} <= pages | {"shared"}
@@ -221,20 +273,29 @@ def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
     return changes
 
 
-def count(page: Path) -> tuple[int, int]:
-    """Return how many numbers of a page the tests compute, and how many there are, code and headings left out."""
-    text = page.read_text(encoding="utf-8")
-    matches = [one.place(text)[0] for one in statements(page, text) if not one.slow]
-    spans = {match.span(group) for match in matches for group in range(1, match.re.groups + 1)}
+def typed_numbers(text: str, page: Path) -> tuple[int, list[str]]:
+    """Return how many numbers a page has, and those that are neither computed nor given with a reason, each with its line."""
     hidden = [match.span() for match in CODE.finditer(text)]
-    numbers = [one.start() for one in NUMBER.finditer(text) if not any(start <= one.start() < stop for start, stop in hidden)]
-    return sum(any(start <= number < stop for start, stop in spans) for number in numbers), len(numbers)
+    explained = [span for statement in statements(page, text) for span in statement.spans(text)]
+    explained += [match.span(2) for match in REASON.finditer(text)]
+    numbers = [number for number in NUMBER.finditer(text) if not inside(number, hidden)]
+    return len(numbers), [
+        f"line {text.count(chr(10), 0, number.start()) + 1}: {number[0]}" for number in numbers if not inside(number, explained)
+    ]
+
+
+def inside(number: re.Match[str], spans: list[tuple[int, int]]) -> bool:
+    return any(start <= number.start() < stop for start, stop in spans)
 
 
 def main() -> None:
     for page in PAGES:
         if "--count" in sys.argv:
-            print(f"{page.relative_to(ROOT)}: {count(page)[0]} of {count(page)[1]}")
+            total, typed = typed_numbers(page.read_text(encoding="utf-8"), page)
+            print(f"{page.relative_to(ROOT)}: {len(typed)} typed numbers of {total}")
+        elif "--typed" in sys.argv:
+            if page.stem == sys.argv[-1]:
+                print("\n".join(typed_numbers(page.read_text(encoding="utf-8"), page)[1]))
         else:
             print("".join(f"{change}\n" for change in rewrite(page, lambda one: "--all" in sys.argv or not one.slow)), end="")
 

@@ -18,8 +18,7 @@ from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.analysis.simulation.mean import central_squared_error, simulate_mean
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Target
-from quietbits.design.contracts.task import Task
+from quietbits.design.contracts.task import Budget, Task
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
@@ -100,7 +99,7 @@ def main() -> None:
         f"account of binomial noise with 10**6 trials, all four ways: {elapsed:.3f} s, {elapsed / drawing:.1f} x drawing a million such "
         "numbers with numpy"
     )
-    theta, elapsed = timed(partial(calibrate_theta, 10**7, 64, 32, Target(0.1, 1e-6)))
+    theta, elapsed = timed(partial(calibrate_theta, 10**7, 64, 32, Budget(0.1, 1e-6, "replace-one")))
     print(f"theta of 10**7 clients with 64 trials each, {theta:.4f}: {elapsed:.1f} s, {elapsed / 5:.2g} x the goal")
 
 

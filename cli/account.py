@@ -40,32 +40,33 @@ SAID: Mapping[str, str] = MappingProxyType(
 
 
 def _names() -> list[str]:
-    from ..analysis.catalogue.registry import accountables
+    from ..analysis.catalogue.registry import accounted_names
 
-    return list(accountables())
+    return list(accounted_names())
 
 
 def _subcommand(name: str) -> Any:
-    from ..analysis.catalogue.registry import REGISTRY, accountables
+    from ..analysis.catalogue.accounts import account_options
+    from ..analysis.catalogue.registry import REGISTRY
 
-    one = accountables()[name]
-    adjacency = adjacency_of(one.adjacencies or REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
+    options = account_options(name)
+    adjacency = adjacency_of(REGISTRY[name].account_adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
-        _account(name, given(one.parameters, values), values)
+        _account(name, given(options, values), values)
 
-    own = [option.name for option in one.parameters]
+    own = [option.name for option in options]
     fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
     fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
-    return with_options(run, one.parameters, fixed, help_of(name, "account"))
+    return with_options(run, options, fixed, help_of(name, "account"))
 
 
 def help_of(name: str, call: str) -> str:
     """Return the help of a command on the accounts of one name, with the reason why these differ where there are several."""
-    from ..analysis.catalogue.registry import REGISTRY, accountables
+    from ..analysis.catalogue.registry import NOISE, REGISTRY
 
-    text = f"{accountables()[name].title} (`quietbits.{call}`)."
+    text = f"{(NOISE[name] if name in NOISE else REGISTRY[name]).title} (`quietbits.{call}`)."
     names = REGISTRY[name].accounts if name in REGISTRY else ()
     if len(names) < 2:
         return text

@@ -13,7 +13,6 @@ from .options import (
     Adjacency,
     Epsilon,
     Json,
-    Output,
     Rounds,
     adjacency_of,
     given,
@@ -22,7 +21,7 @@ from .options import (
     with_options,
 )
 
-TableOutput = Annotated[Path | None, typer.Option(help="Write the designed table here, as JSON; - is standard output.")]
+Output = Annotated[Path | None, typer.Option(help="Write the designed table, or the JSON object, here; - is standard output.")]
 TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 PureDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, from 0 to below 1.")]
 Method = Annotated[
@@ -31,34 +30,36 @@ Method = Annotated[
 
 
 def _names() -> list[str]:
-    from ..analysis.catalogue.registry import accountables
+    from ..analysis.catalogue.accounts import calibrates
+    from ..analysis.catalogue.registry import accounted_names
 
-    return [name for name, one in accountables().items() if one.solve is not None]
+    return [name for name in accounted_names() if calibrates(name)]
 
 
 def _has(name: str) -> bool:
-    from ..analysis.catalogue.registry import accountables
+    from ..analysis.catalogue.accounts import calibrates
+    from ..analysis.catalogue.registry import accounted_names
 
-    known = accountables()
-    return name in known and known[name].solve is not None
+    return name in accounted_names() and calibrates(name)
 
 
 def _subcommand(name: str) -> Any:
-    from ..analysis.catalogue.registry import REGISTRY, accountables
+    from ..analysis.catalogue.accounts import calibration_options, keeps_pure_budgets
+    from ..analysis.catalogue.registry import REGISTRY
 
-    one = accountables()[name]
-    adjacency = adjacency_of(one.adjacencies or REGISTRY[name].adjacencies) if name in REGISTRY else Adjacency
+    options = calibration_options(name)
+    adjacency = adjacency_of(REGISTRY[name].account_adjacencies) if name in REGISTRY else Adjacency
 
     def run(**values: Any) -> None:
-        _calibrate(name, given(one.given, values), values)
+        _calibrate(name, given(options, values), values)
 
-    own = [option.name for option in one.given]
-    delta = (PureDelta, 0.0) if one.pure else (TargetDelta, REQUIRED)
+    own = [option.name for option in options]
+    delta = (PureDelta, 0.0) if keeps_pure_budgets(name) else (TargetDelta, REQUIRED)
     fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": delta}
     fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
     fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
-    fixed |= {"json": (Json, False), "output": (TableOutput if one.designs else Output, None)}
-    return with_options(run, one.given, fixed, help_of(name, "calibrate"))
+    fixed |= {"json": (Json, False), "output": (Output, None)}
+    return with_options(run, options, fixed, help_of(name, "calibrate"))
 
 
 calibrate_app = typer.Typer(

@@ -51,18 +51,19 @@ def _print_one(entry: "Entry") -> None:
         ("trust model", entry.trust_model),
         ("adjacency", ", ".join(entry.adjacencies)),
         ("accounts", ", ".join(entry.accounts)),
-        *([("account, calibrate", _of_account(entry))] if entry.accounting.adjacencies not in ((), entry.adjacencies) else []),
+        *([("account, calibrate", _of_account(entry))] if entry.account_adjacencies != entry.adjacencies else []),
         *([("note", REAL_NUMBERS)] if entry.on_real_numbers else []),
         *((f"simulate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.options),
-        *((f"account --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.parameters),
-        *((f"calibrate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.accounting.given),
+        *((f"account --{option.name.replace('_', '-')}", _describe(option)) for option in entry.account_options),
+        *((f"calibrate --{option.name.replace('_', '-')}", _describe(option)) for option in entry.calibration_options),
     ]
     grid(entry.name, rows)
 
 
 def _of_account(entry: "Entry") -> str:
     """Return what the accounts are about where they are asked for more neighbours than a message by itself has."""
-    return f"{entry.accounting.title}; {' or '.join(entry.accounting.adjacencies)} adjacency"
+    title = entry.title if entry.noise is None else entry.noise.title
+    return f"{title}; {' or '.join(entry.account_adjacencies)} adjacency"
 
 
 def _held(entry: "Entry") -> str:

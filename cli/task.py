@@ -102,7 +102,7 @@ def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
         rounds=values["rounds"],
     )
     chosen = {name: value for name, value in given(entry.options, values).items() if value is not None}
-    return task, entry.build(task, chosen)
+    return task, entry.mechanism_for(task, chosen)
 
 
 def domain_of(values: dict[str, Any], entry: "Entry | None" = None) -> "Domain":

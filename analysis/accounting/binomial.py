@@ -10,7 +10,7 @@ from ...design.contracts.accounts import amplified_rounds, composed_singles, nee
 from ...design.contracts.gaussian import near_gaussian_account
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
-from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
+from ...design.contracts.registry import AccountReport, AccountSubject, usual_adjacency
 from ...solvers.accounting.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampling import Sampling
@@ -199,11 +199,11 @@ class BinomialNoise:
         return EpsilonBound(best.epsilon, order=best.order, order_at_edge=best.at_edge)
 
 
-def accounted_binomial(noise: BinomialNoise) -> Accounted:
+def accounted_binomial(noise: BinomialNoise) -> AccountSubject:
     """Return binomial noise as accounting sees it, with the pair of vectors that is the worst and its squared error."""
     worst = noise.worst_shift
     details = {name: getattr(noise, name) for name in ("trials", "probability", "scale", "dimension", "l1", "l2", "linf")}
-    return Accounted(
+    return AccountSubject(
         mechanism=f"binomial noise, {noise.trials} trials, probability {noise.probability:g}, scale {noise.scale:g}",
         privacy=noise.privacy(),
         adjacency=noise.adjacency,

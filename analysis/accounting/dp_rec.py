@@ -8,7 +8,7 @@ import numpy as np
 from ...arguments import check_integer, check_real
 from ...design.contracts.accounts import amplified_rounds, needing_delta
 from ...design.contracts.privacy import Account, Bound, EpsilonBound, Privacy, participation_bound
-from ...design.contracts.registry import Accounted, AccountReport, usual_adjacency
+from ...design.contracts.registry import AccountReport, AccountSubject, usual_adjacency
 from ...design.relative_entropy.dp_rec import message_account
 from ...design.relative_entropy.shared_randomness import SEED_BITS
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve
@@ -165,9 +165,9 @@ def _drawn_already(bound: Bound) -> Bound:
     return checked
 
 
-def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> Accounted:
+def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> AccountSubject:
     """Return a training as accounting sees it; the usual adjacency is replace-one; the paper's is add-or-remove-one."""
-    return Accounted(
+    return AccountSubject(
         mechanism=f"DP-REC, clip ratio {training.clip_ratio:g}, {training.index_bits} bits of indices",
         privacy=training.privacy(),
         adjacency=usual_adjacency(adjacency, None, DP_REC_ADJACENCIES),

@@ -1,4 +1,4 @@
-"""How many levels and trials cpSGD should have for a target epsilon and a number of bits: those with the smallest predicted error."""
+"""How many levels and trials cpSGD should have for a budget epsilon and a number of bits: those with the smallest predicted error."""
 
 import math
 from collections.abc import Callable
@@ -8,15 +8,15 @@ from functools import cache
 from ...arguments import check_choice, check_integer
 from ...design.contracts.norm_ball import NormBall, check_ball
 from ...design.contracts.privacy import EpsilonBound
-from ...design.contracts.registry import Target
+from ...design.contracts.task import Budget
 from ...design.noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ...design.secure_sum.cpsgd import CpsgdMechanism
 from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, gaussian_noise_multiplier
+from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
 from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, quantised_l2_bound
 from ...solvers.numerics.bisection import first_true
-from .parameter import check_target
 
 Enough = Callable[[int, int], bool]
 """Whether a number of levels is hidden by a number of trials."""
@@ -33,9 +33,9 @@ CLOSE = 1.01
 
 
 def calibrate_cpsgd(
-    ball: NormBall, clients: int, bits: int | None, target: Target, *, rotated: bool = True, rotation_seed: int = 0
+    ball: NormBall, clients: int, bits: int | None, budget: Budget, *, rotated: bool = True, rotation_seed: int = 0
 ) -> CpsgdMechanism:
-    """Return cpSGD with the levels and trials that stay within a target, and whose predicted error is the smallest.
+    """Return cpSGD with the levels and trials that stay within a budget, and whose predicted error is the smallest.
 
     More levels are finer, more sensitive steps; more trials hide more and take up room. Of the pairs that use the bits up, the one with
     the fewest trials that are enough is better than all with more trials, which have no more levels. With fewer trials the bits are not
@@ -51,7 +51,7 @@ def calibrate_cpsgd(
     bits : int or None
         Bits of a coordinate of the sum, 1 to 55. None: the fewest with which the error is within 1 % of the least there is,
         which takes some seconds to find.
-    target : Target
+    budget : Budget
         What all rounds are to keep to; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least
         of the proven ones.
     rotated : bool
@@ -73,16 +73,16 @@ def calibrate_cpsgd(
 
     Examples
     --------
-    >>> found = calibrate_cpsgd(NormBall(1024, 2.0), 1000, 16, Target(1.0, 1e-5))
+    >>> found = calibrate_cpsgd(NormBall(1024, 2.0), 1000, 16, Budget(1.0, 1e-5, "replace-one"))
     >>> found.levels, found.trials, found.guarantee.epsilon <= 1.0
     (6, 49, True)
     """
     check_ball(ball, "cpSGD", 2)
     if bits is not None:
         bits = check_integer("bits", bits, low=1, high=MOST_BITS)
-    epsilon, delta = check_target(target)
-    if target.method is not None:
-        check_choice("method", target.method, ACCOUNTS)
+    epsilon, delta = budget.epsilon, check_delta(budget.delta)
+    if budget.method is not None:
+        check_choice("method", budget.method, ACCOUNTS)
     smallest = CpsgdMechanism(
         ball,
         clients,
@@ -91,15 +91,15 @@ def calibrate_cpsgd(
         delta=delta,
         rotated=rotated,
         rotation_seed=rotation_seed,
-        adjacency=target.adjacency or "replace-one",
+        adjacency=budget.adjacency or "replace-one",
     )
 
     @cache
     def enough(levels: int, trials: int) -> bool:
-        return _keeps(replace(smallest, levels=levels, trials=trials), target)
+        return _keeps(replace(smallest, levels=levels, trials=trials), budget)
 
     within = min(max(delta, SMALLEST_DELTA), LARGEST_DELTA)
-    multiplier = gaussian_noise_multiplier(min(epsilon, LARGEST_EPSILON), within) * math.sqrt(target.rounds)
+    multiplier = gaussian_noise_multiplier(min(epsilon, LARGEST_EPSILON), within) * math.sqrt(budget.rounds)
 
     @cache
     def likely(levels: int, trials: int) -> bool:
@@ -123,17 +123,17 @@ def calibrate_cpsgd(
     return _best(smallest, bits, enough, likely)
 
 
-def _keeps(mechanism: CpsgdMechanism, target: Target) -> bool:
-    """Return whether the account by which a mechanism is judged is within a target."""
+def _keeps(mechanism: CpsgdMechanism, budget: Budget) -> bool:
+    """Return whether the account by which a mechanism is judged is within a budget."""
     privacy = mechanism.privacy()
 
     def bound(name: str) -> EpsilonBound:
         try:
-            return privacy.account(name).bound(target.delta, target.rounds, target.sampling)
+            return privacy.account(name).bound(budget.delta, budget.rounds, budget.sampling)
         except InfeasibleError as error:
             return EpsilonBound(math.inf, str(error))
 
-    return any(bound(name).epsilon <= target.epsilon for name in (PROVEN if target.method is None else (target.method,)))
+    return any(bound(name).epsilon <= budget.epsilon for name in (PROVEN if budget.method is None else (budget.method,)))
 
 
 def _first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, int]], enough: Enough, likely: Enough) -> int:

@@ -1,4 +1,4 @@
-"""Mechanisms for frequencies in a secure sum: the least noise within a target, for a sketch that is chosen by predicted error."""
+"""Mechanisms for frequencies in a secure sum: the least noise within a budget, for a sketch that is chosen by predicted error."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -6,7 +6,8 @@ from functools import cache
 from typing import TypeVar
 
 from ...arguments import check_integer
-from ...design.contracts.registry import Target, usual_adjacency
+from ...design.contracts.calibration import calibrate_parameter
+from ...design.contracts.task import Budget
 from ...design.frequencies.item_sketch import ItemSketch
 from ...design.frequencies.noisy_sketch import (
     LARGEST_VARIANCE,
@@ -32,7 +33,6 @@ from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MO
 from ...solvers.numerics.bisection import first_true
 from .gaussian_noise import calibrate_noise_multiplier
 from .item_sketches import ItemSketchChoice
-from .parameter import calibrate_parameter
 
 # Least noise of one client, in steps, that makes a sum discrete Gaussian: ratios of a million clients' sums are then below 1e-12.
 SMOOTH_SIGMA = 1.5
@@ -51,25 +51,25 @@ Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
 
 
 def calibrate_discrete_gaussian_frequencies(
-    categories: int, clients: int, target: Target, choice: ItemSketchChoice
+    categories: int, clients: int, budget: Budget, choice: ItemSketchChoice
 ) -> SketchedDiscreteGaussianFrequencies:
-    """Return sketches with the least discrete Gaussian noise within a target.
+    """Return sketches with the least discrete Gaussian noise within a budget.
 
     An item is as many steps as make each client's noise 1.5 steps or more: less, and the sum would not be like a Gaussian.
 
     Raises
     ------
     InfeasibleError
-        If the target is out of reach, or the message too short; the message says what is needed.
+        If the budget is out of reach, or the message too short; the message says what is needed.
 
     Examples
     --------
-    >>> found = calibrate_discrete_gaussian_frequencies(1000, 10_000, Target(1.0, 1e-5, adjacency="replace-one"), ItemSketchChoice())
+    >>> found = calibrate_discrete_gaussian_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
     >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
     (True, 29, True)
     """
-    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
-    multiplier = calibrate_noise_multiplier(target, "secure-sum")
+    adjacency = budget.adjacency
+    multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
     def steps_of(square: int) -> int:
         return max(1, math.ceil(SMOOTH_SIGMA * math.sqrt(clients / square) / multiplier))
@@ -84,30 +84,30 @@ def calibrate_discrete_gaussian_frequencies(
 
         def epsilon_of(inverse: float) -> float:
             privacy = discrete_gaussian_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
-            return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
+            return privacy.epsilon(budget.delta, adjacency, budget.rounds, budget.sampling, account=budget.method)
 
         start = math.sqrt(clients / square) / (multiplier * steps)
         low, high = 1 / LARGEST_SIGMA, 1 / SMALLEST_SIGMA
-        inverse = calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_sigma", start=start)
-        return SketchedDiscreteGaussianFrequencies(sketch, clients, steps, 1 / inverse, target.delta, adjacency)
+        inverse = calibrate_parameter(epsilon_of, budget, low=low, high=high, name="one over local_sigma", start=start)
+        return SketchedDiscreteGaussianFrequencies(sketch, clients, steps, 1 / inverse, budget.delta, adjacency)
 
     sketches = choice.sketches(categories, multiplier, clients, bits_of, distance=2.0 if adjacency == "replace-one" else 1.0)
     return _first_within(choice, sketches, calibrated)
 
 
-def calibrate_skellam_frequencies(categories: int, clients: int, target: Target, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
-    """Return sketches with the least Skellam noise within a target; raises as `calibrate_discrete_gaussian_frequencies`.
+def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
+    """Return sketches with the least Skellam noise within a budget; raises as `calibrate_discrete_gaussian_frequencies`.
 
     An item is a power of two of steps, the least with which the variance is within a hundredth of that with the most.
 
     Examples
     --------
-    >>> found = calibrate_skellam_frequencies(1000, 10_000, Target(1.0, 1e-5, adjacency="replace-one"), ItemSketchChoice())
+    >>> found = calibrate_skellam_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
     >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
     (True, 32, True)
     """
-    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
-    multiplier = calibrate_noise_multiplier(target, "secure-sum")
+    adjacency = budget.adjacency
+    multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
     # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise.
     def fewest_of(square: int) -> int:
@@ -128,15 +128,15 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
         def variance(steps: int) -> float:
             def epsilon_of(inverse: float) -> float:
                 privacy = skellam_items_privacy(clients, sketch.rows, square, steps, 1 / inverse, adjacency)
-                return privacy.epsilon(target.delta, adjacency, target.rounds, target.sampling, account=target.method)
+                return privacy.epsilon(budget.delta, adjacency, budget.rounds, budget.sampling, account=budget.method)
 
             start = clients / (multiplier * steps) ** 2 / square
             low, high = 1 / LARGEST_VARIANCE, 1 / LEAST_VARIANCE
-            return 1 / calibrate_parameter(epsilon_of, target, low=low, high=high, name="one over local_variance", start=start)
+            return 1 / calibrate_parameter(epsilon_of, budget, low=low, high=high, name="one over local_variance", start=start)
 
         def mechanism(doublings: int) -> SketchedSkellamFrequencies:
             steps = fewest << doublings
-            return SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), target.delta, adjacency)
+            return SketchedSkellamFrequencies(sketch, clients, steps, variance(steps), budget.delta, adjacency)
 
         # With more steps the variance falls: finer noise is more like Gaussian noise.
         fewest = finest = fewest_of(square)
@@ -154,25 +154,25 @@ def calibrate_skellam_frequencies(categories: int, clients: int, target: Target,
 
 
 def calibrate_sketched_tosses(
-    categories: int, clients: int, target: Target, choice: ItemSketchChoice, trials: int | None = None
+    categories: int, clients: int, budget: Budget, choice: ItemSketchChoice, trials: int | None = None
 ) -> SketchedPoissonBinomialFrequencies:
-    """Return the sketched Poisson-binomial mechanism with the largest theta within a target.
+    """Return the sketched Poisson-binomial mechanism with the largest theta within a budget.
 
     Without a number of trials, those from one on that lower the variance: twice as many as long as that lowers it by a hundredth or more.
 
     Raises
     ------
     InfeasibleError
-        If the target is out of reach, or the message too short; the message says what is needed.
+        If the budget is out of reach, or the message too short; the message says what is needed.
 
     Examples
     --------
-    >>> found = calibrate_sketched_tosses(1000, 10_000, Target(1.0, 1e-5), ItemSketchChoice(rows=5, width=128, signed=True))
+    >>> found = calibrate_sketched_tosses(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice(rows=5, width=128, signed=True))
     >>> found.trials, round(found.theta, 3), found.differing_coordinates, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
     (1, 0.25, 448, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    multiplier = calibrate_noise_multiplier(target, "secure-sum")
+    multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
     def bits_of(sketch: ItemSketch, tosses: int) -> float:
         return sketch.coordinates * math.log2(tosses * clients + 1)
@@ -186,16 +186,16 @@ def calibrate_sketched_tosses(
         def largest_theta(tosses: int) -> float:
             def epsilon_of(theta: float, *, first_cell: bool = False) -> float:
                 privacy = sketched_tosses_privacy(clients, tosses, theta, differing, first_cell=first_cell)
-                return privacy.epsilon(target.delta, "replace-one", target.rounds, target.sampling, account=target.method)
+                return privacy.epsilon(budget.delta, "replace-one", budget.rounds, budget.sampling, account=budget.method)
 
             # Divergences are about 8 a theta^2 L / (n (1 - 4 theta^2)) for each coordinate, those of Gaussian noise a / (2 z^2) in all.
             start = math.sqrt(clients / (tosses * differing)) / (4 * multiplier)
             start /= math.sqrt(1 + 4 * start**2)
-            if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= target.epsilon:
+            if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= budget.epsilon:
                 return LARGEST_THETA
             # The first cell is mostly the worst one: then its theta needs a single look at all of them.
             for guess in (lambda theta: epsilon_of(theta, first_cell=True), epsilon_of):
-                start = calibrate_parameter(guess, target, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
+                start = calibrate_parameter(guess, budget, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
             return start
 
         number = 1 if trials is None else trials
@@ -208,7 +208,7 @@ def calibrate_sketched_tosses(
             if variance(2 * number, more) > (1 - WORTHWHILE) * variance(number, theta):
                 break
             number, theta = 2 * number, more
-        return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, target.delta)
+        return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, budget.delta)
 
     sketches = choice.sketches(categories, multiplier, clients, lambda one: bits_of(one, trials or 1), powers_of_two=True)
     return _first_within(choice, sketches, calibrated)

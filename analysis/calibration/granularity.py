@@ -5,8 +5,10 @@ from collections.abc import Callable
 from functools import cache
 
 from ...arguments import check_integer, check_real
-from ...design.contracts.registry import Target
+from ...design.contracts.calibration import TOLERANCE
+from ...design.contracts.task import Budget
 from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import (
     LARGEST_DIMENSION,
     MOST_BITS,
@@ -15,7 +17,6 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     granularity_for_bits,
 )
 from ...solvers.numerics.safe_root import safe_root
-from .parameter import TOLERANCE, check_target
 
 # The standard deviation of one client's noise is looked for up to and down to these numbers of clip norms.
 MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
@@ -31,7 +32,7 @@ def calibrate_granularity(
     dimension: int,
     clip_norm: float,
     bits: int,
-    target: Target,
+    budget: Budget,
     deviations: float,
 ) -> NamedParameters:
     """Return the least noise of a mechanism, and the granularity with which its sum fits the bits; errs toward more noise.
@@ -53,7 +54,7 @@ def calibrate_granularity(
         L2 norm that vectors are clipped to, above 0.
     bits : int
         Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
-    target : Target
+    budget : Budget
         What epsilon of all rounds is to be, from 1e-5 to 10**4, and delta.
     deviations : float
         Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian one outside with probability
@@ -67,7 +68,7 @@ def calibrate_granularity(
         If the bits are too few for the clients and epsilon; the message says how many are enough.
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
-    epsilon, delta = check_target(target)
+    epsilon, delta = budget.epsilon, check_delta(budget.delta)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     deviations = check_real("deviations", deviations, low=0.1, high=100.0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from ...arguments import check_real
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Target
+from ...design.contracts.task import Budget
 from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import fewest_bits
 from .sketches import LARGEST_SLACK, SketchChoice, calibrate_sketched_sum, discrete_gaussian_within
@@ -42,7 +42,7 @@ class RateAndBits:
 
 
 def cheapest_rate_and_bits(
-    ball: NormBall, clients: int, target: Target, slack: float, choice: SketchChoice | None = None
+    ball: NormBall, clients: int, budget: Budget, slack: float, choice: SketchChoice | None = None
 ) -> tuple[RateAndBits, ...]:
     """Return the pairs of rate and bits whose error is within a slack of what is possible with ample bits, the fewest bits first.
 
@@ -55,7 +55,7 @@ def cheapest_rate_and_bits(
         L2 ball of the vectors.
     clients : int
         Number of clients.
-    target : Target
+    budget : Budget
         Budget of all rounds.
     slack : float
         Largest predicted error over that of vectors that are not sketched, with ample bits; above 1.
@@ -69,7 +69,7 @@ def cheapest_rate_and_bits(
 
     Examples
     --------
-    >>> pairs = cheapest_rate_and_bits(NormBall(2**20, 2.0), 1000, Target(1.0, 1e-5), slack=2.0)
+    >>> pairs = cheapest_rate_and_bits(NormBall(2**20, 2.0), 1000, Budget(1.0, 1e-5, "add-or-remove-one"), slack=2.0)
     >>> best = pairs[0]
     >>> best.bits, round(best.rate, 1), round(best.bits_per_parameter, 2)
     (15, 10.9, 1.38)
@@ -78,7 +78,7 @@ def cheapest_rate_and_bits(
     chosen = choice or SketchChoice()
 
     def plain(bits: int) -> float:
-        mechanism = discrete_gaussian_within(ball, clients, bits, target, chosen.seed)
+        mechanism = discrete_gaussian_within(ball, clients, bits, budget, chosen.seed)
         return ball.dimension * mechanism.largest_directional_variance / clients
 
     reference = plain(AMPLE_BITS)
@@ -94,7 +94,7 @@ def cheapest_rate_and_bits(
         if slack * reference / without < 1:
             continue
         try:
-            sketched = calibrate_sketched_sum(ball, clients, bits, target, replace(chosen, slack=slack * reference / without))
+            sketched = calibrate_sketched_sum(ball, clients, bits, budget, replace(chosen, slack=slack * reference / without))
         except InfeasibleError:
             # No sketch is within the slack: vectors are sent as they are.
             continue

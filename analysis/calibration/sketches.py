@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from ...arguments import check_choice, check_integer, check_real
 from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Target, usual_adjacency
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
+from ...design.contracts.task import Budget
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ...design.secure_sum.sketched_sum import SketchedSum
 from ...design.secure_sum.sparse_sum import SparseSum
@@ -23,7 +23,7 @@ from ...design.transforms.rotation import rotated_dimension
 from ...errors import InfeasibleError
 from ...solvers.numerics.bisection import first_true
 from .gaussian_noise import calibrate_noise_multiplier
-from .shared_noise import ADJACENCIES, calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
+from .shared_noise import calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
 TRANSFORMS = ("count-mean", "hadamard", "gaussian")
@@ -123,7 +123,7 @@ class CalibratedSketch(Generic[Sketched]):
     plain_error: float
 
 
-def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
+def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
     """Return the distributed discrete Gaussian mechanism on the shortest sketch with which its error stays within the slack.
 
     The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression
@@ -136,7 +136,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Targ
     """
 
     def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
-        return discrete_gaussian_within(of, clients, bits, target, choice.seed)
+        return discrete_gaussian_within(of, clients, bits, budget, choice.seed)
 
     def noise(mechanism: DistributedDiscreteGaussianMechanism) -> float:
         return ball.dimension * mechanism.largest_directional_variance / clients
@@ -158,12 +158,12 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, target: Targ
 
 
 def sketched_sum_of_noise(
-    ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice, noise_multiplier: float
+    ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, noise_multiplier: float
 ) -> SketchedSum:
     """Return the mechanism of `calibrate_sketched_sum` with a given noise on a sketch of given size (`discrete_gaussian_of_noise`)."""
     size = check_sketch_of_noise(choice.sketch_dimension)
     sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)
-    inner = discrete_gaussian_of_noise(sketched, clients, bits, target, noise_multiplier, choice.seed, "fourier")
+    inner = discrete_gaussian_of_noise(sketched, clients, bits, budget, noise_multiplier, choice.seed, "fourier")
     return SketchedSum(ball, choice.sketch(ball.dimension, size), inner)
 
 
@@ -175,7 +175,7 @@ def check_sketch_of_noise(sketch_dimension: int | None) -> int:
 
 
 def calibrate_sparse_sum(
-    ball: NormBall, clients: int, bits: int, target: Target, choice: SketchChoice, sparsity: int, *, refit: bool = True
+    ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, sparsity: int, *, refit: bool = True
 ) -> SparseSum:
     """Return the distributed discrete Gaussian mechanism on measurements that are enough for a sparse mean.
 
@@ -198,32 +198,32 @@ def calibrate_sparse_sum(
                 "distributed-discrete-gaussian needs none; or give a sketch_dimension"
             )
     sketch = choice.sketch(ball.dimension, size)
-    inner = discrete_gaussian_within(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm), clients, bits, target, choice.seed)
+    inner = discrete_gaussian_within(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm), clients, bits, budget, choice.seed)
     return SparseSum(ball, sketch, inner, sparsity, refit)
 
 
 def calibrate_central_sketch(
-    ball: NormBall, clients: int, target: Target, choice: SketchChoice
+    ball: NormBall, clients: int, budget: Budget, choice: SketchChoice
 ) -> CalibratedSketch[CentralSketchMechanism]:
     """Return project-and-perturb with the shortest sketch with which its error stays within the slack; raises as above."""
-    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
-    multiplier = calibrate_noise_multiplier(target, "central")
+    adjacency = budget.adjacency
+    multiplier = calibrate_noise_multiplier(budget, "central")
     deviation = multiplier * ball.clip_norm * (2 if adjacency == "replace-one" else 1)
     plain = ball.dimension * (deviation / clients) ** 2
     size = _fewest(ball, choice, plain, lambda _: plain * CLIP_MARGIN**2, "central Gaussian noise")
     mechanism = CentralSketchMechanism(
-        ball, choice.sketch(ball.dimension, size), clients, CLIP_MARGIN * ball.clip_norm, multiplier, target.delta, adjacency
+        ball, choice.sketch(ball.dimension, size), clients, CLIP_MARGIN * ball.clip_norm, multiplier, budget.delta, adjacency
     )
     return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.worst_variance / clients, plain)
 
 
-def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, target: Target, seed: int) -> DistributedDiscreteGaussianMechanism:
-    """Return the secure sum with the least noise within the target; its Fourier rotation pads by one coordinate at most."""
-    adjacency = usual_adjacency(target.adjacency, target.sampling, ADJACENCIES)
+def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed: int) -> DistributedDiscreteGaussianMechanism:
+    """Return the secure sum with the least noise within the budget; its Fourier rotation pads by one coordinate at most."""
+    adjacency = budget.adjacency
     padded = rotated_dimension("fourier", ball.dimension)
-    found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, target)
+    found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
     return DistributedDiscreteGaussianMechanism(
-        ball, clients, bits, found["granularity"], found["local_sigma"], target.delta, seed, "fourier", adjacency
+        ball, clients, bits, found["granularity"], found["local_sigma"], budget.delta, seed, "fourier", adjacency
     )
 
 

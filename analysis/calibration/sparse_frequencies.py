@@ -1,7 +1,7 @@
-"""Sketches for a known number of different items, with the least noise within a target."""
+"""Sketches for a known number of different items, with the least noise within a budget."""
 
 from ...arguments import check_integer
-from ...design.contracts.registry import Target
+from ...design.contracts.task import Budget
 from ...design.frequencies.item_sketch import MOST_CATEGORIES
 from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies, pursuit_buckets
 from .frequency_sums import calibrate_discrete_gaussian_frequencies
@@ -11,7 +11,7 @@ from .item_sketches import ItemSketchChoice
 def calibrate_sparse_frequencies(
     categories: int,
     clients: int,
-    target: Target,
+    budget: Budget,
     distinct_items: int | None = None,
     *,
     rows: int = PURSUIT_ROWS,
@@ -26,7 +26,7 @@ def calibrate_sparse_frequencies(
 
     Examples
     --------
-    >>> found = calibrate_sparse_frequencies(100_000, 50_000, Target(1.0, 1e-5, adjacency="replace-one"), distinct_items=100)
+    >>> found = calibrate_sparse_frequencies(100_000, 50_000, Budget(1.0, 1e-5, "replace-one"), distinct_items=100)
     >>> found.sketch.coordinates, round(found.bits_per_client), 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
     (1582, 32051, True)
     """
@@ -40,7 +40,7 @@ def calibrate_sparse_frequencies(
     elif width >= categories:
         rows = 1
     choice = ItemSketchChoice(rows=rows, width=width, signed=signed, seed=seed)
-    found = calibrate_discrete_gaussian_frequencies(categories, clients, target, choice)
+    found = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
     return SparseFrequencies(
         found.sketch, found.clients, found.steps, found.local_sigma, found.delta, adjacency=found.adjacency, distinct_items=distinct
     )

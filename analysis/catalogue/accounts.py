@@ -1,17 +1,17 @@
 """`account` and `calibrate`: what anything in the registry reveals, and the parameters with which it keeps to a budget."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
-from ...design.contracts.registry import Accountable, Accounted, AccountReport, Target, check_pairs, check_values
-from ...design.contracts.task import Task
+from ...design.contracts.registry import AccountReport, Option, check_pairs, check_values, usual_adjacency
+from ...design.contracts.task import Budget, Task
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
-from .registry import REGISTRY, accountables
+from .registry import NOISE, REGISTRY, accounted_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,29 +21,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Shown):
-    """Parameters that keep to a target, and the report that they give; `report.subject.details` has them by name.
+    """Parameters that keep a budget, and the report that they give; `report.subject.details` has them by name.
 
-    The report is recomputed from the parameters. Its epsilon (by the target's method) is at most the target and, where it depends
-    continuously on the parameters, less than 1e-6 below it.
+    The report is that of the mechanism that `build_mechanism` returns for the same task. Its epsilon, by the budget's method, is at most
+    the budget's and, where it depends continuously on the parameters, mostly less than 1e-6 below it.
+
+    Attributes
+    ----------
+    name : str
+        The mechanism, or noise.
+    budget : Budget
+        What all rounds together keep to.
+    report : AccountReport
+        The accounts.
+    task : Task or None
+        The task that the mechanism is built for; None for bare noise, which has no clients.
     """
 
     name: str
-    target: Target
+    budget: Budget
     report: AccountReport
+    task: Task | None = None
 
     @property
     def line(self) -> str:
-        """The target and the report, in one line."""
-        return f"target epsilon {self.target.epsilon:g}; {self.report.line}"
+        """The budget and the report, in one line."""
+        return f"budget epsilon {self.budget.epsilon:g}; {self.report.line}"
 
     def to_frame(self) -> "pd.DataFrame":
         """Return the report's accounts, as `PrivacyReport.to_frame`."""
         return self.report.to_frame()
 
     def draw(self, axes: "Axes") -> None:
-        """Draw the report's accounts beside the target."""
+        """Draw the report's accounts beside the budget."""
         self.report.draw(axes)
-        axes.axvline(self.target.epsilon, color=GREY, linestyle="--", label="target")
+        axes.axvline(self.budget.epsilon, color=GREY, linestyle="--", label="budget")
         axes.legend()
 
     @property
@@ -62,22 +74,14 @@ class Calibration(Shown):
 
     @property
     def lower_bound(self) -> float | None:
-        """Bound on the worst squared error of one round of every mechanism for the target; errs downward.
-
-        None where none is proven, or the ball or the number of clients is not known.
-        """
-        subject, target = self.report.subject, self.target
+        """Lower bound on the worst squared error of one round of every mechanism for the task; None where none is proven."""
         entry = REGISTRY.get(self.name)
-        if subject.ball is None or subject.clients is None or entry is None or entry.populations is not None:
-            return None
-        adjacency, rounds = self.report.privacy.adjacency, target.rounds
-        task = Task(subject.ball, subject.clients, target.epsilon, target.delta, adjacency, rounds=rounds, sampling=target.sampling)
-        return entry.lower_bound(task)
+        return None if entry is None or self.task is None or entry.populations is not None else entry.lower_bound(self.task)
 
     def document(self) -> dict[str, Any]:
         """Return the calibration as JSON holds it."""
         beside = {"zero_squared_error": self.zero_squared_error, "lower_bound": self.lower_bound}
-        return self.report.document() | beside | {"target_epsilon": self.target.epsilon, "target_method": self.target.method}
+        return self.report.document() | beside | {"target_epsilon": self.budget.epsilon, "target_method": self.budget.method}
 
 
 def account(
@@ -119,17 +123,41 @@ def account(
     >>> round(report.epsilon, 4), report.privacy.best.name, round(report.epsilon_by("rdp"), 4)
     (1.9931, 'pld', 2.1659)
     """
-    one = _named(name)
+    check_listed("mechanism", name, accounted_names(), "quietbits account --help")
+    parameters_of = account_options(name)
     failure = 0.0 if delta is None else check_delta(delta)
-    values = check_values(name, one.parameters, parameters) | {"delta": failure}
-    check_pairs(one.parameters, {**values, **_numbers(sampling)})
-    report = _noted(name, one.account(values, adjacency, sampling)).report(failure, rounds, sampling)
-    if not one.private:
+    values = check_values(name, parameters_of, parameters) | {"delta": failure}
+    check_pairs(parameters_of, {**values, **_numbers(sampling)})
+    subject = (NOISE if name in NOISE else REGISTRY)[name].account(values, adjacency, sampling)
+    report = subject.report(failure, rounds, sampling)
+    if name in REGISTRY and not REGISTRY[name].private:
         return report
     if delta is None and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):
         raise ValueError(f"delta must be given for {name}, which has no pure guarantee: a number above 0 and below 1")
     report.privacy.check_anything_is_known()
     return report
+
+
+def account_options(name: str) -> tuple[Option, ...]:
+    """Return the parameters of `account` for a name."""
+    return NOISE[name].parameters if name in NOISE else REGISTRY[name].account_options
+
+
+def calibration_options(name: str) -> tuple[Option, ...]:
+    """Return the options of `calibrate` for a name, beside the budget."""
+    return NOISE[name].given if name in NOISE else REGISTRY[name].calibration_options
+
+
+def calibrates(name: str) -> bool:
+    """Return whether a name has parameters to calibrate."""
+    return NOISE[name].solve is not None if name in NOISE else name in REGISTRY and REGISTRY[name].private
+
+
+def keeps_pure_budgets(name: str) -> bool:
+    """Return whether `calibrate` keeps a budget whose delta is 0."""
+    if name in NOISE:
+        return NOISE[name].pure
+    return REGISTRY[name].builds_pure
 
 
 def calibrate(
@@ -154,7 +182,7 @@ def calibrate(
     delta : float or None
         Failure probability of all rounds together, above 0 and below 1; 0, or None, for what is built for a pure guarantee.
     method : str or None
-        Name of the account that is to keep the target; None for the least of the proven ones.
+        Name of the account that is to keep the budget; None for the least of the proven ones.
     **given
         Parameters that are not to be found, such as ``clients``.
 
@@ -163,7 +191,7 @@ def calibrate(
     ValueError
         If a name is not known, there is nothing to find, or a value is missing or out of range.
     InfeasibleError
-        If no parameters keep the target; the message says what is needed.
+        If no parameters keep the budget; the message says what is needed.
 
     Examples
     --------
@@ -171,35 +199,36 @@ def calibrate(
     >>> round(found["noise_multiplier"], 3), 0 <= 2.0 - found.epsilon <= 1e-6
     (19.938, True)
     """
-    one = _named(name)
-    if one.solve is None:
+    check_listed("mechanism", name, accounted_names(), "quietbits account --help")
+    if not calibrates(name):
         raise ValueError(
             f"mechanism must have parameters to calibrate, got {name!r}: design a table with quietbits design or calibrate vector"
         )
     if delta is None:
-        if not one.pure:
+        if not keeps_pure_budgets(name):
             raise ValueError(f"delta must be given for {name}, which is not built for a pure guarantee: a number above 0 and below 1")
         delta = 0.0
-    target = Target(epsilon, delta, rounds, adjacency, sampling, method)
-    values = check_values(name, one.given, given)
-    check_pairs(one.given, {**values, **_numbers(sampling)})
-    subject = _noted(name, one.solve(target, values))
-    return Calibration(name, target, subject.report(delta, rounds, sampling))
+    values = check_values(name, calibration_options(name), given)
+    check_pairs(calibration_options(name), {**values, **_numbers(sampling)})
+    neighbours = _usual_adjacency(name, values, sampling, method) if adjacency is None else adjacency
+    budget = Budget(epsilon, delta, neighbours, rounds, sampling, method)
+    if name in NOISE:
+        noise = NOISE[name]
+        assert noise.solve is not None  # noqa: S101 - what `calibrates` says
+        found = {**values, **noise.solve(budget, values), "delta": delta}
+        subject, task = noise.account(found, budget.adjacency, sampling), None
+    else:
+        subject, task = REGISTRY[name].calibrate(budget, values)
+    return Calibration(name, budget, subject.report(delta, rounds, sampling), task)
 
 
-def _noted(name: str, subject: Accounted) -> Accounted:
-    """Return what is accounted for with a note among the details if the guarantee is of real numbers; see `Entry.on_real_numbers`."""
-    entry = REGISTRY.get(name)
-    if entry is None or not entry.on_real_numbers:
-        return subject
-    return replace(subject, details={**subject.details, "on_real_numbers": True})
+def _usual_adjacency(name: str, values: dict[str, Any], sampling: Sampling | None, method: str | None) -> str:
+    """Return the adjacency of the sampling, of the method, or the usual one of the mechanism."""
+    noise = NOISE[name] if name in NOISE else REGISTRY[name].noise
+    if noise is not None and (noise.offered is not None or noise.adjacencies):
+        return noise.usual_adjacency(values, sampling, method)
+    return usual_adjacency(None, sampling, REGISTRY[name].adjacencies if name in REGISTRY else ("replace-one",))
 
 
 def _numbers(sampling: Sampling | None) -> dict[str, Any]:
     return {} if sampling is None else vars(sampling)
-
-
-def _named(name: str) -> Accountable:
-    known = accountables()
-    check_listed("mechanism", name, known, "quietbits account --help")
-    return known[name]

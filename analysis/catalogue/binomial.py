@@ -2,8 +2,9 @@
 
 import math
 
-from ...arguments import check_choice, check_real
-from ...design.contracts.registry import Accountable, Accounted, Option, Target, Values, usual_adjacency
+from ...arguments import check_choice
+from ...design.contracts.registry import AccountSubject, Noise, Option, Values, usual_adjacency
+from ...design.contracts.task import Budget
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
@@ -27,25 +28,25 @@ def _noise(values: Values, adjacency: str | None, sampling: Sampling | None) -> 
     return BinomialNoise(**named, adjacency=neighbours)
 
 
-def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     return accounted_binomial(_noise(values, adjacency, sampling))
 
 
-def _solve(target: Target, given: Values) -> Accounted:
+def _solve(budget: Budget, given: Values) -> Values:
     """Return the fewest trials: more of them are more noise that does not depend on the data, and every account falls with them."""
-    if target.method is not None:
-        check_choice("method", target.method, METHODS)
-    epsilon = check_real("epsilon", target.epsilon, low=1e-300, high=1e300)
-    check_delta(target.delta)
-    most = MOST_TRIALS if target.method in ("theorem-1", "near-gaussian", None) else MOST_EXACT_TRIALS
-    methods = PROVEN if target.method is None else (target.method,)
+    if budget.method is not None:
+        check_choice("method", budget.method, METHODS)
+    epsilon = budget.epsilon
+    check_delta(budget.delta)
+    most = MOST_TRIALS if budget.method in ("theorem-1", "near-gaussian", None) else MOST_EXACT_TRIALS
+    methods = PROVEN if budget.method is None else (budget.method,)
 
     def noise(trials: int) -> BinomialNoise:
-        return _noise({**given, "trials": trials}, target.adjacency, target.sampling)
+        return _noise({**given, "trials": trials}, budget.adjacency, budget.sampling)
 
     def reached(trials: int, method: str) -> float:
         try:
-            return noise(trials).privacy().account(method).bound(target.delta, target.rounds, target.sampling).epsilon
+            return noise(trials).privacy().account(method).bound(budget.delta, budget.rounds, budget.sampling).epsilon
         except InfeasibleError:
             return math.inf
 
@@ -60,7 +61,7 @@ def _solve(target: Target, given: Values) -> Accounted:
             if math.isfinite(found):
                 too_few[method] = trials
                 # No account of everyone's noise is below the exact one, except for its rounding.
-                if method == "exact" and target.sampling is None and found > ROUNDING * epsilon:
+                if method == "exact" and budget.sampling is None and found > ROUNDING * epsilon:
                     too_few.update(dict.fromkeys(too_few.keys() - {"near-gaussian"}, trials))
         return False
 
@@ -75,8 +76,8 @@ def _solve(target: Target, given: Values) -> Accounted:
 
     trials = first_true(1, most, enough_are, growth=GROWTH)
     if not enough_are(trials):
-        raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {target.delta:g}")
-    return accounted_binomial(noise(trials))
+        raise InfeasibleError(f"epsilon must be larger: no number of trials up to {most} gives {epsilon:g} at delta {budget.delta:g}")
+    return {"trials": trials}
 
 
 _PROBABILITY = Option("probability", float, "Probability of success of a trial.", low=0.0, high=1.0)
@@ -88,13 +89,13 @@ _SIZES = (
     Option("linf", float, "L-infinity sensitivity, in the vectors' units.", low=0.0, high=1e100),
 )
 _TRIALS = Option("trials", int, "Trials of a coordinate's noise, of all clients together.", low=1, high=MOST_TRIALS)
-BINOMIAL = Accountable(
+BINOMIAL = Noise(
     "binomial",
     "Binomial noise in a secure sum",
     (_TRIALS, _PROBABILITY, _SCALE, *_SIZES),
     _account,
     given=(_PROBABILITY, _SCALE, *_SIZES),
     solve=_solve,
-    close=False,
+    adjacencies=("replace-one", "add-or-remove-one"),
 )
-ACCOUNTABLES = (BINOMIAL,)
+NOISES = (BINOMIAL,)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...design.contracts.domains import MOST_CATEGORIES, Categories
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Values, usual_adjacency
+from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Task
 from ...design.frequencies.codes.bernoulli import MOST_MEASUREMENTS, BernoulliCode
 from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism, exact_histogram_privacy
@@ -68,7 +68,7 @@ def _build(task: Task, options: Values) -> Mechanism:
     return ExactHistogramMechanism(_code(task.categories(NAME), task.clients, options), options["time_limit"])
 
 
-def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     neighbours = usual_adjacency(adjacency, sampling, ("replace-one",))
     categories, clients = values["categories"], values["clients"]
     details: dict[str, Any] = {"standard_error": 0.0}
@@ -84,7 +84,7 @@ def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -
             "modulus": code.modulus,
             "log2_histograms": uniform_histogram_entropy(categories, clients).lower,
         }
-    return Accounted("exact histogram in a secure sum", exact_histogram_privacy(), neighbours, bits, details, clients=clients)
+    return AccountSubject("exact histogram in a secure sum", exact_histogram_privacy(), neighbours, bits, details, clients=clients)
 
 
 EXACT_HISTOGRAM = Entry(
@@ -96,8 +96,8 @@ EXACT_HISTOGRAM = Entry(
     adjacencies=("replace-one",),
     accounts=("none",),
     options=OPTIONS,
-    calibrate=_build,
-    accounting=Accountable(
+    build=_build,
+    noise=Noise(
         NAME,
         TITLE,
         (
@@ -123,7 +123,7 @@ EXACT_HISTOGRAM = Entry(
             *OPTIONS,
         ),
         _account,
-        private=False,
     ),
+    private=False,
 )
 ENTRIES = (EXACT_HISTOGRAM,)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ...design.contracts.calibration import per_round_epsilon
 from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry, Values
@@ -9,11 +10,10 @@ from ...design.contracts.task import Task
 from ...design.frequencies.randomised_response import FrequencyRandomisedResponse
 from .local import PURE_ACCOUNTS
 from .lower_bounds import frequency_lower_bound
-from .shared_options import per_round_epsilon
 
 
 def _pure(name: str, build: Callable[[float, int], Mechanism]) -> Callable[[Task, Values], Mechanism]:
-    return lambda task, _: build(per_round_epsilon(task), task.categories(name))
+    return lambda task, _: build(per_round_epsilon(task.budget), task.categories(name))
 
 
 def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mechanism]) -> Entry:
@@ -27,7 +27,7 @@ def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mech
         adjacencies=("replace-one",),
         accounts=PURE_ACCOUNTS,
         options=(),
-        calibrate=_pure(name, build),
+        build=_pure(name, build),
         lower_bound=lambda task: frequency_lower_bound(task, "local", unbiased=True),
     )
 

@@ -3,16 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
+from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.gaussian import gaussian_privacy
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
-from ...design.contracts.privacy import Scalar
-from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
-from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
+from ...design.contracts.options import options_of
+from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.sketched_mechanism import CLIP_MARGIN
 from ...design.contracts.task import Task
-from ...design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
-from ...design.secure_sum.sketched_sum import SketchedSecureSum
-from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
+from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from ...design.secure_sum.sketched_sum import SketchedSecureSum, SketchedSum
+from ...design.transforms.count_sketch import MOST_ROWS
 from ...design.transforms.linear_sketch import LARGEST_DIMENSION
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
@@ -28,8 +29,8 @@ from ..calibration.sketches import (
 )
 from .local import NOISE_MULTIPLIER
 from .lower_bounds import central_lower_bound
-from .secure_sum import BITS, BOTH, CLIP_NORM, GRANULARITY, LOCAL_SIGMA
-from .shared_options import CLIENTS, DIMENSION, sum_bits
+from .secure_sum import BITS, BOTH
+from .shared_options import sum_bits
 
 MANY_ROUNDS = 100
 # Shares of the vectors' coordinates that sketches are tried with.
@@ -51,12 +52,14 @@ SKETCH_CLIP = Option(
 )
 SPARSITY = Option("sparsity", int, "Coordinates of the mean that are expected not to be zero.", low=1, high=LARGEST_DIMENSION)
 REFIT = Option("refit", bool, "Whether least squares follow the Lasso, whose estimates are too short.", True, flags="--refit/--no-refit")
+# Of the sum, which is of rotated sketches: their padded dimension is a parameter, and not that of the vectors.
+SUMMED = {option.name: option for option in options_of(DistributedDiscreteGaussianMechanism)}
 SKETCH_PARAMETERS = (
-    CLIENTS,
-    replace(DIMENSION, name="padded_dimension", help="Number of coordinates of a rotated sketch."),
+    SUMMED["clients"],
+    replace(SUMMED["dimension"], name="padded_dimension", help="Number of coordinates of a rotated sketch."),
     SKETCH_CLIP,
-    LOCAL_SIGMA,
-    GRANULARITY,
+    SUMMED["local_sigma"],
+    SUMMED["granularity"],
 )
 SPARSE = (SPARSITY, replace(TRANSFORM, default="hadamard"), ROWS, SKETCH_DIMENSION, REFIT, SKETCH_SEED)
 CHOICE = (TRANSFORM, ROWS, SKETCH_DIMENSION, SLACK, SKETCH_SEED)
@@ -69,123 +72,66 @@ def sketch_choice(options: Values) -> SketchChoice:
     return SketchChoice(**kept, seed=options["sketch_seed"])
 
 
-def _sketched(task: Task, options: Values) -> Mechanism:
-    name = "sketched-discrete-gaussian"
-    return calibrate_sketched_sum(
-        task.ball(name, (2.0,)), task.clients, options["bits"], Target.of(task, name), sketch_choice(options)
-    ).mechanism
+def _calibrated_sum(task: Task, options: Values) -> CalibratedSketch[SketchedSum]:
+    ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
+    return calibrate_sketched_sum(ball, task.clients, options["bits"], budget, sketch_choice(options))
 
 
-def _central(task: Task, options: Values) -> Mechanism:
-    name = "central-sketch"
-    return calibrate_central_sketch(task.ball(name, (2.0,)), task.clients, Target.of(task, name), sketch_choice(options)).mechanism
+def _calibrated_central(task: Task, options: Values) -> CalibratedSketch[CentralSketchMechanism]:
+    ball, budget = task.ball("central-sketch", (2.0,)), task.budget_of("central-sketch")
+    return calibrate_central_sketch(ball, task.clients, budget, sketch_choice(options))
+
+
+def _errors(found: CalibratedSketch[Any]) -> dict[str, float]:
+    """Return the squared error where the mean is as long as the ball allows, and that of the same mechanism without a sketch."""
+    compressed = found.compressed_error
+    return {
+        "compressed_error": compressed,
+        "plain_error": found.plain_error,
+        f"compressed_error_of_{MANY_ROUNDS}_rounds": compressed / MANY_ROUNDS,
+    }
 
 
 def _sparse(task: Task, options: Values) -> Mechanism:
     name = "sparse-discrete-gaussian"
-    ball, target = task.ball(name, (2.0,)), Target.of(task, name)
+    ball, budget = task.ball(name, (2.0,)), task.budget_of(name)
     return calibrate_sparse_sum(
-        ball, task.clients, options["bits"], target, sketch_choice(options), options["sparsity"], refit=options["refit"]
+        ball, task.clients, options["bits"], budget, sketch_choice(options), options["sparsity"], refit=options["refit"]
     )
 
 
-def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     names = ("clients", "padded_dimension", "sketch_clip", "local_sigma", "granularity")
     clients, padded, clip, sigma, granularity = (values[name] for name in names)
     neighbours = usual_adjacency(adjacency, sampling, BOTH)
-    return Accounted(
+    return AccountSubject(
         f"distributed discrete Gaussian, {clients} clients, dimension {padded}, clip norm {clip:g}, of sketches",
         discrete_gaussian_privacy(clients, padded, clip, sigma, granularity, neighbours),
         neighbours,
         details={
-            "clients": clients,
-            "local_sigma": sigma,
-            "granularity": granularity,
+            **{name: values[name] for name in names},
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
             "rounded_norm": rounded_norm(clip, granularity, padded),
-            "padded_dimension": padded,
-            "sketch_clip": clip,
         },
         # The reference of a trusted server is for the vectors, whose dimension and norm are not known here.
         clients=clients,
     )
 
 
-def _account_central(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def _of_sketched(mechanism: SketchedSecureSum) -> Values:
+    inner: Any = mechanism.inner
+    own = {name: getattr(inner, name) for name in ("clients", "padded_dimension", "local_sigma", "granularity")}
+    return {**own, "sketch_clip": mechanism.sketch_clip}
+
+
+def _account_central(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     multiplier, neighbours = values["noise_multiplier"], usual_adjacency(adjacency, sampling, BOTH)
-    return Accounted(
+    return AccountSubject(
         f"Gaussian noise on a sum of sketches, noise multiplier {multiplier:g}",
         gaussian_privacy(multiplier, neighbours, "central"),
         neighbours,
         details={"noise_multiplier": multiplier},
     )
-
-
-def _with_errors(subject: Accounted, found: CalibratedSketch[Any], options: Values) -> Accounted:
-    """Add what calibration has found, and what the error is to be measured by."""
-    mechanism: SketchedMechanism = found.mechanism
-    ball, sketch = mechanism.ball, mechanism.sketch
-    details: dict[str, Scalar] = {
-        "dimension": ball.dimension,
-        "clip": ball.clip_norm,
-        "transform": options["transform"],
-        "sketch_dimension": sketch.sketch_dimension,
-        "rows": sketch.rows if isinstance(sketch, CountMeanSketch) else None,
-        "compression_rate": ball.dimension / sketch.sketch_dimension,
-        "sketch_clip": mechanism.sketch_clip,
-        "compressed_error": found.compressed_error,
-        "plain_error": found.plain_error,
-        f"compressed_error_of_{MANY_ROUNDS}_rounds": found.compressed_error / MANY_ROUNDS,
-        "worst_squared_error": mechanism.error().of_mean(found.mechanism.clients),
-        "bias_bound": mechanism.bias_bound,
-        "clipping_probability": mechanism.clipping_probability,
-    }
-    return replace(subject, bits_per_client=mechanism.bits_per_client, details={**subject.details, **details}, ball=ball)
-
-
-def _solve_sketched(target: Target, given: Values) -> Accounted:
-    ball = NormBall(given["dimension"], 2.0, given["clip"])
-    found = calibrate_sketched_sum(ball, given["clients"], given["bits"], target, sketch_choice(given))
-    return _with_errors(_stated(found.mechanism, target), found, given)
-
-
-def _solve_sparse(target: Target, given: Values) -> Accounted:
-    ball = NormBall(given["dimension"], 2.0, given["clip"])
-    found = calibrate_sparse_sum(
-        ball, given["clients"], given["bits"], target, sketch_choice(given), given["sparsity"], refit=given["refit"]
-    )
-    subject = _stated(found, target)
-    details: dict[str, Scalar] = {
-        "dimension": ball.dimension,
-        "clip": ball.clip_norm,
-        "sparsity": found.sparsity,
-        "transform": given["transform"],
-        "sketch_dimension": found.sketch_dimension,
-        "sketch_clip": found.sketch_clip,
-        "penalty": found.penalty,
-        # If the mean is as sparse as expected, and its coordinates are found.
-        "oracle_squared_error": found.worst_variance / found.clients,
-        "worst_squared_error": found.error().of_mean(found.clients),
-        "clipping_probability": found.clipping_probability,
-    }
-    return replace(subject, bits_per_client=found.bits_per_client, details={**subject.details, **details}, ball=ball)
-
-
-def _stated(mechanism: SketchedSecureSum, target: Target) -> Accounted:
-    """Return the account of a mechanism's own parameters, and which rotation they are for: another one pads otherwise."""
-    inner: Any = mechanism.inner
-    values = {"clients": inner.clients, "padded_dimension": inner.padded_dimension, "sketch_clip": mechanism.sketch_clip}
-    noise = {"local_sigma": inner.local_sigma, "granularity": inner.granularity}
-    subject = _account_sketched({**values, **noise}, target.adjacency, target.sampling)
-    return replace(subject, details={**subject.details, "rotation": inner.rotation})
-
-
-def _solve_central(target: Target, given: Values) -> Accounted:
-    ball = NormBall(given["dimension"], 2.0, given["clip"])
-    found = calibrate_central_sketch(ball, given["clients"], target, sketch_choice(given))
-    values = {"noise_multiplier": found.mechanism.noise_multiplier}
-    subject = _account_central(values, target.adjacency, target.sampling)
-    return replace(_with_errors(subject, found, given), clients=given["clients"])
 
 
 def _sizes(task: Task, bits: int) -> list[int]:
@@ -217,16 +163,15 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(SKETCH_BITS, *CHOICE),
-        calibrate=_sketched,
-        accounting=Accountable(
+        build=lambda task, options: _calibrated_sum(task, options).mechanism,
+        noise=Noise(
             "sketched-discrete-gaussian",
             "The distributed discrete Gaussian mechanism on sketches",
             SKETCH_PARAMETERS,
             _account_sketched,
-            given=(CLIENTS, DIMENSION, CLIP_NORM, SKETCH_BITS, *CHOICE),
-            solve=_solve_sketched,
-            close=False,
+            parameters_of=_of_sketched,
         ),
+        predict=lambda task, options: _errors(_calibrated_sum(task, options)),
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=_sketched_candidates,
@@ -240,15 +185,13 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(SKETCH_BITS, *SPARSE),
-        calibrate=_sparse,
-        accounting=Accountable(
+        build=_sparse,
+        noise=Noise(
             "sparse-discrete-gaussian",
             "The distributed discrete Gaussian mechanism on measurements of a sparse mean",
             SKETCH_PARAMETERS,
             _account_sketched,
-            given=(CLIENTS, DIMENSION, CLIP_NORM, SKETCH_BITS, *SPARSE),
-            solve=_solve_sparse,
-            close=False,
+            parameters_of=_of_sketched,
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -263,15 +206,15 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "rdp-classic", "pld"),
         options=CHOICE,
-        calibrate=_central,
-        accounting=Accountable(
+        build=lambda task, options: _calibrated_central(task, options).mechanism,
+        noise=Noise(
             "central-sketch",
             "Gaussian noise of a trusted server on sketches",
             (NOISE_MULTIPLIER,),
             _account_central,
-            given=(CLIENTS, DIMENSION, CLIP_NORM, *CHOICE),
-            solve=_solve_central,
+            parameters_of=lambda mechanism: {"noise_multiplier": mechanism.noise_multiplier},
         ),
+        predict=lambda task, options: _errors(_calibrated_central(task, options)),
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=_central_candidates,

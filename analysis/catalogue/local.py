@@ -2,19 +2,17 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
-from ...arguments import check_choice
-from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.calibration import SMALLEST_PURE_EPSILON, calibrate_parameter, over_rounds, per_round_epsilon
 from ...design.contracts.domains import Interval
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
-from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
-from ...design.contracts.task import Task
+from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.task import Budget, Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.local.sampled_sign import index_bits
@@ -29,20 +27,8 @@ from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, rati
 from ...solvers.bounds.staircase import staircase_bound
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
-from ..calibration.parameter import calibrate_parameter
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
-from .shared_options import (
-    CLIP,
-    DIMENSION,
-    PURE_EPSILON,
-    SMALLEST_PURE_EPSILON,
-    TRUST_MODEL,
-    over_rounds,
-    per_round_epsilon,
-    pure_epsilon_of_rounds,
-    tried_bits,
-    tried_message_bits,
-)
+from .shared_options import PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
@@ -80,42 +66,13 @@ def unbiased_lower_bound(task: Task) -> float | None:
     return scalar_lower_bound(task) if isinstance(task.domain, Interval) else unbiased_local_lower_bound(task)
 
 
-def pure_accountable(
-    name: str, title: str, build: Callable[[float, NormBall, Values], Mechanism], norms: tuple[float, ...], options: tuple[Option, ...] = ()
-) -> Accountable:
-    """Return the accounting of a purely private mechanism: by its epsilon alone, or more closely for the dimension that is given."""
-    size = (
-        Option("dimension", int, "Number of coordinates; without it, what holds for every number.", None, 1, 2**31, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors; by default that of the mechanism.", None, numeric=True),
-    )
-
-    def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-        neighbours = usual_adjacency(adjacency, None, REPLACE_ONE)
-        epsilon = PURE_EPSILON.check(values["epsilon"])
-        subject = Accounted(
-            f"{title}, epsilon {epsilon:g} per round", pure_privacy(epsilon), neighbours, details={"epsilon_per_round": epsilon}
-        )
-        if values["dimension"] is None:
-            return subject
-        norm = norms[0] if values["norm"] is None else parse_norm(values["norm"])
-        mechanism = build(epsilon, NormBall(values["dimension"], norm, 1.0), values)
-        details = {**subject.details, "dimension": values["dimension"], "norm": f"{norm:g}"}
-        return replace(subject, privacy=mechanism.privacy(), bits_per_client=mechanism.bits_per_client, details=details)
-
-    def solve(target: Target, _: Values) -> Accounted:
-        values = {option.name: option.default for option in (*size, *options)}
-        return account(values | {"epsilon": pure_epsilon_of_rounds(target)}, target.adjacency, target.sampling)
-
-    return Accountable(name, title, (PURE_EPSILON, *size, *options), account, solve=solve, pure=True)
-
-
 def _cldp(task: Task, options: Values) -> Mechanism:
     if isinstance(task.domain, Interval):
         if options["draws"] != 1:
             raise ValueError(f"draws must be 1 for CLDP on numbers, got {options['draws']}: only the L2 ball has a private vector")
-        return CLDPMechanism(per_round_epsilon(task), task.interval("cldp"))
+        return CLDPMechanism(per_round_epsilon(task.budget), task.interval("cldp"))
     ball = task.ball("cldp", (1.0, 2.0, math.inf))
-    return over_rounds(task, lambda epsilon: vector_cldp_mechanism(epsilon, ball, options["draws"]))
+    return over_rounds(task.budget, lambda epsilon: vector_cldp_mechanism(epsilon, ball, options["draws"]))
 
 
 def _cldp_draws(task: Task) -> list[Values]:
@@ -130,12 +87,12 @@ def _cldp_draws(task: Task) -> list[Values]:
 def _laplace(task: Task, _: Values) -> Mechanism:
     if isinstance(task.domain, Interval):
         interval = task.interval("laplace")
-        return over_rounds(task, lambda epsilon: LaplaceMechanism(epsilon, interval))
+        return over_rounds(task.budget, lambda epsilon: LaplaceMechanism(epsilon, interval))
     ball = task.ball("laplace")
-    return over_rounds(task, lambda epsilon: VectorLaplaceMechanism(epsilon, ball))
+    return over_rounds(task.budget, lambda epsilon: VectorLaplaceMechanism(epsilon, ball))
 
 
-def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     epsilon = values["epsilon"]
     # The server sees who reports: sampled clients are accounted for as Laplace noise that a trusted server adds.
     adjacencies = REPLACE_ONE if sampling is None else ("add-or-remove-one",)
@@ -143,41 +100,39 @@ def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling |
         raise ValueError(f"sampling must be Poisson sampling for laplace, of which alone an account is known, got {str(sampling)!r}")
     neighbours = usual_adjacency(adjacency, sampling, adjacencies)
     trust_model = "local" if sampling is None else "central"
-    return Accounted(
+    dimension, norm = values.get("dimension") or 1, parse_norm(values.get("norm") or "1")
+    return AccountSubject(
         f"Laplace noise, epsilon {epsilon:g} per round",
-        laplace_privacy(
-            epsilon,
-            adjacency=neighbours,
-            trust_model=trust_model,
-            dimension=values.get("dimension") or 1,
-            norm=parse_norm(values.get("norm") or "1"),
-        ),
+        laplace_privacy(epsilon, adjacency=neighbours, trust_model=trust_model, dimension=dimension, norm=norm),
         neighbours,
         details={"epsilon_per_round": epsilon},
     )
 
 
-def _solve_laplace(target: Target, _: Values) -> Accounted:
-    def account(epsilon: float) -> Accounted:
-        return _account_laplace({"epsilon": epsilon}, target.adjacency, target.sampling)
-
-    def epsilon_of(value: float) -> float:
-        return account(value).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
+def _solve_laplace(budget: Budget, _: Values) -> Values:
+    def epsilon_of(epsilon: float) -> float:
+        subject = _account_laplace({"epsilon": epsilon}, budget.adjacency, budget.sampling)
+        return subject.report(budget.delta, budget.rounds, budget.sampling).epsilon_by(budget.method)
 
     low, high = SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON
-    return account(calibrate_parameter(epsilon_of, target, low=low, high=high, name="epsilon per round", pure=True))
+    return {"epsilon": calibrate_parameter(epsilon_of, budget, low=low, high=high, name="epsilon per round", pure=True)}
+
+
+def _of_laplace(mechanism: LaplaceMechanism | VectorLaplaceMechanism) -> Values:
+    if isinstance(mechanism, LaplaceMechanism):
+        return {"epsilon": mechanism.epsilon}
+    return {"epsilon": mechanism.epsilon, "dimension": mechanism.ball.dimension, "norm": f"{mechanism.ball.norm:g}"}
 
 
 def _gaussian(task: Task, _: Values) -> Mechanism:
-    ball, delta = task.ball("gaussian"), task.check_delta("gaussian")
-    return over_rounds(task, lambda epsilon: VectorGaussianMechanism.of_epsilon(epsilon, delta, ball))
+    ball, budget = task.ball("gaussian"), task.budget_of("gaussian")
+    return VectorGaussianMechanism(calibrate_noise_multiplier(budget, "local"), budget.delta, ball)
 
 
-def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
-    multiplier = values["noise_multiplier"]
-    trust_model = values.get("trust_model") or ("local" if sampling is None else "central")
+def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
+    multiplier, trust_model = values["noise_multiplier"], _trust_model(values, sampling)
     neighbours = noise_adjacency(adjacency, sampling, trust_model)
-    return Accounted(
+    return AccountSubject(
         f"Gaussian noise, noise multiplier {multiplier:g}",
         gaussian_privacy(multiplier, neighbours, trust_model),
         neighbours,
@@ -185,20 +140,22 @@ def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling 
     )
 
 
-def _solve_gaussian(target: Target, given: Values) -> Accounted:
-    trust_model = given.get("trust_model") or ("local" if target.sampling is None else "central")
-    multiplier = calibrate_noise_multiplier(target, trust_model)
-    return _account_gaussian({**given, "noise_multiplier": multiplier}, target.adjacency, target.sampling)
+def _solve_gaussian(budget: Budget, given: Values) -> Values:
+    return {"noise_multiplier": calibrate_noise_multiplier(budget, _trust_model(given, budget.sampling))}
+
+
+def _trust_model(values: Values, sampling: Sampling | None) -> str:
+    return values.get("trust_model") or ("local" if sampling is None else "central")
 
 
 def _skellam(task: Task, options: Values) -> Mechanism:
     ball, delta = task.ball("skellam", (2.0,)), task.check_delta("skellam")
-    return over_rounds(task, lambda epsilon: skellam_mechanism(epsilon, delta, ball, options["bits"]))
+    return over_rounds(task.budget, lambda epsilon: skellam_mechanism(epsilon, delta, ball, options["bits"]))
 
 
-def _account_skellam(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+def _account_skellam(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
     variance, l1, l2 = values["variance"], values["l1"], values["l2"]
-    return Accounted(
+    return AccountSubject(
         f"Skellam noise, variance {variance:g}, sensitivities {l1:g} (L1) and {l2:g} (L2)",
         skellam_privacy(variance, l1, l2, values.get("trust_model") or "local"),
         usual_adjacency(adjacency, None, REPLACE_ONE),
@@ -206,17 +163,8 @@ def _account_skellam(values: Values, adjacency: str | None, _: Sampling | None) 
     )
 
 
-def _solve_skellam(target: Target, given: Values) -> Accounted:
-    ball = NormBall(given["dimension"], 2.0, given["clip"])
-    check_choice("method", target.method or "rdp", ("rdp",))
-    task = Task(ball, 1, target.epsilon, target.delta, target.adjacency or "replace-one", rounds=target.rounds, sampling=target.sampling)
-    found = _skellam(task, given)
-    assert isinstance(found, SkellamMechanism)  # noqa: S101 - what skellam builds
-    values = {"variance": found.noise_variance, "l1": found.l1_sensitivity, "l2": found.l2_sensitivity}
-    subject = _account_skellam(values, target.adjacency, target.sampling)
-    return replace(
-        subject, bits_per_client=found.bits_per_client, details={**subject.details, "granularity": found.granularity, "bits": found.bits}
-    )
+def _of_skellam(mechanism: SkellamMechanism) -> Values:
+    return {"variance": mechanism.noise_variance, "l1": mechanism.l1_sensitivity, "l2": mechanism.l2_sensitivity}
 
 
 def _sqkr(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
@@ -227,7 +175,7 @@ def pure_vector(
     name: str, build: Callable[[float, NormBall, Values], Mechanism], norms: tuple[float, ...]
 ) -> Callable[[Task, Values], Mechanism]:
     """Return what builds a purely private mechanism for vectors of balls of these norms, with as much epsilon as each round may have."""
-    return lambda task, options: build(per_round_epsilon(task), task.ball(name, norms), options)
+    return lambda task, options: build(per_round_epsilon(task.budget), task.ball(name, norms), options)
 
 
 L2 = (2.0,)
@@ -249,14 +197,7 @@ CLDP = Entry(
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
     options=(CLDP_DRAWS,),
-    calibrate=_cldp,
-    accounting=pure_accountable(
-        "cldp",
-        "CLDP",
-        lambda epsilon, ball, values: vector_cldp_mechanism(epsilon, ball, values["draws"]),
-        (math.inf, 1.0, 2.0),
-        (CLDP_DRAWS,),
-    ),
+    build=_cldp,
     norms=(1.0, 2.0, math.inf),
     lower_bound=unbiased_lower_bound,
     candidates=_cldp_draws,
@@ -270,8 +211,8 @@ LAPLACE = Entry(
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
     options=(),
-    calibrate=_laplace,
-    accounting=Accountable(
+    build=_laplace,
+    noise=Noise(
         "laplace",
         "Laplace noise, its scale the L1 sensitivity over epsilon",
         (
@@ -281,8 +222,10 @@ LAPLACE = Entry(
         ),
         _account_laplace,
         solve=_solve_laplace,
+        parameters_of=_of_laplace,
         pure=True,
         adjacencies=ADJACENCIES,
+        offered=lambda _, sampling, __: REPLACE_ONE if sampling is None else ("add-or-remove-one",),
     ),
     lower_bound=unbiased_lower_bound,
     on_real_numbers=True,
@@ -296,15 +239,17 @@ GAUSSIAN = Entry(
     adjacencies=REPLACE_ONE,
     accounts=("rdp", "rdp-classic", "pld"),
     options=(),
-    calibrate=_gaussian,
-    accounting=Accountable(
+    build=_gaussian,
+    noise=Noise(
         "gaussian",
         "Gaussian noise, also with sampled clients",
         (NOISE_MULTIPLIER, TRUST_MODEL),
         _account_gaussian,
         given=(TRUST_MODEL,),
         solve=_solve_gaussian,
+        parameters_of=lambda mechanism: {"noise_multiplier": mechanism.noise_multiplier},
         adjacencies=ADJACENCIES,
+        offered=lambda values, sampling, _: REPLACE_ONE if _trust_model(values, sampling) == "local" else ADJACENCIES,
     ),
     lower_bound=unbiased_local_lower_bound,
     on_real_numbers=True,
@@ -318,8 +263,8 @@ SKELLAM = Entry(
     adjacencies=REPLACE_ONE,
     accounts=("rdp",),
     options=(SKELLAM_BITS,),
-    calibrate=_skellam,
-    accounting=Accountable(
+    build=_skellam,
+    noise=Noise(
         "skellam",
         "Skellam noise on whole numbers",
         (
@@ -329,8 +274,7 @@ SKELLAM = Entry(
             TRUST_MODEL,
         ),
         _account_skellam,
-        given=(DIMENSION, SKELLAM_BITS, CLIP),
-        solve=_solve_skellam,
+        parameters_of=_of_skellam,
     ),
     norms=L2,
     lower_bound=local_lower_bound,
@@ -345,8 +289,7 @@ SQKR = Entry(
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
     options=(SQKR_BITS,),
-    calibrate=pure_vector("sqkr", _sqkr, L2),
-    accounting=pure_accountable("sqkr", "SQKR", _sqkr, L2, (SQKR_BITS,)),
+    build=pure_vector("sqkr", _sqkr, L2),
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
     candidates=tried_message_bits((1, 2), int(SQKR_BITS.high)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ...design.contracts.calibration import per_round_epsilon
 from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry, Option, Values
@@ -14,7 +15,6 @@ from ...design.frequencies.support import MOST_ITEMS
 from ...design.frequencies.unary_encoding import UnaryEncoding
 from .local import PURE_ACCOUNTS, REPLACE_ONE
 from .lower_bounds import frequency_lower_bound
-from .shared_options import per_round_epsilon
 
 BLOCKS = Option("blocks", int, "Number of blocks of outputs, a power of two; by default the best number.", None, 1, 2 * MOST_ITEMS)
 MESSAGE_BITS = Option(
@@ -25,8 +25,8 @@ MESSAGE_BITS = Option(
 def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()) -> Entry:
     """Return the entry of a mechanism that is built from the epsilon of one round, the number of items, and options."""
 
-    def calibrate(task: Task, values: Values) -> Mechanism:
-        return build(per_round_epsilon(task), task.categories(name), values)
+    def calibrated(task: Task, values: Values) -> Mechanism:
+        return build(per_round_epsilon(task.budget), task.categories(name), values)
 
     return Entry(
         name=name,
@@ -37,7 +37,7 @@ def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Value
         adjacencies=REPLACE_ONE,
         accounts=PURE_ACCOUNTS,
         options=options,
-        calibrate=calibrate,
+        build=calibrated,
         lower_bound=lambda task: frequency_lower_bound(task, "local", unbiased=True),
     )
 

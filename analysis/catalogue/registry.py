@@ -1,16 +1,16 @@
-"""The registry: every mechanism there is, by name, and what has an account without being one."""
+"""The registry: every mechanism by its name, and tables and noise that have an account."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from importlib import import_module
 from types import MappingProxyType
 
 from ...arguments import check_listed
 from ...design.contracts.mechanism import Mechanism
-from ...design.contracts.registry import Accountable, Entry, Values
+from ...design.contracts.registry import Entry, Noise, Values
 from ...design.contracts.task import Task
 from .loaded_by_name import LoadedByName
 
-# Which file has which entries, and what else has an account, in the order in which they are listed.
+# The file of every entry, and of noise that has an account without being a mechanism, in the order in which they are listed.
 ENTRIES: Mapping[str, tuple[str, ...]] = {
     "tables": (
         "mvu",
@@ -67,7 +67,7 @@ ENTRIES: Mapping[str, tuple[str, ...]] = {
         "shuffled-frequency-randomised-response",
     ),
 }
-ACCOUNTABLES: Mapping[str, tuple[str, ...]] = {"tables": ("table", "vector"), "shuffled": ("shuffled",), "binomial": ("binomial",)}
+NOISES: Mapping[str, tuple[str, ...]] = {"tables": ("table", "vector"), "shuffled": ("shuffled",), "binomial": ("binomial",)}
 
 
 def _entries(file: str) -> tuple[Entry, ...]:
@@ -75,9 +75,9 @@ def _entries(file: str) -> tuple[Entry, ...]:
     return entries
 
 
-def _accountables(file: str) -> tuple[Accountable, ...]:
-    noise: tuple[Accountable, ...] = import_module(f".{file}", __package__).ACCOUNTABLES
-    return noise
+def _noises(file: str) -> tuple[Noise, ...]:
+    noises: tuple[Noise, ...] = import_module(f".{file}", __package__).NOISES
+    return noises
 
 
 REGISTRY: MutableMapping[str, Entry] = LoadedByName(ENTRIES, _entries)
@@ -117,25 +117,13 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
     >>> round(mechanism.guarantee.epsilon, 5), mechanism.bits_per_client, mechanism.guarantee.trust_model
     (1.0, 128.0, 'secure-sum')
     """
-    return entry_named(name).build(task, options)
+    return entry_named(name).mechanism_for(task, options)
 
 
-class _Accountables(Mapping[str, Accountable]):
-    """The accounting of all mechanisms, and what else has one."""
-
-    _others = LoadedByName(ACCOUNTABLES, _accountables)
-
-    def __getitem__(self, name: str) -> Accountable:
-        return self._others[name] if name in self._others else REGISTRY[name].accounting
-
-    def __iter__(self) -> Iterator[str]:
-        yield from REGISTRY
-        yield from self._others
-
-    def __len__(self) -> int:
-        return len(REGISTRY) + len(self._others)
+NOISE: Mapping[str, Noise] = LoadedByName(NOISES, _noises)
+"""Tables and binomial noise, which have an account without being mechanisms."""
 
 
-def accountables() -> Mapping[str, Accountable]:
-    """Return everything that `quietbits account` knows, by name: the mechanisms, tables and binomial noise."""
-    return _Accountables()
+def accounted_names() -> tuple[str, ...]:
+    """Return the names that `quietbits account` knows: the mechanisms, tables and binomial noise."""
+    return *REGISTRY, *NOISE

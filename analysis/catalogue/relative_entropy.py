@@ -3,11 +3,12 @@
 import math
 
 from ...arguments import check_choice
+from ...design.contracts.calibration import calibrate_parameter
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, EpsilonBound
-from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values
-from ...design.contracts.task import Task
+from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values
+from ...design.contracts.task import Budget, Task
 from ...design.relative_entropy.dp_rec import SMALLEST_CLIP_RATIO as SMALLEST_MESSAGE_RATIO
 from ...design.relative_entropy.dp_rec import DpRecMechanism, message_account
 from ...design.relative_entropy.group_layout import uniform_layout
@@ -24,7 +25,6 @@ from ..accounting.dp_rec import (
     DpRecTraining,
     accounted_dp_rec,
 )
-from ..calibration.parameter import calibrate_parameter, check_target
 
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100
@@ -49,44 +49,41 @@ CLIP_RATIO = Option(
 
 def _dp_rec(task: Task, options: Values) -> Mechanism:
     """Return DP-REC whose messages are private by themselves: the only guarantee that assumes nothing about other clients."""
-    ball, delta = task.ball("dp-rec", (2.0,)), task.check_delta("dp-rec")
+    ball, budget = task.ball("dp-rec", (2.0,)), task.budget_of("dp-rec")
 
     def epsilon_of(clip_ratio: float) -> float:
-        return message_account(clip_ratio).bound(delta, task.rounds, None).epsilon
+        return message_account(clip_ratio).bound(budget.delta, budget.rounds, None).epsilon
 
-    target = Target(task.epsilon, delta, task.rounds)
     if epsilon_of(LARGEST_SHIFT) <= task.epsilon:
         ratio = LARGEST_SHIFT
     else:
-        ratio = calibrate_parameter(epsilon_of, target, low=SMALLEST_MESSAGE_RATIO, high=LARGEST_SHIFT, name="clip ratio", start=0.1)
+        ratio = calibrate_parameter(epsilon_of, budget, low=SMALLEST_MESSAGE_RATIO, high=LARGEST_SHIFT, name="clip ratio", start=0.1)
     layout = uniform_layout(ball.dimension, min(options["groups"], ball.dimension), options["group_bits"])
-    return DpRecMechanism(ball, ratio, layout, delta)
+    return DpRecMechanism(ball, ratio, layout, budget.delta)
 
 
-def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+def _account(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
     training = DpRecTraining(values["clip_ratio"], values["population"], values["clients_per_round"], values["index_bits"])
     return accounted_dp_rec(training, adjacency)
 
 
-def _solve(target: Target, given: Values) -> Accounted:
-    """Return the largest clip ratio, and so the least noise for a clip norm, by the account that is the method, or by what is proven.
+def largest_clip_ratio(budget: Budget, given: Values) -> float:
+    """Return the largest clip ratio of a training: the least noise, by the account that is the method, or by the proven one.
 
-    Where the bits are what limits the clip ratio, epsilon may end well below the target.
+    Where the bits are what limits the clip ratio, epsilon may end well below the budget.
     """
-    check_target(target)
-    adjacency = check_choice("adjacency", target.adjacency or _usual_adjacency(target.method), DP_REC_ADJACENCIES)
 
-    def account(clip_ratio: float) -> Accounted:
-        return _account({**given, "clip_ratio": clip_ratio}, adjacency, None)
+    def account(clip_ratio: float) -> AccountSubject:
+        return _account({**given, "clip_ratio": clip_ratio}, budget.adjacency, None)
 
     def keeps(one: Account) -> bool:
-        return one.is_guarantee and one.adjacency == adjacency if target.method is None else one.name == target.method
+        return one.is_guarantee and one.adjacency == budget.adjacency if budget.method is None else one.name == budget.method
 
     def bound(clip_ratio: float) -> EpsilonBound:
         """Return the least of what has to be kept: other accounts take their time, too."""
-        bounds = (one.bound(target.delta, target.rounds, None) for one in account(clip_ratio).privacy.accounts if keeps(one))
+        bounds = (one.bound(budget.delta, budget.rounds, None) for one in account(clip_ratio).privacy.accounts if keeps(one))
         nothing = EpsilonBound.nothing(
-            f"method must name an account for {adjacency} adjacency, {', '.join((*VARIANTS, ANY_BITS))}, got None: each of them "
+            f"method must name an account for {budget.adjacency} adjacency, {', '.join((*VARIANTS, ANY_BITS))}, got None: each of them "
             "assumes something about other clients"
         )
         return min(bounds, key=lambda one: one.epsilon, default=nothing)
@@ -94,19 +91,18 @@ def _solve(target: Target, given: Values) -> Accounted:
     smallest = bound(SMALLEST_CLIP_RATIO)
     if math.isinf(smallest.epsilon):
         raise InfeasibleError(smallest.reason or "index_bits must be more")
-    ratio = calibrate_parameter(
+    return calibrate_parameter(
         lambda ratio: min(bound(ratio).epsilon, HUGE_EPSILON),
-        target,
+        budget,
         low=SMALLEST_CLIP_RATIO,
         high=LARGEST_CLIP_RATIO,
         name="clip ratio",
         start=1.0,
     )
-    return account(ratio)
 
 
-def _usual_adjacency(method: str | None) -> str:
-    """Return that of the account that calibration keeps to."""
+def adjacency_of_account(method: str | None) -> str:
+    """Return the adjacency of the account that is to keep a budget; None for what is proven of every training."""
     check_choice("method", method or ANY_CLIENTS, DP_REC_ACCOUNTS)
     return "add-or-remove-one" if method in (*VARIANTS, ANY_BITS) else "replace-one"
 
@@ -120,15 +116,16 @@ DP_REC = Entry(
     adjacencies=("replace-one",),
     accounts=DP_REC_ACCOUNTS,
     options=(GROUPS, GROUP_BITS),
-    calibrate=_dp_rec,
-    accounting=Accountable(
+    build=_dp_rec,
+    noise=Noise(
         "dp-rec",
         "DP-REC over a training, against those who see its models",
         (CLIP_RATIO, POPULATION, CLIENTS_PER_ROUND, INDEX_BITS),
         _account,
         given=(POPULATION, CLIENTS_PER_ROUND, INDEX_BITS),
-        solve=_solve,
+        solve=lambda budget, given: {"clip_ratio": largest_clip_ratio(budget, given)},
         adjacencies=DP_REC_ADJACENCIES,
+        offered=lambda _, __, method: (adjacency_of_account(method),),
     ),
     norms=(2.0,),
 )

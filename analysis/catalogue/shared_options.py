@@ -3,20 +3,15 @@
 import math
 from collections.abc import Callable, Iterable
 
-from ...design.contracts.accounts import pure_privacy
+from ...design.contracts.calibration import SMALLEST_PURE_EPSILON
 from ...design.contracts.domains import Interval
-from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
-from ...design.contracts.registry import Option, Target, Values
+from ...design.contracts.registry import Option, Values
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
 from ...design.transforms.rotation import ROTATIONS
-from ...errors import InfeasibleError
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
-from ..calibration.parameter import calibrate_parameter
-
-SMALLEST_PURE_EPSILON = 1e-6
 
 CLIENTS = Option(
     "clients", int, "Number of clients whose messages are added up.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
@@ -79,45 +74,3 @@ def sum_bits(task: Task) -> range:
         if isinstance(task.domain, Interval)
         else range(max(2, of_clients - 4), of_clients + 10, 2)
     )
-
-
-def per_round_epsilon(task: Task) -> float:
-    """Return the pure epsilon of one round with which all rounds of a task stay within its budget; errs downward."""
-    if task.rounds == 1 or task.delta == 0:
-        return task.epsilon / task.rounds
-    return pure_epsilon_of_rounds(Target(task.epsilon, task.delta, task.rounds))
-
-
-def pure_epsilon_of_rounds(target: Target) -> float:
-    """Return the largest pure epsilon of one round with which all rounds stay within a target; errs downward."""
-
-    def epsilon_of(value: float) -> float:
-        return pure_privacy(value).report(target.delta, target.adjacency, target.rounds, target.sampling).epsilon_by(target.method)
-
-    low, high = SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON
-    return calibrate_parameter(epsilon_of, target, low=low, high=high, name="epsilon per round", pure=True)
-
-
-def over_rounds(task: Task, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:
-    """Return the mechanism, built for an epsilon of one round up to `high`, whose rounds together stay within a task's budget."""
-    if task.rounds == 1 or task.delta == 0:
-        return build(task.epsilon / task.rounds)
-
-    def epsilon_of(per_round: float) -> float:
-        try:
-            mechanism = build(per_round)
-        except InfeasibleError as error:
-            # Which names an epsilon that nobody asked for.
-            raise InfeasibleError(f"{error}, in each of the {task.rounds} rounds that together have epsilon = {task.epsilon:g}") from error
-        return mechanism.privacy().epsilon(task.delta, rounds=task.rounds)
-
-    target = Target(task.epsilon, task.delta, task.rounds)
-    start = task.epsilon / math.sqrt(task.rounds)
-    return build(calibrate_parameter(epsilon_of, target, low=1e-3, high=high, name="epsilon per round", start=start))
-
-
-def check_order(order: float) -> float:
-    """Return a Rényi order, which must be above 1 and may be infinite."""
-    if not order > 1:
-        raise ValueError(f"order must be a number above 1, got {order!r}")
-    return order

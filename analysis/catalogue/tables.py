@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from ...design.contracts.calibration import over_rounds, per_round_epsilon
 from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.privacy import Privacy
-from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values, usual_adjacency
-from ...design.contracts.task import Task
+from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.task import Budget, Task
 from ...design.local.vector_calibration import OBJECTIVES, calibrate_vector_table, check_renyi, improve_vector_table
 from ...design.local.vector_table import DITHERINGS, VectorTableMechanism
 from ...design.tables.file import read_table
@@ -21,13 +22,13 @@ from ...design.tables.randomised_response import LARGEST_BITS, bitwise_randomise
 from ...design.tables.table_mean import TableMeanMechanism
 from ...design.tables.table_privacy import table_privacy
 from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import check_order
 from ...solvers.accounting.sampling import Sampling
-from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metric_name
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, metric_name
 from ...solvers.divergences.vector_composition import vector_bounds
-from ..calibration.parameter import calibrate_parameter
 from ..calibration.table_cache import TableCache
 from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound, unbiased_lower_bound
-from .shared_options import CLIP, DIMENSION, NORM, check_order, over_rounds, per_round_epsilon, tried_bits
+from .shared_options import CLIP, DIMENSION, NORM, tried_bits
 
 # Tables are designed with the same random starts everywhere, so that a cache serves them all.
 DESIGN_SEED = 0
@@ -77,10 +78,9 @@ def _mvu(task: Task, options: Values) -> Mechanism:
     if isinstance(task.domain, Interval):
         if options["objective"] == "renyi":
             raise InfeasibleError("objective must be left out for a number, got 'renyi': it is for tables for vectors")
-        epsilon, interval = per_round_epsilon(task), task.interval("mvu")
+        epsilon, interval = per_round_epsilon(task.budget), task.interval("mvu")
         return TableMeanMechanism(_designed(cache, epsilon, options["bits_in"], options["bits_out"], metric, interval))
     ball = _ball_of_tables(task, options)
-    per_round_epsilon(replace(task, delta=0.0))
     return _vector_table(task, ball, options, metric, cache)
 
 
@@ -91,7 +91,7 @@ def vector_table_of(task: Task, options: Values, table_epsilon: float) -> Vector
     """
     cache = None if options["cache"] is None else TableCache(options["cache"])
     bits, metric = (options["bits_in"], options["bits_out"]), metric_name(options["metric"])
-    table = _designed(cache, table_epsilon, *bits, metric, UNUSED_INTERVAL)
+    table = _designed(cache, table_epsilon, *bits, metric, UNUSED_INTERVAL, options["seed"])
     return VectorTableMechanism(table, _ball_of_tables(task, options), delta=task.delta, dithering=options["dithering"])
 
 
@@ -103,10 +103,10 @@ def _ball_of_tables(task: Task, options: Values) -> NormBall:
 
 
 def _designed(
-    cache: TableCache | None, epsilon: float, bits_in: int, bits_out: int, metric: str | None, interval: tuple[float, float]
+    cache: TableCache | None, epsilon: float, bits_in: int, bits_out: int, metric: str | None, interval: tuple[float, float], seed: int
 ) -> LookupTable:
     def design() -> LookupTable:
-        return design_mvu(epsilon, bits_in, bits_out, metric, seed=DESIGN_SEED, interval=interval)
+        return design_mvu(epsilon, bits_in, bits_out, metric, seed=seed, interval=interval)
 
     if cache is None:
         return design()
@@ -118,7 +118,7 @@ def _designed(
         "metric": metric,
         "low": interval[0],
         "high": interval[1],
-        "seed": DESIGN_SEED,
+        "seed": seed,
     }
     asked = (bits_in, bits_out, metric, epsilon, interval)
     return cache.fetch(
@@ -137,7 +137,16 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
             best = _vector_table(task, ball, {**options, "objective": None}, metric, cache)
             return improve_vector_table(best, epsilon, task.rounds).table
         return calibrate_vector_table(
-            epsilon, delta, ball, bits_in, bits_out, metric, dithering=dithering, rounds=task.rounds, seed=DESIGN_SEED
+            epsilon,
+            delta,
+            ball,
+            bits_in,
+            bits_out,
+            metric,
+            dithering=dithering,
+            rounds=task.rounds,
+            seed=options["seed"],
+            method=task.method,
         ).table
 
     def mechanism_of(table: LookupTable) -> VectorTableMechanism:
@@ -146,7 +155,7 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
     def is_asked_for(table: LookupTable) -> bool:
         # Privacy is computed from the table: what is in the file can cost accuracy, and never break a promise.
         same = (table.bits_in, table.bits_out, table.metric) == (bits_in, bits_out, metric)
-        return same and mechanism_of(table).privacy().epsilon(delta, rounds=task.rounds) <= epsilon
+        return same and mechanism_of(table).privacy().epsilon(delta, rounds=task.rounds, account=task.method) <= epsilon
 
     if by_divergence:
         check_renyi(delta, ball.norm, bits_in, bits_out)
@@ -163,21 +172,23 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
         "bits_out": bits_out,
         "metric": metric,
         "dithering": dithering,
-        "seed": DESIGN_SEED,
+        "seed": options["seed"],
     }
     if task.rounds > 1:
         specification["rounds"] = task.rounds
+    if task.method is not None:
+        specification["method"] = task.method
     if by_divergence:
         specification["objective"] = options["objective"]
     return mechanism_of(cache.fetch(specification, design, is_asked_for))
 
 
-def account_number(table: LookupTable, order: float | None, adjacency: str | None) -> Accounted:
+def account_number(table: LookupTable, order: float | None, adjacency: str | None) -> AccountSubject:
     """Return a number's message, one letter of a table, as accounting sees it."""
     return _accounted(table, table_privacy(table), 1, 1.0, 1.0, order, adjacency, f"{table.mechanism} table")
 
 
-def account_vector(mechanism: VectorTableMechanism, order: float | None, adjacency: str | None) -> Accounted:
+def account_vector(mechanism: VectorTableMechanism, order: float | None, adjacency: str | None) -> AccountSubject:
     """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it.
 
     The distance of two inputs is that of the mechanism's dithered vectors.
@@ -198,8 +209,7 @@ def account_vector(mechanism: VectorTableMechanism, order: float | None, adjacen
         "norm": "inf" if math.isinf(ball.norm) else ball.norm,
         "clip": ball.clip_norm,
         "dithering": mechanism.dithering,
-        "input_distance": mechanism.input_distance,
-        "advice": _FOR_NUMBERS if table.metric is None and ball.dimension > 1 else None,
+        **mechanism.facts(),
     }
     return replace(subject, details=details)
 
@@ -213,11 +223,11 @@ def _accounted(
     order: float | None,
     adjacency: str | None,
     subject: str,
-) -> Accounted:
+) -> AccountSubject:
     if order is not None:
         check_order(order)
     bounds = None if order is None else vector_bounds(table.weights, order, dimension, norm, distance)
-    return Accounted(
+    return AccountSubject(
         subject,
         privacy,
         usual_adjacency(adjacency, None, (table.adjacency,)),
@@ -232,42 +242,25 @@ def _accounted(
     )
 
 
-def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
     ball = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
     mechanism = VectorTableMechanism(table_of(values["table"]), ball, dithering=values["dithering"])
-    return account_vector(mechanism, values["order"], adjacency)
+    subject = account_vector(mechanism, values["order"], adjacency)
+    # A table that calibration has designed is no file.
+    of_numbers = not isinstance(values["table"], LookupTable) and mechanism.table.metric is None and ball.dimension > 1
+    subject = replace(subject, table=mechanism.table if isinstance(values["table"], LookupTable) else None)
+    return replace(subject, details={**subject.details, "advice": _FOR_NUMBERS if of_numbers else None})
 
 
-def _account_mvu(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
+def _account_mvu(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     if (values["dimension"] is None) != (values["norm"] is None):
         raise ValueError(f"dimension and norm must be given together, for a vector, got {values['dimension']!r} and {values['norm']!r}")
     account = _account_scalar if values["dimension"] is None else _account_vector
     return account(values, adjacency, sampling)
 
 
-def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
+def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -> AccountSubject:
     return account_number(table_of(values["table"]), values["order"], adjacency)
-
-
-def _solve_vector(target: Target, given: Values) -> Accounted:
-    ball = NormBall(given["dimension"], parse_norm(given["norm"]), given["clip"])
-    found = calibrate_vector_table(
-        target.epsilon,
-        target.delta,
-        ball,
-        given["bits_in"],
-        given["bits_out"],
-        given["metric"],
-        objective=given["objective"] or OBJECTIVES[0],
-        dithering=given["dithering"],
-        rounds=target.rounds,
-        seed=given["seed"],
-        method=target.method,
-    )
-    subject = account_vector(found, None, target.adjacency)
-    # The epsilon stated is the vector's, whatever the table is designed for.
-    details = {**subject.details, "advice": None, "table_epsilon": found.table.epsilon}
-    return replace(subject, details=details, table=found.table)
 
 
 def _tables_tried(task: Task) -> list[Values]:
@@ -290,29 +283,14 @@ def _tables_tried(task: Task) -> list[Values]:
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
     def build(task: Task, options: Values) -> Mechanism:
         interval = task.interval(name)
-        return over_rounds(task, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH)
+        return over_rounds(
+            task.budget, lambda epsilon: TableMeanMechanism(design(epsilon, options["bits"], interval=interval)), high=EPSILON_HIGH
+        )
 
     return build
 
 
 def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -> Entry:
-    epsilon = Option("epsilon", float, "Pure privacy parameter of one round.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
-
-    def account(values: Values, adjacency: str | None, _: Sampling | None) -> Accounted:
-        subject = account_number(design(values["epsilon"], values["bits"]), None, adjacency)
-        return replace(
-            subject, mechanism=f"{title}, {values['bits']} bits", details={"epsilon_per_round": values["epsilon"], "bits": values["bits"]}
-        )
-
-    def solve(target: Target, given: Values) -> Accounted:
-        def of(per_round: float) -> Accounted:
-            return account({**given, "epsilon": per_round}, target.adjacency, target.sampling)
-
-        def epsilon_of(per_round: float) -> float:
-            return of(per_round).report(target.delta, target.rounds, target.sampling).epsilon_by(target.method)
-
-        return of(calibrate_parameter(epsilon_of, target, low=EPSILON_LOW, high=EPSILON_HIGH, name="epsilon per round", pure=True))
-
     return Entry(
         name=name,
         title=title,
@@ -322,22 +300,28 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         adjacencies=REPLACE_ONE,
         accounts=PURE_ACCOUNTS,
         options=(RESPONSE_BITS,),
-        calibrate=_response(design, name),
-        accounting=Accountable(name, title, (epsilon, RESPONSE_BITS), account, given=(RESPONSE_BITS,), solve=solve, pure=True),
+        build=_response(design, name),
         lower_bound=scalar_lower_bound,
         candidates=tried_bits(lambda _: range(1, 6)),
     )
 
 
-SCALAR_TABLE = Accountable("table", "One number that goes through a table", (TABLE, ORDER), _account_scalar)
-VECTOR_TABLE = Accountable(
+def _solve_vector(budget: Budget, given: Values) -> Values:
+    """Return a table for vectors, which is designed for the budget as that of ``"mvu"`` is."""
+    task = MVU.task_of({**given, "clients": 1}, budget)
+    mechanism = MVU.mechanism_for(task, {option.name: given[option.name] for option in MVU.options})
+    assert isinstance(mechanism, VectorTableMechanism)  # noqa: S101 - what that entry builds for vectors
+    return {"table": mechanism.table, "order": None}
+
+
+SCALAR_TABLE = Noise("table", "One number that goes through a table", (TABLE, ORDER), _account_scalar)
+VECTOR_TABLE = Noise(
     "vector",
     "A vector whose coordinates go through the same table",
     (TABLE, DIMENSION, NORM, CLIP, DITHERING, ORDER),
     _account_vector,
-    given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, OBJECTIVE, DITHERING, CLIP, SEED),
+    given=(DIMENSION, NORM, replace(BITS_IN, low=2), BITS_OUT, METRIC, OBJECTIVE, DITHERING, CACHE, CLIP, SEED),
     solve=_solve_vector,
-    designs=True,
 )
 MVU = Entry(
     name="mvu",
@@ -347,9 +331,9 @@ MVU = Entry(
     trust_model="local",
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
-    options=(BITS_IN, BITS_OUT, METRIC, OBJECTIVE, DITHERING, CACHE),
-    calibrate=_mvu,
-    accounting=replace(
+    options=(BITS_IN, BITS_OUT, METRIC, OBJECTIVE, DITHERING, SEED, CACHE),
+    build=_mvu,
+    noise=replace(
         VECTOR_TABLE,
         name="mvu",
         title="MVU tables, for a number or for each coordinate of a vector",
@@ -362,6 +346,8 @@ MVU = Entry(
             ORDER,
         ),
         account=_account_mvu,
+        given=(),
+        solve=None,
     ),
     # With the usual dithering nothing is biased.
     lower_bound=unbiased_lower_bound,
@@ -372,4 +358,4 @@ GENERALISED = _response_entry(
     "generalised-randomised-response", "Generalised randomised response on a grid", generalised_randomised_response
 )
 ENTRIES = (MVU, BITWISE, GENERALISED)
-ACCOUNTABLES = (SCALAR_TABLE, VECTOR_TABLE)
+NOISES = (SCALAR_TABLE, VECTOR_TABLE)

@@ -16,7 +16,7 @@ from ...design.local.unit_vectors.projunit import ProjUnitMechanism
 from ...design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, most_simplex_bits
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ...solvers.numerics.walsh_hadamard import padded_dimension
-from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_accountable, pure_vector
+from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_vector
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 from .shared_options import tried_message_bits
 
@@ -87,7 +87,6 @@ def _poisson(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
 
 def _entry(
     name: str,
-    words: str,
     title: str,
     paper: str,
     build: Callable[[float, NormBall, Values], Mechanism],
@@ -107,8 +106,7 @@ def _entry(
         adjacencies=REPLACE_ONE,
         accounts=PURE_ACCOUNTS,
         options=options,
-        calibrate=pure_vector(name, build, L2),
-        accounting=pure_accountable(name, words, build, L2, options),
+        build=pure_vector(name, build, L2),
         norms=L2,
         lower_bound=lower_bound,
         candidates=candidates,
@@ -119,7 +117,6 @@ def _entry(
 ENTRIES = (
     _entry(
         "privunit",
-        "PrivUnit",
         "PrivUnit: a unit vector, likelier in the input's best cap, uncompressed",
         f"Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, Protection against reconstruction; with the optimal parameters of {ASI}",
         _privunit,
@@ -127,7 +124,6 @@ ENTRIES = (
     ),
     _entry(
         "privunit-g",
-        "PrivUnitG",
         "PrivUnitG: a Gaussian vector, likelier in the input's cap, uncompressed",
         ASI,
         _privunit_g,
@@ -135,7 +131,6 @@ ENTRIES = (
     ),
     _entry(
         "projunit",
-        "ProjUnit",
         "ProjUnit: PrivUnit in a public random subspace",
         PROJECTIONS,
         _projunit,
@@ -145,7 +140,6 @@ ENTRIES = (
     ),
     _entry(
         "fast-projunit",
-        "FastProjUnit",
         "FastProjUnit: PrivUnit of public random rows of a Walsh-Hadamard transform",
         PROJECTIONS,
         _fast_projunit,
@@ -156,7 +150,6 @@ ENTRIES = (
     ),
     _entry(
         "rotating-simplex",
-        "Rotating simplex",
         "Rotating simplex: the number of one of the closest corners of a public random simplex",
         ISIK,
         _simplex,
@@ -165,7 +158,6 @@ ENTRIES = (
     ),
     _entry(
         "minimal-random-coding",
-        "Minimal random coding",
         "PrivUnitG as the number of a shared random candidate",
         SHAH,
         _coding,
@@ -174,7 +166,6 @@ ENTRIES = (
     ),
     _entry(
         "minimal-random-coding-plain",
-        "Plain minimal random coding",
         "PrivUnitG as the number of a shared random candidate, drawn by its density: biased, at the epsilon that is proven",
         SHAH,
         _plain,
@@ -184,7 +175,6 @@ ENTRIES = (
     ),
     _entry(
         "poisson-private-representation",
-        "Poisson private representation",
         "PrivUnit, simulated exactly, as the number of a public random point",
         "Liu, Chen, Özgür, Li 2024, Universal exact compression of differentially private mechanisms",
         _poisson,

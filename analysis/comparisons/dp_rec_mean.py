@@ -16,13 +16,14 @@ from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Target
+from ...design.contracts.task import Budget
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
 from ...design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import uniform_layout
 from ..accounting.dp_rec import DpRecTraining
+from ..catalogue.relative_entropy import adjacency_of_account
 from ..provenance_columns import guarantee_columns
 from ..random_streams import named_stream
 from ..simulation.dp_rec_law import least_error_clip_ratio
@@ -65,9 +66,9 @@ class MeanSetting:
     groups : int
         Number of DP-REC's groups.
     epsilon : float
-        Target; infinite for no privacy.
+        Budget; infinite for no privacy.
     account : str
-        DP-REC's account that keeps the target: ``"published"`` or ``"conservative"``.
+        DP-REC's account that keeps the budget: ``"published"`` or ``"conservative"``.
     clip_ratio : float or None
         DP-REC's, instead of the one that is chosen.
     coded : bool
@@ -104,7 +105,8 @@ class MeanSetting:
         bits = GROUP_BITS if self.index_bits is None else self.index_bits
         ratio = self.clip_ratio or least_error_clip_ratio(self.dimension, self.groups, bits, self.clients)
         if math.isfinite(self.epsilon):
-            largest = calibrated_clip_ratio(Target(self.epsilon, self.delta, method=self.account), self._training(ratio, bits))
+            budget = Budget(self.epsilon, self.delta, adjacency_of_account(self.account), method=self.account)
+            largest = calibrated_clip_ratio(budget, self._training(ratio, bits))
             ratio = min(largest, ratio)
         clip_norm = EQUAL_CLIP_NORM if self.series == EQUAL else 1.0
         return DpRecMechanism(NormBall(self.dimension, 2.0, clip_norm), ratio, uniform_layout(self.dimension, self.groups, bits))

@@ -1,7 +1,6 @@
 """What DP-REC's account is put beside: the paper's numbers, Gaussian noise on the sum, and minimal random coding of local mechanisms."""
 
 import math
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import Any, cast
@@ -9,14 +8,14 @@ from typing import Any, cast
 from ...arguments import check_choice
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.privacy import EpsilonBound
-from ...design.contracts.registry import Accounted, Target
+from ...design.contracts.task import Budget
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
 from ...solvers.accounting.sampling import PoissonSampling
 from ...solvers.divergences.dp_rec_privacy import MOST_BITS, VARIANTS
 from ...solvers.numerics.safe_root import safe_root
 from ..accounting.dp_rec import ANY_BITS, DpRecTraining, accounted_dp_rec
-from ..catalogue.relative_entropy import DP_REC, HUGE_EPSILON
+from ..catalogue.relative_entropy import HUGE_EPSILON, largest_clip_ratio
 from .point import Point
 
 ADJACENCY = "add-or-remove-one"
@@ -24,7 +23,7 @@ ADJACENCY = "add-or-remove-one"
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
 # Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best one, and exactly.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
-# Reference noise is found until epsilon is this close below its target, relatively: each step is an account of sampled noise.
+# Reference noise is found until epsilon is this close below its budget, relatively: each step is an account of sampled noise.
 REFERENCE_TOLERANCE = 1e-3
 
 
@@ -182,14 +181,13 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     return curve.composed(setting.rounds).epsilon(setting.delta, account).epsilon
 
 
-def calibrated_clip_ratio(target: Target, training: DpRecTraining) -> float:
-    """Return the largest clip ratio with which DP-REC keeps a target, by the account that is the target's method; errs downward.
+def calibrated_clip_ratio(budget: Budget, training: DpRecTraining) -> float:
+    """Return the largest clip ratio with which DP-REC keeps a budget, by the account that is the budget's method; errs downward.
 
     The training's own clip ratio does not count.
     """
     given = {"population": training.population, "clients_per_round": training.clients_per_round, "index_bits": training.index_bits}
-    solve = cast("Callable[[Target, Mapping[str, Any]], Accounted]", DP_REC.accounting.solve)
-    return cast("float", solve(target, given).details["clip_ratio"])
+    return largest_clip_ratio(budget, given)
 
 
 def _dp_rec_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
@@ -198,7 +196,7 @@ def _dp_rec_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
         return training.privacy().account(name).bound(setting.delta, setting.rounds, None)
 
     fewest = int(cast("int", account(MOST_BITS).details["minimum_bits"]))
-    ratio = calibrated_clip_ratio(Target(setting.epsilon, setting.delta, setting.rounds, method=name), setting.training)
+    ratio = calibrated_clip_ratio(Budget(setting.epsilon, setting.delta, ADJACENCY, setting.rounds, method=name), setting.training)
     return {
         "epsilon": account(setting.index_bits).epsilon,
         "minimum_bits": fewest,

@@ -13,8 +13,7 @@ from ...arguments import check_choice
 from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Target
-from ...design.contracts.task import Task
+from ...design.contracts.task import Budget, Task
 from ...errors import InfeasibleError
 from ..calibration.cpsgd import MOST_BITS, calibrate_cpsgd
 from ..catalogue.registry import build_mechanism
@@ -73,8 +72,8 @@ class SumProblem:
         name = SERIES[check_choice("series", self.series, SERIES)]
         try:
             if self.series == PUBLISHED:
-                target = Target(self.epsilon, self.delta, adjacency=ADJACENCY, method="theorem-1")
-                return calibrate_cpsgd(self.ball, self.clients, min(bits, MOST_BITS), target)
+                budget = Budget(self.epsilon, self.delta, ADJACENCY, method="theorem-1")
+                return calibrate_cpsgd(self.ball, self.clients, min(bits, MOST_BITS), budget)
             task = Task(self.ball, self.clients, self.epsilon, self.delta, ADJACENCY)
             return cast("SecureSumMechanism", build_mechanism(name, task, {"bits": bits}))
         except InfeasibleError:

@@ -49,7 +49,7 @@ def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechan
         scaled = {name: _shortened(value, factor) if name in lengths and value else value for name, value in values.items()}
         inputs = inputs[:, :MOST_COORDINATES]
         try:
-            mechanism = entry.build(shorter, scaled)
+            mechanism = entry.mechanism_for(shorter, scaled)
         except (ValueError, ConvergenceError):
             return PredictedDuration()
     words = np.random.default_rng(0)

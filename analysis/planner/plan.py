@@ -228,7 +228,7 @@ def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
 
 def _design(entry: Entry, asked: _Asked, values: Values) -> _Design:
     task = asked.task
-    built = entry.built(task, values)
+    built = entry.design_for(task, values)
     mechanism = built.mechanism
     if task.rounds == 1 and task.sampling is None:
         guarantee = mechanism.guarantee

@@ -10,7 +10,7 @@ from ...arguments import check_integer, check_probability
 from ...design.contracts.domains import Categories
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import FrequencyEstimate
-from ...design.contracts.registry import Target
+from ...design.contracts.task import Budget
 from ...design.frequencies.distinct_count import MOST_BUCKETS, DistinctCount, DistinctEstimate
 from ...design.frequencies.sparse_frequencies import SparseFrequencies
 from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
@@ -128,7 +128,7 @@ def two_round_frequencies(
     hashes = [int(public.integers(LARGEST_SEED)) for _ in range(2)]
     count = DistinctCount(categories, clients, count_buckets(categories, clients), share * epsilon, hashes[0], adjacency)
     counted = count.estimate(count.simulated_sum(counts, first), failure)
-    target = Target(epsilon - count.epsilon, delta, adjacency=adjacency)
-    mechanism = calibrate_sparse_frequencies(categories, clients, target, max(1, counted.upper), seed=hashes[1])
+    budget = Budget(epsilon - count.epsilon, delta, adjacency)
+    mechanism = calibrate_sparse_frequencies(categories, clients, budget, max(1, counted.upper), seed=hashes[1])
     aggregate = np.mod(mechanism.simulated_sum(counts, second), mechanism.modulus)
     return TwoRoundFrequencies(count, counted, mechanism, mechanism.estimate(aggregate, clients))

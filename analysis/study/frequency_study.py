@@ -245,7 +245,7 @@ class _Estimated:
 
 
 def _one_round(column: ItemColumn, task: Task, name: str, options: Values, seed: int) -> _Estimated:
-    built = entry_named(name).build(task, options)
+    built = entry_named(name).mechanism_for(task, options)
     if not isinstance(built, FrequencyMechanism):
         raise ValueError(f"mechanism must be one for the frequencies of items, got {name!r}")
     words = named_stream(seed, f"frequencies: {column.name}, {name}")
@@ -276,7 +276,7 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
         return None
     wide = Task(Categories(UNKNOWN_BUCKETS), task.clients, task.epsilon, task.delta, task.adjacency)
     try:
-        built = entry_named(mechanism).build(wide, options)
+        built = entry_named(mechanism).mechanism_for(wide, options)
     except InfeasibleError:
         # It cannot serve this many items, which says enough.
         return None

@@ -87,7 +87,7 @@ class MechanismChoice:
         """Return the mechanism for a task; tables that are designed are kept in a folder, if there is one."""
         values: Values = dict(self.options)
         keeps_tables = any(option.name == CACHE for option in self.entry.options)
-        return self.entry.build(task, {**values, CACHE: cache} if keeps_tables else values)
+        return self.entry.mechanism_for(task, {**values, CACHE: cache} if keeps_tables else values)
 
     def __str__(self) -> str:
         """Return the name, with bits, and other options where they are not the usual ones."""

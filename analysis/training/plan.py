@@ -14,7 +14,7 @@ from ...design.contracts.joint_privacy import joint_privacy
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, Privacy, Scalar
-from ...design.contracts.registry import Entry, Target, Values
+from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_offered_adjacency
 from ...design.federated.adaptive_clipping import sum_noise_multiplier, usual_count_deviation
 from ...design.federated.model_layers import ModelLayers
@@ -128,7 +128,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     if count is not None and needs_budget(entry, options):
         mechanism = _built_beside(count, entry, task, options)
     else:
-        mechanism = entry.build(task, options)
+        mechanism = entry.mechanism_for(task, options)
     privacy = mechanism.privacy() if count is None else _joint(mechanism, count, setting.adjacency)
     seats = task.clients if isinstance(mechanism, SecureSumMechanism) else None
     plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, None if count is not None else deviation, np.empty(0))
@@ -231,7 +231,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
     own = min(high, math.log(_gaussian_share(count, task, of_count))) - BUDGET_TOLERANCE / 2
     for _ in range(BUDGET_STEPS):
         try:
-            mechanism = entry.build(replace(task, epsilon=math.exp(own)), options)
+            mechanism = entry.mechanism_for(replace(task, epsilon=math.exp(own)), options)
         except InfeasibleError:
             # The bits hold less noise, if any.
             if best is None and own >= high - BUDGET_TOLERANCE:
@@ -258,7 +258,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
 def _gaussian_share(count: NoisyCount, task: Task, of_count: float) -> float:
     """Return the epsilon that is left for a sum with Gaussian noise beside the count: a guess for other noise."""
     try:
-        total = calibrate_noise_multiplier(Target.of(task), "central")
+        total = calibrate_noise_multiplier(task.budget, "central")
         multiplier = sum_noise_multiplier(total, count.deviation, task.adjacency)
     except InfeasibleError:
         return task.epsilon - of_count

@@ -9,8 +9,8 @@ from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Privacy
-from ...design.contracts.registry import Accountable, Accounted, Entry, Option, Target, Values
-from ...design.contracts.task import Task
+from ...design.contracts.registry import Entry, Option, Values
+from ...design.contracts.task import Budget, Task
 from ...design.federated.adaptive_clipping import sum_noise_multiplier
 from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
@@ -26,6 +26,7 @@ from ..calibration.shared_noise import discrete_gaussian_of_noise
 from ..calibration.sketches import sketched_sum_of_noise
 from ..catalogue.linear_compression import sketch_choice
 from ..catalogue.registry import REGISTRY
+from ..catalogue.relative_entropy import adjacency_of_account, largest_clip_ratio
 from .reference_mechanisms import (
     LARGEST,
     REACHES,
@@ -33,7 +34,6 @@ from .reference_mechanisms import (
     FloatMechanism,
     QuantisedMechanism,
     SignGaussianMechanism,
-    nothing_private,
 )
 from .thresholded_sketch import ThresholdedSketchedSum
 
@@ -117,14 +117,14 @@ def needs_budget(entry: Entry, values: Values) -> bool:
 
 
 def _of_noise(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("distributed-discrete-gaussian", (2.0,)), Target.of(task, "distributed-discrete-gaussian")
+    ball, budget = task.ball("distributed-discrete-gaussian", (2.0,)), task.budget_of("distributed-discrete-gaussian")
     rotation = {"rotation": options["rotation"], "rotation_seed": options["rotation_seed"]}
-    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], target, options[NOISE.name], **rotation)
+    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], budget, options[NOISE.name], **rotation)
 
 
 def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
-    ball, target = task.ball("sketched-discrete-gaussian", (2.0,)), Target.of(task, "sketched-discrete-gaussian")
-    return sketched_sum_of_noise(ball, task.clients, options["bits"], target, sketch_choice(options), options[NOISE.name])
+    ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
+    return sketched_sum_of_noise(ball, task.clients, options["bits"], budget, sketch_choice(options), options[NOISE.name])
 
 
 def _gaussian_of_noise(task: Task, options: Values) -> Mechanism:
@@ -153,12 +153,12 @@ def _without_budget(entry: Entry) -> Entry:
         return entry
     option, build = IN_PLACE_OF_BUDGET[entry.name]
 
-    def calibrate(task: Task, options: Values) -> Mechanism:
+    def built(task: Task, options: Values) -> Mechanism:
         if options[option.name] is not None:
             return build(task, options)
-        return entry.calibrate(task, {name: value for name, value in options.items() if name != option.name})
+        return entry.build(task, {name: value for name, value in options.items() if name != option.name})
 
-    return replace(entry, options=(*entry.options, option), calibrate=calibrate)
+    return replace(entry, options=(*entry.options, option), build=built)
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _quantised(task: Task, options: Values) -> Mechanism:
 def _dp_fedavg(task: Task, options: Values) -> Mechanism:
     multiplier, deviation = options["noise_multiplier"], options["count_deviation"]
     if multiplier is None:
-        multiplier = calibrate_noise_multiplier(Target.of(task, "dp-fedavg"), "central")
+        multiplier = calibrate_noise_multiplier(task.budget_of("dp-fedavg"), "central")
         if deviation is not None:
             multiplier = sum_noise_multiplier(multiplier, deviation, task.adjacency)
     ball, sent = task.ball("dp-fedavg"), (options["bits"], options["reach"])
@@ -196,7 +196,7 @@ def _dp_fedavg(task: Task, options: Values) -> Mechanism:
 def _sign_gaussian(task: Task, options: Values) -> Mechanism:
     multiplier = options["noise_multiplier"]
     if multiplier is None:
-        multiplier = calibrate_noise_multiplier(Target.of(task, "sign-gaussian"), "local")
+        multiplier = calibrate_noise_multiplier(task.budget_of("sign-gaussian"), "local")
     return SignGaussianMechanism(task.ball("sign-gaussian"), multiplier, task.delta)
 
 
@@ -212,11 +212,9 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
         layout = uniform_layout(ball.dimension, -(-ball.dimension // options["group_size"]), options["group_bits"])
     ratio, clients = options["clip_ratio"], {"population": options["population"], "clients_per_round": task.clients}
     if ratio is None:
-        solve = REGISTRY["dp-rec"].accounting.solve
-        assert solve is not None  # noqa: S101 - what DP-REC's accounting has
-        adjacency = "replace-one" if options["account"] == "any-clients" else "add-or-remove-one"
-        target = Target(task.epsilon, task.check_delta(DP_REC_TRAINING), task.rounds, adjacency, method=options["account"])
-        ratio = min(LARGEST_SHIFT, float(solve(target, {**clients, "index_bits": layout.total_bits}).details["clip_ratio"] or 0.0))
+        adjacency = adjacency_of_account(options["account"])
+        budget = Budget(task.epsilon, task.check_delta(DP_REC_TRAINING), adjacency, task.rounds, method=options["account"])
+        ratio = min(LARGEST_SHIFT, largest_clip_ratio(budget, {**clients, "index_bits": layout.total_bits}))
     training = DpRecTraining(ratio, options["population"], task.clients, layout.total_bits)
     return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
 
@@ -225,16 +223,9 @@ SKETCHED = _without_budget(REGISTRY["sketched-discrete-gaussian"])
 
 
 def _thresholded(task: Task, options: Values) -> Mechanism:
-    made = SKETCHED.calibrate(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
+    made = SKETCHED.build(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
     assert isinstance(made, SketchedSum)  # noqa: S101 - what that entry builds
     return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
-
-
-def _nothing_private(name: str, title: str) -> Accountable:
-    def account(_: Values, adjacency: str | None, __: object) -> Accounted:
-        return Accounted(title, nothing_private(), adjacency or "replace-one")
-
-    return Accountable(name, title, (), account, private=False)
 
 
 NONE_TITLE, QUANTISED_TITLE = "Floats: neither clipped nor private", "A few random levels for each coordinate: not private"
@@ -248,8 +239,8 @@ RIVALS = (
         adjacencies=ADJACENCIES,
         accounts=("pure",),
         options=(FLOAT_BITS,),
-        calibrate=_none,
-        accounting=_nothing_private("none", NONE_TITLE),
+        build=_none,
+        private=False,
     ),
     Entry(
         name="quantised",
@@ -260,8 +251,8 @@ RIVALS = (
         adjacencies=ADJACENCIES,
         accounts=("pure",),
         options=(LEVEL_BITS,),
-        calibrate=_quantised,
-        accounting=_nothing_private("quantised", QUANTISED_TITLE),
+        build=_quantised,
+        private=False,
     ),
     Entry(
         name="dp-fedavg",
@@ -272,7 +263,7 @@ RIVALS = (
         adjacencies=ADJACENCIES,
         accounts=("rdp", "rdp-classic", "pld"),
         options=(NOISE, COUNT_DEVIATION, SENT_BITS, REACH),
-        calibrate=_dp_fedavg,
+        build=_dp_fedavg,
         on_real_numbers=True,
     ),
     Entry(
@@ -284,7 +275,7 @@ RIVALS = (
         adjacencies=("replace-one",),
         accounts=("rdp", "rdp-classic", "pld"),
         options=(NOISE,),
-        calibrate=_sign_gaussian,
+        build=_sign_gaussian,
     ),
     Entry(
         name=DP_REC_TRAINING,
@@ -295,7 +286,7 @@ RIVALS = (
         adjacencies=DP_REC_ADJACENCIES,
         accounts=REGISTRY["dp-rec"].accounts,
         options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, LARGEST_GROUP, SIZES, POPULATION),
-        calibrate=_dp_rec_training,
+        build=_dp_rec_training,
         norms=(2.0,),
     ),
     Entry(
@@ -307,7 +298,7 @@ RIVALS = (
         adjacencies=SKETCHED.adjacencies,
         accounts=SKETCHED.accounts,
         options=(*SKETCHED.options, THRESHOLD),
-        calibrate=_thresholded,
+        build=_thresholded,
         norms=SKETCHED.norms,
     ),
 )

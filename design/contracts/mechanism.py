@@ -170,6 +170,19 @@ class Mechanism(ABC):
     def privacy(self) -> Privacy:
         """Return what is known of one message's privacy, by every way of accounting that there is."""
 
+    def facts(self) -> dict[str, Any]:
+        """Return facts that `quietbits account` shows beside the parameters: numbers, texts or None, by name."""
+        return {}
+
+    def divergences(self, order: float) -> dict[str, float]:  # noqa: ARG002
+        """Return Rényi divergences of a message at an order, by name; a mechanism that has some overrides this."""
+        return {}
+
+    @property
+    def vector_mechanism(self) -> "Mechanism":
+        """The mechanism whose parameters say all: the one for vectors where numbers are sent inside vectors, else the mechanism itself."""
+        return self
+
     def error(self, inputs: ArrayLike | None = None) -> Error:
         """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
         variance = self.worst_variance if inputs is None else float(np.mean(self.variance(inputs)))

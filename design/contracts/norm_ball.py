@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_norm, check_real
+from ...arguments import check_norm
 from ...arrays import FloatArray
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION, LARGEST_NORM
 from ..transforms.dithering import finite_values
+from .options import check_parameters, parameter
 
 LARGEST_CLIP_NORM = 1e100
 # Sums of squares in between have neither overflowed nor lost a part that counts.
@@ -46,16 +47,17 @@ class NormBall:
     ([[0.3, 0.4], [0.6, 0.8]], 1)
     """
 
-    dimension: int
-    norm: float
-    clip_norm: float = 1.0
+    dimension: int = parameter("Number of coordinates.", 1, LARGEST_DIMENSION, unit="coordinates")
+    norm: float = parameter("p of the L_p norm of the vectors' ball, 1 or more, or inf.", kind=str, numeric=True)
+    clip_norm: float = parameter(
+        "Norm that vectors are clipped to.", 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, default=1.0, name="clip", unit="vectors' units"
+    )
 
     def __post_init__(self) -> None:
         """Check the fields' ranges."""
-        object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
         norm = parse_norm(self.norm) if isinstance(self.norm, str) else check_norm(self.norm, high=LARGEST_NORM)
+        check_parameters(self)
         object.__setattr__(self, "norm", norm)
-        object.__setattr__(self, "clip_norm", check_real("clip_norm", self.clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM))
 
     def check(self, vectors: ArrayLike) -> FloatArray:
         """Return finite vectors as a float array of shape (clients, dimension), refusing another shape."""

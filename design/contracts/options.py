@@ -1,11 +1,16 @@
-"""Design choices: options of mechanisms, which become command-line options, TOML keys, columns of tables and lines of the docs."""
+"""Parameters of mechanisms and design choices: command-line options, TOML keys, columns of tables and lines of the docs.
 
+A mechanism declares its parameters as fields of its dataclass (`parameter`, `parts`). `options_of` lists them, `made` builds the mechanism
+from their values, `values_of` reads them from a mechanism, and `check_parameters` checks them when the mechanism is made.
+"""
+
+import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ...arguments import check_choice, check_integer, check_real, number_text
 from .privacy import Scalar
@@ -23,6 +28,7 @@ class Required:
 
 
 REQUIRED = Required()
+Made = TypeVar("Made")
 # Messages of fractional bits are computed up to rounding.
 BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
@@ -80,27 +86,29 @@ class Option:
         """Whether it must be given."""
         return isinstance(self.default, Required)
 
-    def check(self, value: Any) -> Any:
+    def check(self, value: Any, name: str | None = None) -> Any:
         """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed.
 
-        ``"none"`` is the default of an option that may be left out: neither the command line nor TOML can say None.
+        ``"none"`` is the default of an option that may be left out: neither the command line nor TOML can say None. Errors use `name` in
+        place of the option's own if it is given.
         """
+        name = self.name if name is None else name
         if self.default is None and value in (None, NONE):
             return None
         if self.kind is int:
-            return check_integer(self.name, value, low=int(self.low), high=int(self.high))
+            return check_integer(name, value, low=int(self.low), high=int(self.high))
         if self.kind is float and math.isinf(self.low) and math.isinf(self.high) and isinstance(value, int | float):
             return float(value)
         if self.kind is float:
-            return check_real(self.name, value, low=self.low, high=self.high)
+            return check_real(name, value, low=self.low, high=self.high)
         if self.kind is bool and not isinstance(value, bool):
-            raise ValueError(f"{self.name} must be true or false, got {value!r}")
+            raise ValueError(f"{name} must be true or false, got {value!r}")
         if self.numeric and isinstance(value, Real) and not isinstance(value, bool):
             return number_text(float(value))
         if self.kind is str and not isinstance(value, str):
-            raise ValueError(f"{self.name} must be a {'number or a ' if self.numeric else ''}text, got {value!r}")
+            raise ValueError(f"{name} must be a {'number or a ' if self.numeric else ''}text, got {value!r}")
         if self.choices:
-            check_choice(self.name, value, self.choices)
+            check_choice(name, value, self.choices)
         return Path(value) if self.kind is Path and isinstance(value, str) else value
 
     def within(self, message_bits: float, dimension: int) -> Any:
@@ -154,3 +162,132 @@ def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict
         if option.required and option.name not in values:
             raise ValueError(f"{option.name} is missing: {what} needs {', '.join(one.name for one in options if one.required)}")
     return {option.name: option.check(values[option.name]) if option.name in values else option.default for option in options}
+
+
+Declared = Mapping[str, Any]
+"""Arguments of `parameter` by name, or `changes` of `parts`: for what several mechanisms declare alike."""
+PARAMETER = "parameter"
+"""Key of a field's metadata that holds what `parameter` or `parts` declares."""
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A field whose value is a record with parameters of its own."""
+
+    kind: type
+    changes: Mapping[str, Mapping[str, Any]]
+
+
+def parameter(
+    help: str,  # noqa: A002 - the name of the option's own attribute
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    default: Any = dataclasses.MISSING,
+    usual: Any = dataclasses.MISSING,
+    kind: type | None = None,
+    name: str | None = None,
+    unit: str = "",
+    choices: tuple[str, ...] = (),
+    flags: str = "",
+    at_most: str = "",
+    numeric: bool = False,
+) -> Any:
+    """Declare a field of a dataclass as a parameter: its range check, its command-line option, its TOML key and its line of the docs.
+
+    Parameters
+    ----------
+    help, low, high, unit, choices, flags, at_most, numeric
+        As in `Option`.
+    default : object
+        Value of a field that is not given; without one the parameter is required.
+    usual : object
+        Default of the option where the field itself has none.
+    kind : type or None
+        int, float, str or bool; None for the field's annotation.
+    name : str or None
+        Name of the option where it differs from the field's.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Coin:
+    ...     epsilon: float = parameter("Privacy parameter of one round.", 0.001, 100.0)
+    ...     sides: int = parameter("Number of sides.", 2, 1000, default=2)
+    >>> [option.name for option in options_of(Coin)], made(Coin, {"epsilon": 1.0})
+    (['epsilon', 'sides'], Coin(epsilon=1.0, sides=2))
+    """
+    settings = {"low": low, "high": high, "unit": unit, "choices": choices, "flags": flags, "at_most": at_most, "numeric": numeric}
+    declared = {"help": help, "kind": kind, "name": name, "usual": usual, **settings}
+    return dataclasses.field(default=default, metadata={PARAMETER: declared})
+
+
+def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
+    """Declare a field whose value is a record of a dataclass with parameters, which become parameters of the mechanism.
+
+    `changes` has attributes of `Option` that differ from the record's own, by the names of the options.
+    """
+    return dataclasses.field(metadata={PARAMETER: _Parts(kind, changes)})
+
+
+def options_of(kind: type) -> tuple[Option, ...]:
+    """Return the parameters of a dataclass in the order of its fields, those of its parts included."""
+    return tuple(option for _, option in _declared(kind))
+
+
+def made(kind: type[Made], values: Values) -> Made:
+    """Return a mechanism from the values of its parameters; fields that are no parameters, such as ``delta``, have theirs by name.
+
+    Parameters that are left out have the defaults of the fields.
+    """
+    arguments: dict[str, Any] = {}
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        declared = field.metadata.get(PARAMETER)
+        if isinstance(declared, _Parts):
+            arguments[field.name] = made(declared.kind, values)
+            continue
+        name = field.name if declared is None else (declared["name"] or field.name)
+        if field.init and name in values and (values[name] is not None or declared is not None):
+            arguments[field.name] = values[name]
+    return kind(**arguments)
+
+
+def values_of(record: Any) -> dict[str, Any]:
+    """Return the values of a mechanism's parameters by the names of their options."""
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        declared = field.metadata.get(PARAMETER)
+        if isinstance(declared, _Parts):
+            values |= values_of(getattr(record, field.name))
+        elif declared is not None:
+            values[declared["name"] or field.name] = getattr(record, field.name)
+    return values
+
+
+def check_parameters(record: Any) -> None:
+    """Check the fields of a mechanism that are parameters, each by its own range; call it from ``__post_init__``.
+
+    Raises
+    ------
+    ValueError
+        If a value is of another kind or out of range; the message has the field's name.
+    """
+    for name, option in _declared(type(record)):
+        if name in record.__dict__ and (value := record.__dict__[name]) is not None:
+            object.__setattr__(record, name, option.check(value, name))
+
+
+def _declared(kind: type) -> Iterator[tuple[str, Option]]:
+    """Yield the parameters of a dataclass with the names of their fields; those of parts have a field of the part."""
+    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+        declared = field.metadata.get(PARAMETER)
+        if isinstance(declared, _Parts):
+            for name, option in _declared(declared.kind):
+                yield f"{field.name}.{name}", dataclasses.replace(option, **declared.changes.get(option.name, {}))
+        elif declared is not None:
+            settings = {key: value for key, value in declared.items() if key not in ("help", "kind", "name", "usual")}
+            kind_of_value = field.type if declared["kind"] is None else declared["kind"]
+            default = declared["usual"] if field.default is dataclasses.MISSING else field.default
+            default = REQUIRED if default is dataclasses.MISSING else default
+            assert isinstance(kind_of_value, type)  # noqa: S101 - a parameter's annotation is a plain type
+            yield field.name, Option(declared["name"] or field.name, kind_of_value, declared["help"], default, **settings)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +10,20 @@ from ...arguments import check_choice
 from ...errors import InfeasibleError
 from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from .accounts import pure_privacy
+from .calibration import per_round_epsilon
 from .domains import MOST_CATEGORIES, Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import MOST_CLIENTS, Mechanism
-from .norm_ball import LARGEST_CLIP_NORM, NormBall, parse_norm
-from .options import BITS_ROUNDING
+from .norm_ball import NormBall, parse_norm
+from .options import BITS_ROUNDING, made, options_of, values_of
 from .options import REQUIRED as REQUIRED
 from .options import Option as Option
 from .options import Values as Values
 from .options import check_pairs as check_pairs
 from .options import check_values as check_values
 from .privacy import Privacy, PrivacyReport, Scalar
-from .task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_task
+from .task import LARGEST_TARGET, SMALLEST_TARGET, Budget, Task, check_task
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,9 +32,15 @@ if TYPE_CHECKING:
     from ..tables.lookup_table import LookupTable
 
 
+ROUND_EPSILON = Option("epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_TARGET, high=LARGEST_TARGET, unit="nats")
+CLIENTS = Option("clients", int, "Number of clients.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population")
+ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
+CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
+
+
 @dataclass(frozen=True, eq=False)
-class Accounted:
-    """A mechanism, or noise, as accounting sees it.
+class AccountSubject:
+    """A mechanism, or noise, whose privacy is accounted for.
 
     Attributes
     ----------
@@ -46,7 +53,7 @@ class Accounted:
     bits_per_client : float or None
         Bits of one message; None where they are not known from the parameters.
     details : mapping
-        What the account rests on, and what else is known, by name.
+        Its parameters and facts, by name.
     table : LookupTable or None
         The table that was designed, where calibration designs one.
     ball : NormBall or None
@@ -73,7 +80,7 @@ class Accounted:
 class AccountReport(Shown):
     """What `quietbits account` says: the answers of all accounts, and what they are about."""
 
-    subject: Accounted
+    subject: AccountSubject
     privacy: PrivacyReport
 
     @property
@@ -127,72 +134,38 @@ REAL_NUMBERS = (
 )
 
 
-@dataclass(frozen=True)
-class Target:
-    """What calibration aims at.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        Of all rounds together.
-    rounds : int
-        Number of rounds in which the same client takes part.
-    adjacency : str or None
-        Which data sets are neighbours; None for the mechanism's usual ones.
-    sampling : Sampling or None
-        How the clients of a round are chosen.
-    method : str or None
-        Name of the account that is to keep the target; None for the least of the proven ones.
-    """
-
-    epsilon: float
-    delta: float
-    rounds: int = 1
-    adjacency: str | None = None
-    sampling: Sampling | None = None
-    method: str | None = None
-
-    @classmethod
-    def of(cls, task: Task, mechanism: str | None = None) -> "Target":
-        """Return a task's budget; delta must be above 0 for the mechanism that is named."""
-        delta = task.delta if mechanism is None else task.check_delta(mechanism)
-        return cls(task.epsilon, delta, task.rounds, task.adjacency, task.sampling)
-
-
-Account = Callable[[Values, str | None, Sampling | None], Accounted]
-"""Makes an `Accounted` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
+Account = Callable[[Values, str | None, Sampling | None], AccountSubject]
+"""Makes an `AccountSubject` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
 
 The parameters have the ``delta`` of the question among them: some mechanisms depend on it.
 """
 
 
 @dataclass(frozen=True, eq=False)
-class Accountable:
-    """Something with an account: a mechanism, or the noise or table inside one.
+class Noise:
+    """Something with an account that needs fewer parameters than a mechanism has: bare noise, a table's file, a training.
 
     Attributes
     ----------
     name, title : str
         On the command line, and in words.
     parameters : tuple of Option
-        What `account` takes.
+        Parameters of the account.
     account : callable
-        The only computation of its privacy: a mechanism's own `privacy` is the same.
+        Computes its privacy with the functions that the mechanism's own `privacy` uses.
     given : tuple of Option
-        What `solve` takes beside the target.
+        Options of `solve` beside the budget.
     solve : callable or None
-        Finds the parameters with which all rounds stay within the target, and returns what `account` makes of them, with the parameters
-        among its details; errs toward more privacy. None where there is nothing to find.
-    close : bool
-        Whether `solve` ends less than 1e-6 below the target: not where it finds whole numbers.
-    private : bool
-        Whether it keeps a budget. If not, a task's epsilon and delta are passed over, and its own epsilon is infinite.
-    designs : bool
-        Whether `solve` designs a lookup table (`Accounted.table`).
+        Returns the parameters with which all rounds keep a budget; errs toward more privacy. None where nothing is searched for.
+    parameters_of : callable or None
+        Returns the parameters of a mechanism that the registry's entry builds; None where that mechanism has no such parameters.
     pure : bool
         Whether `solve` keeps a budget whose delta is 0.
     adjacencies : tuple of str
-        What it can be accounted for where that is more than the entry's mechanism is built for; empty for the same.
+        Adjacencies of its accounts where these are more than the entry's; empty for the same.
+    offered : callable or None
+        Returns the adjacencies, the usual one first, where they depend on parameters, on the sampling, or on the account that is to keep
+        a budget.
     """
 
     name: str
@@ -200,12 +173,16 @@ class Accountable:
     parameters: tuple[Option, ...]
     account: Account
     given: tuple[Option, ...] = ()
-    solve: Callable[[Target, Values], Accounted] | None = None
-    close: bool = True
-    private: bool = True
-    designs: bool = False
+    solve: Callable[[Budget, Values], Values] | None = None
+    parameters_of: Callable[[Any], Values] | None = None
     pure: bool = False
     adjacencies: tuple[str, ...] = ()
+    offered: Callable[[Values, Sampling | None, str | None], tuple[str, ...]] | None = None
+
+    def usual_adjacency(self, budgeted: Values, sampling: Sampling | None, method: str | None) -> str:
+        """Return the adjacency of a budget that states none."""
+        offered = self.adjacencies if self.offered is None else self.offered(budgeted, sampling, method)
+        return usual_adjacency(None, sampling if len(offered) > 1 else None, offered)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,11 +203,16 @@ class Entry:
         Names of its accounts.
     options : tuple of Option
         Design choices beside the task.
-    calibrate : callable
-        Returns the mechanism with the least error that keeps the task's budget; errs toward more privacy. Raises ``InfeasibleError``
-        that says what is needed.
-    accounting : Accountable
-        `quietbits account` and `quietbits calibrate`; without one, those of the mechanism that `calibrate` builds (`derived_accounting`).
+    build : callable
+        Returns the mechanism with the least error that keeps a task's budget; errs toward more privacy. Raises ``InfeasibleError``
+        that says what is needed. `mechanism_for` checks the task and the options first.
+    mechanism : type or None
+        The class of the mechanism if its parameters say all (`parameter`): `quietbits account` makes it from them. None for purely
+        private mechanisms of the local trust model, which `account` builds for an epsilon of one round, and where `noise` has the account.
+    noise : Noise or None
+        The account that needs fewer parameters than a mechanism has.
+    private : bool
+        Whether the mechanism keeps a budget. If not, a task's epsilon and delta have no effect, and its own epsilon is infinite.
     norms : tuple of float or None
         Norms of the balls that it is for; None for every norm.
     candidates : callable
@@ -241,6 +223,8 @@ class Entry:
         Options that say what its stated error is for, without which a plan cannot rank it.
     lower_bound : callable
         A proven bound on the squared error of every mechanism for the task that meets the bound's hypotheses; None where there is none.
+    predict : callable
+        Errors that `quietbits calibrate` predicts beside the mechanism's facts, from the task and the design choices.
     on_real_numbers : bool
         Whether the guarantee is of a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
         (Mironov 2012, *On significance of the least significant bits for differential privacy*), so it is for comparisons, not releases.
@@ -254,34 +238,27 @@ class Entry:
     adjacencies: tuple[str, ...]
     accounts: tuple[str, ...]
     options: tuple[Option, ...]
-    calibrate: Callable[[Task, Values], Mechanism]
-    accounting: Accountable = None  # type: ignore[assignment]  # never None once the entry is made
+    build: Callable[[Task, Values], Mechanism]
+    mechanism: type[Mechanism] | None = None
+    noise: Noise | None = None
+    private: bool = True
     norms: tuple[float, ...] | None = None
     lower_bound: Callable[[Task], float | None] = lambda _: None
     candidates: Callable[[Task], Sequence[Values]] = lambda _: ({},)
     populations: tuple[str, ...] | None = None
     planned_with: tuple[str, ...] = ()
     on_real_numbers: bool = False
+    predict: Callable[[Task, Values], Values] = lambda *_: MappingProxyType({})
 
-    def __post_init__(self) -> None:
-        """Derive the accounting that was left out."""
-        if self.accounting is None:
-            object.__setattr__(self, "accounting", derived_accounting(self))
-
-    @property
-    def private(self) -> bool:
-        """That of its accounting."""
-        return self.accounting.private
-
-    def build(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
+    def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered.
 
         A message of more than `Task.most_message_bits` is refused; a number of bits that is not given is made to keep to it.
         """
-        return self.built(task, values).mechanism
+        return self.design_for(task, values).mechanism
 
-    def built(self, task: Task, values: Values = MappingProxyType({})) -> "Built":
-        """Return what `build` does, with the design choices that were given or follow from the task's number of bits."""
+    def design_for(self, task: Task, values: Values = MappingProxyType({})) -> "Design":
+        """Return `mechanism_for` with the design choices that were given or follow from the task's number of bits."""
         if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
@@ -290,7 +267,7 @@ class Entry:
             reason = "the server sees who reports, so that sampling does not amplify the guarantee"
             raise InfeasibleError(f"sampling must be left out in the local trust model, got {task.sampling}: {reason}")
         if task.most_message_bits is None:
-            return Built(self.calibrate(task, check_values(self.name, self.options, values)), dict(values))
+            return Design(self.build(task, check_values(self.name, self.options, values)), dict(values))
         return self._built_within(task, values, task.most_message_bits)
 
     def check_bits(self, task: Task, values: Values) -> None:
@@ -300,15 +277,15 @@ class Entry:
         if task.most_message_bits is not None and fewest > task.most_message_bits * BITS_ROUNDING:
             raise InfeasibleError(self._too_long(task, fewest))
 
-    def _built_within(self, task: Task, values: Values, most: float) -> "Built":
+    def _built_within(self, task: Task, values: Values, most: float) -> "Design":
         """Return the mechanism whose message has at most the task's bits."""
         budgeted = [one for one in self.options if one.budget and one.name not in values]
 
-        def built(allowed: float) -> Built:
+        def built(allowed: float) -> Design:
             usual = {one.name: one.within(allowed, task.dimension) for one in budgeted}
             filled = {**usual, **values}
             try:
-                return Built(self.calibrate(task, check_values(self.name, self.options, filled)), filled)
+                return Design(self.build(task, check_values(self.name, self.options, filled)), filled)
             except InfeasibleError as error:
                 # Which names a number that nobody typed, unless the task's is the same.
                 typed = (task.bits, task.message_bits)
@@ -336,6 +313,157 @@ class Entry:
             f"{sent:,.6g} bit{'s' if sent != 1 else ''} for {coordinates}"
         )
 
+    @property
+    def account_adjacencies(self) -> tuple[str, ...]:
+        """Adjacencies of its accounts."""
+        return (self.noise and self.noise.adjacencies) or self.adjacencies
+
+    @property
+    def builds_pure(self) -> bool:
+        """Whether it is built for a pure guarantee, whose delta is 0."""
+        return self.trust_model == "local" and "pure" in self.accounts
+
+    @property
+    def account_options(self) -> tuple[Option, ...]:
+        """Parameters of `quietbits account`."""
+        if self.mechanism is not None:
+            orders = () if self.mechanism.divergences is Mechanism.divergences else (ORDER,)
+            return *self._usual_norm(options_of(self.mechanism)), *orders
+        if self.noise is not None:
+            return self.noise.parameters
+        clients = (replace(CLIENTS, default=1),) if Categories in self.domains else ()
+        return () if not self.builds_pure else (ROUND_EPSILON, *self._size(required=False), *clients, *self.options)
+
+    @property
+    def calibration_options(self) -> tuple[Option, ...]:
+        """Options of `quietbits calibrate` beside the budget: those of `noise`, and those of a task and of its design."""
+        bare = () if self.noise is None or self.noise.solve is None else self.noise.given
+        if any(option.required for option in bare):
+            return bare
+        alone: Any = 1 if self.trust_model == "local" else REQUIRED
+        clients = replace(CLIENTS, default=alone)
+        every = (*bare, *self._size(required=not bare and not self.has_bare_account), clients, *self.options)
+        return tuple({option.name: option for option in reversed(every)}.values())[::-1]
+
+    @property
+    def has_bare_account(self) -> bool:
+        """Whether `account` and `calibrate` say something without the dimension of the vectors."""
+        return (self.noise is not None and self.noise.solve is not None) or (self.builds_pure and self.noise is None)
+
+    def _size(self, *, required: bool) -> tuple[Option, ...]:
+        """Return the options that say what clients hold; numbers are from the unit interval."""
+        if Categories in self.domains:
+            return (CATEGORIES,)
+        if NormBall not in self.domains:
+            return ()
+        ball = self._usual_norm(options_of(NormBall))
+        needed = required and self.domains[0] is NormBall
+        return tuple(replace(one, default=REQUIRED if needed else None) if one.name == "dimension" else one for one in ball)
+
+    def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
+        usual = 2.0 if self.norms is None else self.norms[0]
+        return tuple(replace(one, default=f"{usual:g}") if one.name == "norm" else one for one in options)
+
+    def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
+        """Return the mechanism of some parameters (`account_options`) as accounting sees it; ``delta`` is among the values."""
+        if self.mechanism is None and self.noise is not None:
+            return self._noted(self.noise.account(values, adjacency, sampling))
+        neighbours = usual_adjacency(adjacency, sampling, self.adjacencies)
+        if self.mechanism is not None:
+            mechanism = made(self.mechanism, {**values, "adjacency": neighbours})
+            order = values.get(ORDER.name)
+            return self.subject(mechanism, neighbours, {} if order is None else {"rdp_order": order, **mechanism.divergences(order)})
+        if self.needs_size(values):
+            return self.bare_subject(values["epsilon"], neighbours)
+        # A purely private mechanism is built for the epsilon of one round.
+        task = self.task_of(values, Budget(values["epsilon"], 0.0, neighbours))
+        return self.subject(self.build(task, {option.name: values[option.name] for option in self.options}), neighbours, values)
+
+    def needs_size(self, values: Values) -> bool:
+        """Return whether the dimension of vectors is not given, without which only the epsilon of one round is known."""
+        return NormBall in self.domains and values["dimension"] is None
+
+    def bare_subject(self, epsilon: float, adjacency: str) -> AccountSubject:
+        """Return a purely private mechanism of which the epsilon of one round is known, and nothing else."""
+        details = {"epsilon_per_round": epsilon}
+        return self._noted(
+            AccountSubject(f"{self.title}, epsilon {epsilon:g} per round", pure_privacy(epsilon), adjacency, details=details)
+        )
+
+    def calibrate(self, budget: Budget, values: Values) -> tuple[AccountSubject, Task | None]:
+        """Return the mechanism that keeps a budget, as accounting sees it, with its task if it has one.
+
+        The values are those of `calibration_options`. Bare noise, or the epsilon of one round, is found where clients' vectors have no
+        dimension.
+        """
+        sized = Categories in self.domains or values.get("dimension") is not None
+        if sized and self.noise is not None:
+            self._check_bare(values)
+        if not sized and self.has_bare_account:
+            if self.noise is not None:
+                assert self.noise.solve is not None  # noqa: S101 - what `has_bare_account` says
+                found = self.noise.solve(budget, values)
+                return self._noted(self.noise.account({**values, **found, "delta": budget.delta}, budget.adjacency, budget.sampling)), None
+            if NormBall in self.domains:
+                return self.bare_subject(per_round_epsilon(budget), budget.adjacency), None
+        task = self.task_of(values, budget)
+        chosen = {option.name: values[option.name] for option in self.options}
+        mechanism = self.mechanism_for(task, chosen)
+        if budget.method is not None:
+            reached = mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, budget.method)
+            if reached > budget.epsilon:
+                reason = f"which is built for what is proven, got {budget.method!r}"
+                raise ValueError(f"method must be left out for {self.name}, {reason}: by that account epsilon is {reached:g}")
+        return self.subject(mechanism, budget.adjacency, {**values, **self.predict(task, chosen)}), task
+
+    def _check_bare(self, values: Values) -> None:
+        """Refuse options of bare noise where a mechanism is built for vectors."""
+        for option in () if self.noise is None or self.noise.solve is None else self.noise.given:
+            if values[option.name] != option.default:
+                given = f"{option.name} must be left out where dimension is given"
+                raise ValueError(f"{given}, got {values[option.name]!r}: it is for bare noise")
+
+    def task_of(self, values: Values, budget: Budget) -> Task:
+        """Return the task of a budget for clients of a stated domain."""
+        domain: Domain = Interval()
+        if Categories in self.domains:
+            domain = Categories(values["categories"])
+        elif NormBall in self.domains and values["dimension"] is not None:
+            domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+        kept = {item.name: getattr(budget, item.name) for item in fields(budget)}
+        return Task(domain, values.get("clients", 1), **kept)
+
+    def subject(self, mechanism: Mechanism, adjacency: str, values: Values = MappingProxyType({})) -> AccountSubject:
+        """Return a mechanism as accounting sees it: its parameters and its facts are the details."""
+        ball = mechanism.domain if isinstance(mechanism.domain, NormBall) else None
+        details = {**values, **self.parameters_of(mechanism), **mechanism.facts()}
+        known = {name: value for name, value in details.items() if isinstance(value, str | float | int | bool)}
+        return self._noted(
+            AccountSubject(
+                self.title,
+                mechanism.privacy(),
+                adjacency,
+                mechanism.bits_per_client,
+                {"epsilon_per_round" if name == "epsilon" else name: value for name, value in known.items()},
+                getattr(mechanism, "table", None),
+                ball,
+                getattr(mechanism, "clients", None),
+            )
+        )
+
+    def parameters_of(self, mechanism: Mechanism) -> dict[str, Any]:
+        """Return the parameters of a mechanism that the entry builds: `account` takes them."""
+        if self.mechanism is not None:
+            return values_of(mechanism.vector_mechanism)
+        if self.noise is not None:
+            return {} if self.noise.parameters_of is None else dict(self.noise.parameters_of(mechanism))
+        return {one.name: getattr(mechanism, one.name) for one in fields(mechanism)} if is_dataclass(mechanism) else {}
+
+    def _noted(self, subject: AccountSubject) -> AccountSubject:
+        if not self.on_real_numbers:
+            return subject
+        return replace(subject, details={**subject.details, "on_real_numbers": True})
+
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON holds it."""
         return {
@@ -347,11 +475,11 @@ class Entry:
             "trust_model": self.trust_model,
             "adjacencies": list(self.adjacencies),
             "accounts": list(self.accounts),
-            "account_adjacencies": list(self.accounting.adjacencies or self.adjacencies),
+            "account_adjacencies": list(self.account_adjacencies),
             "private": self.private,
             "on_real_numbers": self.on_real_numbers,
             "options": [option.document() for option in self.options],
-            "parameters": [option.document() for option in self.accounting.parameters],
+            "parameters": [option.document() for option in self.account_options],
         }
 
 
@@ -367,54 +495,11 @@ def _rounded_up(bits: float) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class Built:
+class Design:
     """A mechanism, and the design choices that make it; those that are not listed have their defaults."""
 
     mechanism: Mechanism
     values: Values
-
-
-def derived_accounting(entry: Entry) -> Accountable:
-    """Return the accounting of an entry by the mechanism that it builds: for an epsilon of one round, or within a target over all rounds.
-
-    Numbers are from the unit interval. The mechanism's scalar fields are details, its epsilon as ``epsilon_per_round``.
-    """
-    vectors, numbers, items = (domain in entry.domains for domain in (NormBall, Interval, Categories))
-    usual_norm = 2.0 if entry.norms is None else entry.norms[0]
-    size = (
-        Option("dimension", int, "Number of coordinates.", None if numbers else REQUIRED, 1, LARGEST_DIMENSION, "coordinates"),
-        Option("norm", str, "p of the ball of the vectors.", f"{usual_norm:g}", numeric=True),
-        Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, "vectors' units"),
-    )
-    alone = 1 if entry.trust_model == "local" else REQUIRED
-    clients = Option("clients", int, "Number of clients.", alone, 1, MOST_CLIENTS, "clients", at_most="population")
-    epsilon = Option("epsilon", float, "Epsilon of one round that the mechanism is built for.", low=SMALLEST_TARGET, high=LARGEST_TARGET)
-    categories = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES)
-    given = (*(size if vectors else ()), *((categories,) if items else ()), clients, *entry.options)
-
-    def built(target: Target, values: Values) -> Accounted:
-        adjacency = usual_adjacency(target.adjacency, target.sampling, entry.adjacencies)
-        domain: Domain = Categories(values["categories"]) if items else Interval()
-        if not items and values.get("dimension"):
-            domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
-        task = Task(domain, values["clients"], target.epsilon, target.delta, adjacency, rounds=target.rounds, sampling=target.sampling)
-        mechanism = entry.calibrate(task, {option.name: values[option.name] for option in entry.options})
-        own: dict[str, Any] = {one.name: getattr(mechanism, one.name) for one in fields(mechanism)} if is_dataclass(mechanism) else {}
-        known = {name: value for name, value in {**values, **own}.items() if isinstance(value, str | float | int | bool)}
-        details = {"epsilon_per_round" if name == "epsilon" else name: value for name, value in known.items()}
-        return Accounted(entry.title, mechanism.privacy(), adjacency, mechanism.bits_per_client, details)
-
-    def account(values: Values, adjacency: str | None, sampling: Sampling | None) -> Accounted:
-        neighbours = usual_adjacency(adjacency, sampling, entry.adjacencies)
-        return built(Target(values["epsilon"], values["delta"], adjacency=neighbours), values)
-
-    def solve(target: Target, values: Values) -> Accounted:
-        if target.method is not None:
-            raise ValueError(f"method must be left out for {entry.name}, which is built for what is proven, got {target.method!r}")
-        return built(target, values)
-
-    pure = entry.trust_model == "local" and "pure" in entry.accounts
-    return Accountable(entry.name, entry.title, (epsilon, *given), account, given, solve, close=False, pure=pure)
 
 
 def usual_adjacency(adjacency: str | None, sampling: Sampling | None, adjacencies: tuple[str, ...]) -> str:

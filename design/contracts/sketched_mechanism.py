@@ -36,6 +36,21 @@ class SketchedMechanism(VectorMechanism):
     sketch: LinearSketch
     sketch_clip: float
 
+    def facts(self) -> dict[str, Any]:
+        """Return the size of the sketch, and bounds on error and bias."""
+        clients: int = getattr(self, "clients", 1)
+        return {
+            "dimension": self.ball.dimension,
+            "clip": self.ball.clip_norm,
+            "sketch_dimension": self.sketch_dimension,
+            "rows": getattr(self.sketch, "rows", None),
+            "compression_rate": self.ball.dimension / self.sketch_dimension,
+            "sketch_clip": self.sketch_clip,
+            "worst_squared_error": self.error().of_mean(clients),
+            "bias_bound": self.bias_bound,
+            "clipping_probability": self.clipping_probability,
+        }
+
     @property
     def sketch_dimension(self) -> int:
         """Number of coordinates of a sketch."""

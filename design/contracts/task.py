@@ -21,6 +21,54 @@ SAME_BITS = 1e-9
 
 
 @dataclass(frozen=True)
+class Budget:
+    """A privacy budget of one client for all rounds together.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter of all rounds together, from 1e-5 to 10**4.
+    delta : float
+        Failure probability of all rounds together, from 0 to below 1; 0 asks for pure privacy.
+    adjacency : str
+        Which data sets are neighbours: ``"replace-one"`` or ``"add-or-remove-one"``.
+    rounds : int
+        Number of rounds in which the same client takes part.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How the clients of a round are chosen, in secret.
+    method : str or None
+        Name of the account that is to keep the budget; None for the least of the proven ones.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of range.
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: str
+    rounds: int = 1
+    sampling: Sampling | None = None
+    method: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET))
+        if self.delta == 1:
+            raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}: delta = 1 permits any mechanism")
+        object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))
+
+    def check_delta(self, name: str) -> float:
+        """Return delta, which must be above 0 for mechanisms without a pure guarantee."""
+        if self.delta == 0:
+            raise InfeasibleError(f"delta must be above 0 for {name}, got {self.delta!r}")
+        return self.delta
+
+
+@dataclass(frozen=True)
 class Task:
     """A budget for the mean (or the frequencies) of clients' inputs.
 
@@ -45,6 +93,8 @@ class Task:
         How the clients of a round are chosen, in secret.
     message_bits : float or None
         Most bits of a whole message; None for any number of bits. `bits` says the same for each coordinate: one of the two is enough.
+    method : str or None
+        Name of the account that is to keep the budget; None for the least of the proven ones.
 
     Raises
     ------
@@ -68,17 +118,15 @@ class Task:
     bits: float | None = None
     sampling: Sampling | None = None
     message_bits: float | None = None
+    method: str | None = None
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_domain(self.domain)
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_TARGET, high=LARGEST_TARGET))
-        if self.delta == 1:
-            raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}: at 1 nothing is promised")
-        object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
-        check_choice("adjacency", self.adjacency, ADJACENCIES)
-        object.__setattr__(self, "rounds", check_integer("rounds", self.rounds, low=1, high=MOST_ROUNDS))
+        budget = self.budget
+        for name in ("epsilon", "delta", "rounds"):
+            object.__setattr__(self, name, getattr(budget, name))
         if isinstance(self.sampling, FixedSizeSampling) and self.clients > self.sampling.population:
             raise ValueError(f"clients must be at most the population, {self.sampling.population}, got {self.clients}")
         if self.bits is not None:
@@ -91,6 +139,16 @@ class Task:
                     f"message_bits must be bits times the number of coordinates, {self.bits:g} x {self.dimension} = "
                     f"{self.bits * self.dimension:g}, got {bits:g}: leave one of them out"
                 )
+
+    @property
+    def budget(self) -> Budget:
+        """What all rounds are to keep to."""
+        return Budget(self.epsilon, self.delta, self.adjacency, self.rounds, self.sampling, self.method)
+
+    def budget_of(self, name: str) -> Budget:
+        """Return the budget, whose delta must be above 0 for the mechanism that is named."""
+        self.budget.check_delta(name)
+        return self.budget
 
     def ball(self, name: str, norms: tuple[float, ...] | None = None) -> NormBall:
         """Return the domain as a ball of one of the norms that a mechanism is for; None for every norm."""
@@ -114,9 +172,7 @@ class Task:
 
     def check_delta(self, name: str) -> float:
         """Return delta, which must be above 0 for mechanisms without a pure guarantee."""
-        if self.delta == 0:
-            raise InfeasibleError(f"delta must be above 0 for {name}, got {self.delta!r}")
-        return self.delta
+        return self.budget.check_delta(name)
 
     def check_adjacency(self, name: str, adjacencies: tuple[str, ...]) -> str:
         """Return the adjacency, if the mechanism can state its guarantee for it."""

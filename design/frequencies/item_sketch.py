@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
+from ..contracts.options import check_parameters, parameter
 from ..transforms.linear_sketch import LARGEST_SEED
 
 MOST_CATEGORIES = 2**31
@@ -45,7 +46,7 @@ class ItemSketch:
     rows : int
         Number t of rows, from 1 to 1024.
     width : int
-        Number w of buckets of a row, from 2.
+        Number w of buckets of a row, from 2; None for a histogram, which has no signs.
     seed : int
         Public seed, from 0 to 2**128 - 1.
     signed : bool
@@ -61,18 +62,19 @@ class ItemSketch:
     ((5, 64), 15, 3.0)
     """
 
-    categories: int
-    rows: int
-    width: int
-    seed: int = 0
-    signed: bool = True
+    categories: int = parameter("Number of items.", 2, MOST_CATEGORIES, unit="items")
+    rows: int = parameter("Rows of the sketch.", 1, MOST_ROWS, usual=1)
+    width: int = parameter("Buckets of a row; from the number of items on, a histogram.", 2, MOST_CATEGORIES)
+    seed: int = parameter("Public seed of the sketch.", 0, LARGEST_SEED, default=0, name="sketch_seed")
+    signed: bool = parameter("Whether hashed items have signs.", default=True, flags="--signed/--unsigned")
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "categories", check_integer("categories", self.categories, low=2, high=MOST_CATEGORIES))
-        object.__setattr__(self, "rows", check_integer("rows", self.rows, low=1, high=MOST_ROWS))
+        if self.width is None:
+            object.__setattr__(self, "width", self.categories)
+            object.__setattr__(self, "signed", False)
+        check_parameters(self)
         object.__setattr__(self, "width", check_integer("width", self.width, low=2, high=MOST_COORDINATES // self.rows))
-        object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=LARGEST_SEED))
         if self.direct and self.rows > 1:
             raise ValueError(f"rows must be 1 where width is at least categories, {self.categories}, as nothing is hashed, got {self.rows}")
         if self.direct and self.signed:

@@ -22,6 +22,7 @@ from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
 from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
+from ..contracts.options import Declared, check_parameters, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
@@ -128,6 +129,21 @@ def _differing(rows: int, adjacency: str) -> int:
     return check_integer("rows", rows, low=1, high=2**31) * (2 if adjacency == "replace-one" else 1)
 
 
+# What both kinds of noise declare of their parameters.
+SKETCH: Declared = {
+    "width": {"default": None, "help": "Buckets of a row; by default one for each item: a histogram."},
+    "signed": {"default": False},
+}
+CLIENTS: Declared = {
+    "help": "Number of clients whose messages are added up.",
+    "low": 1,
+    "high": MOST_CLIENTS,
+    "unit": "clients",
+    "at_most": "population",
+}
+STEPS: Declared = {"help": "What an item adds to a bucket.", "low": 1, "high": MOST_STEPS}
+
+
 class NoisySketchSum(SketchedFrequencies):
     """Clients add noise to the sketches of their items; a sum modulo M shows the sum of sketches and noise, and nothing else.
 
@@ -157,6 +173,10 @@ class NoisySketchSum(SketchedFrequencies):
     def squared_distance(self) -> int:
         """Largest squared L2 distance of two neighbours' sketches, in squared steps (`squared_distance`)."""
         return squared_distance(self.sketch, self.adjacency)
+
+    def facts(self) -> dict[str, Any]:
+        """Return also the largest squared distance of two neighbours' sketches."""
+        return {**super().facts(), "squared_distance": self.squared_distance}
 
     @property
     def rows(self) -> int:
@@ -243,8 +263,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     def _check_fields(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "steps", check_integer("steps", self.steps, low=1, high=MOST_STEPS))
+        check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
         # All of the largest together, and noise of 10**12 for each client, take a modulus below 2**62.
         check_choice("adjacency", self.adjacency, ADJACENCIES)
@@ -270,10 +289,10 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     [0.6, 0.4, -0.0]
     """
 
-    sketch: ItemSketch
-    clients: int
-    steps: int
-    local_sigma: float
+    sketch: ItemSketch = parts(ItemSketch, **SKETCH)
+    clients: int = parameter(**CLIENTS)
+    steps: int = parameter(**STEPS)
+    local_sigma: float = parameter("Parameter of each client's noise, in whole numbers.", SMALLEST_SIGMA, LARGEST_SIGMA, unit="steps")
     delta: float
     adjacency: str = "replace-one"
 
@@ -326,10 +345,12 @@ class SketchedSkellamFrequencies(NoisySketchSum):
     epsilon = 1.01696, delta = 1e-05, replace-one adjacency, secure-sum trust model
     """
 
-    sketch: ItemSketch
-    clients: int
-    steps: int
-    local_variance: float
+    sketch: ItemSketch = parts(ItemSketch, **SKETCH)
+    clients: int = parameter(**CLIENTS)
+    steps: int = parameter(**STEPS)
+    local_variance: float = parameter(
+        "Variance of each client's noise on a bucket.", LEAST_VARIANCE, LARGEST_VARIANCE, unit="squared steps"
+    )
     delta: float
     adjacency: str = "replace-one"
 

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, FrequencyMechanism, check_vector_epsilon
+from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, FrequencyMechanism
+from ..contracts.options import check_parameters, parameter
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
 
@@ -36,14 +37,13 @@ class FrequencyRandomisedResponse(FrequencyMechanism):
     [0.76, 0.24, -0.0, -0.0]
     """
 
-    epsilon: float
-    categories: int
+    epsilon: float = parameter("Pure privacy parameter of a message by itself.", EPSILON_LOW, EPSILON_HIGH, unit="nats")
+    categories: int = parameter("Number of items.", 2, 2**31, unit="items")
     delta = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
-        object.__setattr__(self, "categories", check_integer("categories", self.categories, low=2, high=2**31))
+        check_parameters(self)
 
     @property
     def bits_per_client(self) -> float:

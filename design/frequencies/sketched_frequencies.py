@@ -44,6 +44,15 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     clients: int
     delta: float
 
+    def facts(self) -> dict[str, Any]:
+        """Return the size of the sketch, and the noise of an estimated frequency."""
+        return {
+            "histogram": self.sketch.direct,
+            "row_excess": self.row_excess,
+            "modulus": self.modulus,
+            "noise_deviation": math.sqrt(self.item_variance / self.clients),
+        }
+
     @property
     def categories(self) -> int:  # type: ignore[override]
         """Number of items."""

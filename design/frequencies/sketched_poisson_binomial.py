@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.accounting.renyi_curve import LazyRenyiCurve, check_delta
 from ...solvers.divergences.extreme_tosses import ExtremeTosses, extreme_tosses
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ..contracts.accounts import pure_account, renyi_account
+from ..contracts.options import check_parameters, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import SeededWords, WordsLike, word_source
@@ -113,18 +114,16 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     ((1000, 315), [0.6, 0.4, -0.0])
     """
 
-    sketch: ItemSketch
-    clients: int
-    trials: int
-    theta: float
+    sketch: ItemSketch = parts(ItemSketch, width={"default": None, "help": "Buckets of a row; by default one for each item: a histogram."})
+    clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
+    trials: int = parameter("Tosses of each client for each coordinate.", 1, MOST_TRIALS, usual=1)
+    theta: float = parameter("Distance of a toss's probability from 1/2.", SMALLEST_THETA, LARGEST_THETA)
     delta: float
 
     def __post_init__(self) -> None:
         """Check the fields."""
         _check_width(self.sketch)
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
-        object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))
+        check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
 
     @property
@@ -156,6 +155,10 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
             return of_entry * (width - 1) / width**2
         # Without signs w / (w - 1) squared times (w - 1) / w^2.
         return of_entry / (self._sent * self.sketch.rows)
+
+    def facts(self) -> dict[str, Any]:
+        """Return also in how many coordinates two items differ."""
+        return {**super().facts(), "differing_coordinates": self.differing_coordinates}
 
     def privacy(self) -> Privacy:
         """Privacy of one sum (`sketched_tosses_privacy`)."""

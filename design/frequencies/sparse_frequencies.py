@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray, IndexArray
 from ..contracts.mechanism import Error, FrequencyEstimate, check_frequencies, error_of_draws
-from .item_sketch import ItemSketch
+from ..contracts.options import parameter
+from .item_sketch import MOST_CATEGORIES, ItemSketch
 from .noisy_sketch import SketchedDiscreteGaussianFrequencies
 
 if TYPE_CHECKING:
@@ -61,13 +62,17 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     ([7, 20, 4000], [0.5, 0.3, 0.2])
     """
 
-    distinct_items: int = 1
+    distinct_items: int = parameter("Different items that are held, at most.", 1, MOST_CATEGORIES, default=1)
 
     def __post_init__(self) -> None:
         """Check the fields."""
         super().__post_init__()
         most = self.categories if self.sketch.direct else min(self.categories, self.sketch.coordinates - 1)
         object.__setattr__(self, "distinct_items", check_integer("distinct_items", self.distinct_items, low=1, high=most))
+
+    def facts(self) -> dict[str, Any]:
+        """Return also the squared error where the right items are found."""
+        return {**super().facts(), "oracle_squared_error": self.worst_variance / self.clients}
 
     @property
     def dense(self) -> SketchedDiscreteGaussianFrequencies:

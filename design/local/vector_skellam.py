@@ -113,6 +113,10 @@ class SkellamMechanism(VectorMechanism):
         """``bits * dimension``."""
         return float(self.bits * self.ball.dimension)
 
+    def facts(self) -> dict[str, Any]:
+        """Return the bits of a coordinate and the length of a step."""
+        return {"bits": self.bits, "granularity": self.granularity}
+
     def privacy(self) -> Privacy:
         """Local privacy, by Rényi divergences."""
         return skellam_privacy(self.noise_variance, self.l1_sensitivity, self.l2_sensitivity)

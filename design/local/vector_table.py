@@ -119,6 +119,10 @@ class VectorTableMechanism(VectorMechanism):
         """Bits of one letter for each coordinate."""
         return float(self.ball.dimension * self.table.bits_out)
 
+    def facts(self) -> dict[str, Any]:
+        """Return the largest distance of dithered vectors, and the epsilon that the table is designed for."""
+        return {"input_distance": self.input_distance, "table_epsilon": self.table.epsilon}
+
     def privacy(self) -> Privacy:
         """Local privacy of the whole vector, for every two vectors.
 

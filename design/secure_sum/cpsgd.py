@@ -33,12 +33,13 @@ from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
+from ..contracts.options import check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, quantise_k_levels
-from ..transforms.rotation import RandomisedHadamard, flattened_bound
+from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
 from ..transforms.vector_dithering import row_blocks
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
 
@@ -94,21 +95,20 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     (dtype('uint32'), [0.6, 0.0, -0.8])
     """
 
-    ball: NormBall
-    clients: int
-    levels: int
-    trials: int
+    ball: NormBall = parts(NormBall)
+    clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
+    levels: int = parameter("Number of levels of a coordinate.", 2, MOST_LEVELS)
+    trials: int = parameter("Trials of each client's noise for each coordinate.", 1, MOST_CLIENT_TRIALS)
     delta: float
-    probability: float = 0.5
-    rotated: bool = False
-    rotation_seed: int = 0
+    probability: float = parameter("Probability of success of a trial.", 1e-9, 1 - 1e-9, default=0.5)
+    rotated: bool = parameter("Whether vectors are rotated before they are quantised.", default=False, flags="--rotated/--plain")
+    rotation_seed: int = parameter("Public seed of the random rotation.", 0, LARGEST_SEED, default=0)
     adjacency: str = "replace-one"
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_ball(self.ball, "cpSGD", 2)
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "levels", check_integer("levels", self.levels, low=2, high=MOST_LEVELS))
+        check_parameters(self)
         most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // self.clients)
         object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=most))
         object.__setattr__(self, "delta", check_delta(self.delta))
@@ -131,6 +131,19 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def coordinate_wrap_probability(self) -> float:
         """0.0, as `wrap_probability`."""
         return 0.0
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the sum and a message take, and bounds on error and bias."""
+        return {
+            "padded_dimension": self.padded_dimension,
+            "modulus": self.modulus,
+            "bits": (self.modulus - 1).bit_length(),
+            "bits_per_coordinate": self.bits_per_client / self.ball.dimension,
+            "bits_before_aggregation": self.message_bits_before_aggregation,
+            "worst_squared_error": self.error().of_mean(self.clients),
+            "squared_error_bound": self.mean_squared_error_bound,
+            "bias_bound": self.bias_bound,
+        }
 
     @property
     def message_bits_before_aggregation(self) -> float:

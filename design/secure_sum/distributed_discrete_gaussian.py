@@ -10,14 +10,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_choice, check_real
 from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as LARGEST_ACCOUNTED_SIGMA
-from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, rounded_norm
+from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_tau, rounded_norm
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
+from ..contracts.options import parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
 from .joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
-from .rounded_secure_sum import RoundedSecureSum
+from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 
 def discrete_gaussian_privacy(
@@ -89,20 +90,19 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     (dtype('uint32'), [0.6, 0.0, -0.8])
     """
 
-    ball: NormBall
-    clients: int
-    bits: int
-    granularity: float
-    local_sigma: float
+    ball: NormBall = parts(NormBall, **BALL)
+    clients: int = parameter(**CLIENTS)
+    bits: int = parameter(**BITS)
+    granularity: float = parameter(**GRANULARITY)
+    local_sigma: float = parameter("Parameter of each client's noise.", 1e-100, 1e100, unit="vectors' units")
     delta: float
-    rotation_seed: int = 0
-    rotation: str = "hadamard"
+    rotation_seed: int = parameter(**ROTATION_SEED)
+    rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"
 
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields("discrete Gaussian")
-        object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=1e-100, high=1e100))
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
     def privacy(self) -> Privacy:
@@ -113,6 +113,10 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     def noisy_sum(self) -> NoisySum:
         """The sum as accounting sees it, beside others of the same round (`joint_discrete_gaussian_privacy`)."""
         return discrete_gaussian_sum(self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency)
+
+    def facts(self) -> dict[str, Any]:
+        """Return also ``tau``, the bound on the log-ratio of the sum's noise to one discrete Gaussian."""
+        return {**super().facts(), "tau": discrete_gaussian_tau(self.clients, self._sigma)}
 
     @property
     def _sigma(self) -> float:

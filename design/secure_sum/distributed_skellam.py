@@ -20,11 +20,12 @@ from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
+from ..contracts.options import parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordSource
 from ..noise.skellam_noise import sample_skellam
-from .rounded_secure_sum import RoundedSecureSum
+from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 # Of one client's noise, in squared steps: what is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
@@ -98,20 +99,19 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     (dtype('uint32'), [0.6, 0.2, -0.7])
     """
 
-    ball: NormBall
-    clients: int
-    bits: int
-    granularity: float
-    local_variance: float
+    ball: NormBall = parts(NormBall, **BALL)
+    clients: int = parameter(**CLIENTS)
+    bits: int = parameter(**BITS)
+    granularity: float = parameter(**GRANULARITY)
+    local_variance: float = parameter("Variance of each client's noise on a coordinate.", 1e-100, 1e100, unit="squared vectors' units")
     delta: float
-    rotation_seed: int = 0
-    rotation: str = "hadamard"
+    rotation_seed: int = parameter(**ROTATION_SEED)
+    rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"
 
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields("Skellam")
-        object.__setattr__(self, "local_variance", check_real("local_variance", self.local_variance, low=1e-100, high=1e100))
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
     def privacy(self) -> Privacy:

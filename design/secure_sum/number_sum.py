@@ -51,6 +51,15 @@ class NumberSum(DelegatedSum, ScalarMechanism):
             raise ValueError(f"inner must be for vectors of one coordinate up to {self._half_width:g}, got {ball}")
 
     @property
+    def vector_mechanism(self) -> SecureSumMechanism:
+        """The mechanism for vectors."""
+        return self.inner
+
+    def facts(self) -> dict[str, Any]:
+        """Return those of the mechanism for vectors, with its own errors."""
+        return {**self.inner.facts(), "worst_squared_error": self.error().of_mean(self.clients), "bias_bound": self.bias_bound}
+
+    @property
     def bias_bound(self) -> float:
         """That of `inner`, or 0.0 where its ball is a step wider than the interval."""
         inner = self.inner

@@ -11,9 +11,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
-from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta, check_order
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.poisson_binomial_divergence import (
     LARGEST_THETA,
@@ -23,15 +23,25 @@ from ...solvers.divergences.poisson_binomial_divergence import (
     check_sums,
     largest_toss_loss,
     poisson_binomial_pairs,
+    poisson_binomial_renyi,
     windows,
 )
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
+from ..contracts.options import check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
-from ..transforms.kashin import KASHIN_CONSTANT, KashinFrame, KashinRepresentation, kashin_representation, largest_bias
+from ..transforms.kashin import (
+    KASHIN_CONSTANT,
+    LARGEST_DIMENSION,
+    LARGEST_SEED,
+    KashinFrame,
+    KashinRepresentation,
+    kashin_representation,
+    largest_bias,
+)
 from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
@@ -183,24 +193,21 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     (dtype('uint16'), [0.6, 0.2, -0.7])
     """
 
-    ball: NormBall
-    clients: int
-    trials: int
-    theta: float
+    ball: NormBall = parts(NormBall, dimension={"default": 1, "high": LARGEST_DIMENSION})
+    clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
+    trials: int = parameter("Trials of each client for each coordinate.", 1, MOST_TRIALS)
+    theta: float = parameter("Largest distance of a trial's probability from 1/2.", SMALLEST_THETA, LARGEST_THETA)
     delta: float
-    frame_seed: int = 0
-    kashin_constant: float = KASHIN_CONSTANT
+    frame_seed: int = parameter("Public seed of the frame.", 0, LARGEST_SEED, default=0, name="rotation_seed")
+    kashin_constant: float = parameter(
+        "K: the largest coefficient is min(K, sqrt(dimension)) clip / sqrt(size).", 1.0, LARGEST_KASHIN_CONSTANT, default=KASHIN_CONSTANT
+    )
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_ball(self.ball, "the Poisson-binomial mechanism", 2)
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "trials", check_integer("trials", self.trials, low=1, high=MOST_TRIALS))
-        object.__setattr__(self, "theta", check_real("theta", self.theta, low=SMALLEST_THETA, high=LARGEST_THETA))
+        check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
-        object.__setattr__(self, "frame_seed", self.frame.seed)
-        constant = check_real("kashin_constant", self.kashin_constant, low=1.0, high=LARGEST_KASHIN_CONSTANT)
-        object.__setattr__(self, "kashin_constant", constant)
 
     @cached_property
     def frame(self) -> KashinFrame:
@@ -225,6 +232,22 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def privacy(self) -> Privacy:
         """Privacy of one sum, for any vector that a client has (`poisson_binomial_privacy`)."""
         return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the size of the frame and the configuration of the other clients that hides one client the least."""
+        every = all_configurations(self.clients, self.trials, self.theta)
+        return {
+            "padded_dimension": self.padded_dimension,
+            "worst_case": "all configurations" if every else "all others at one extreme",
+            "worst_squared_error": self.error().of_mean(self.clients),
+            "bias_bound": self.bias_bound,
+        }
+
+    def divergences(self, order: float) -> dict[str, float]:
+        """Return the Rényi divergence of one coefficient in the worst case, and with the clients that are proven to hide it."""
+        check_order(order)
+        counted = {"rdp": self.clients, "rdp_proven": hiding_clients(self.clients, self.trials, self.theta)}
+        return {name: float(poisson_binomial_renyi(number, self.trials, self.theta, [order])[0]) for name, number in counted.items()}
 
     @property
     def coordinate_wrap_probability(self) -> float:

@@ -13,19 +13,45 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import check_delta
-from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, rounded_norm
 from ...solvers.numerics.rounding import SLACK
+from ...solvers.numerics.walsh_hadamard import LARGEST_DIMENSION as LARGEST_ROTATED
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
+from ..contracts.options import Declared, check_parameters
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.conditional_rounding import ConditionalRounding
-from ..transforms.rotation import Rotation, rotation_of
+from ..transforms.rotation import LARGEST_SEED, ROTATIONS, Rotation, rotation_of
 from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
+
+# What every sum of rounded vectors declares of its parameters.
+BALL: Declared = {"dimension": {"high": LARGEST_ROTATED, "help": "Number of coordinates of a vector; the rotation pads them."}}
+CLIENTS: Declared = {
+    "help": "Number of clients whose messages are added up.",
+    "low": 1,
+    "high": MOST_CLIENTS,
+    "unit": "clients",
+    "at_most": "population",
+}
+BITS: Declared = {
+    "help": "Bits of a coordinate of the sum, which is taken modulo 2**bits.",
+    "low": 1,
+    "high": MOST_BITS,
+    "usual": 16,
+    "unit": "bits",
+}
+GRANULARITY: Declared = {"help": "Length that a whole number stands for, in the vectors' units.", "low": 1e-100, "high": 1e100}
+ROTATION_SEED: Declared = {"help": "Public seed of the random rotation.", "low": 0, "high": LARGEST_SEED, "default": 0}
+ROTATION: Declared = {
+    "help": "Public rotation: hadamard pads to a power of two, fourier to an even number.",
+    "default": "hadamard",
+    "choices": ROTATIONS,
+}
 
 
 class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
@@ -79,6 +105,15 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def padded_dimension(self) -> int:
         """Number of coordinates of a rotated vector."""
         return self._rotation.padded_dimension
+
+    def facts(self) -> dict[str, Any]:
+        """Return the padded dimension, the largest norm after rounding, and bounds on error and bias."""
+        return {
+            "padded_dimension": self.padded_dimension,
+            "rounded_norm": rounded_norm(self.ball.clip_norm, self.granularity, self.padded_dimension),
+            "worst_squared_error": self.error().of_mean(self.clients),
+            "bias_bound": self.bias_bound,
+        }
 
     @property
     def norm_bound(self) -> float:
@@ -240,9 +275,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def _check_fields(self, noise: str) -> None:
         """Check the fields; `noise` is what the mechanism adds, in words."""
         check_ball(self.ball, f"{noise} noise", 2)
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
-        object.__setattr__(self, "bits", check_integer("bits", self.bits, low=1, high=MOST_BITS))
-        object.__setattr__(self, "granularity", check_real("granularity", self.granularity, low=1e-100, high=1e100))
+        check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
         # The rotation and the rounding check the other fields.

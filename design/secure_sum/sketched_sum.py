@@ -38,6 +38,10 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     sketch: LinearSketch
     inner: RoundedSecureSum
 
+    def facts(self) -> dict[str, Any]:
+        """Return also what is known of the sum of rotated sketches."""
+        return {**self.inner.facts(), "rotation": self.inner.rotation, **super().facts()}
+
     @property
     def sketch_clip(self) -> float:  # type: ignore[override]
         """L2 norm that sketches are clipped to."""

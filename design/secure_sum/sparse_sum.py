@@ -71,6 +71,11 @@ class SparseSum(SketchedSecureSum):
     refit: bool = True
     failure_probability: float = 0.05
 
+    def facts(self) -> dict[str, Any]:
+        """Return also the penalty of the Lasso, and the squared error where the coordinates of a sparse mean are found."""
+        sparse = {"sparsity": self.sparsity, "penalty": self.penalty, "oracle_squared_error": self.worst_variance / self.clients}
+        return {**super().facts(), **sparse}
+
     def __post_init__(self) -> None:
         """Check the fields."""
         self._check_fields()

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_probability, check_real
+from ...arguments import check_probability, check_real
 from ...arrays import FloatArray
 from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
 from ..contracts.mechanism import EPSILON_LOW
+from ..contracts.options import check_parameters, parameter
 from ..contracts.privacy import Privacy
 from ..frequencies.randomised_response import FrequencyRandomisedResponse
 from .shuffled_mechanism import ShuffledMechanism
@@ -47,14 +48,16 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
     (0.234, 'shuffled')
     """
 
-    clients: int = 1
+    clients: int = parameter(
+        "Number of clients whose letters are shuffled.", 1, MOST_CLIENTS, default=1, unit="clients", at_most="population"
+    )
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
         """Check the fields."""
         super().__post_init__()
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=EPSILON_LOW, high=LARGEST_EPSILON))
-        object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
+        check_parameters(self)
         object.__setattr__(self, "delta", 0.0 if self.delta == 0 else check_probability("delta", self.delta))
 
     @property

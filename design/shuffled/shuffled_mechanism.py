@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -32,6 +33,10 @@ class ShuffledMechanism(Mechanism):
     def secure_sum_bits(self) -> float:
         """``letters log2(clients + 1)``: bits of a one-hot letter in a secure sum; what secure aggregation itself sends is not in it."""
         return self.letters * math.log2(self.clients + 1)
+
+    def facts(self) -> dict[str, Any]:
+        """Return also the bits of a message in a secure sum."""
+        return {**super().facts(), "secure_sum_bits": self.secure_sum_bits}
 
     @abstractmethod
     def letter_law(self, value: ArrayLike) -> FloatArray:

@@ -38,6 +38,10 @@ class TableMeanMechanism(ScalarMechanism):
         """The table's interval (low, high)."""
         return self.table.interval
 
+    def facts(self) -> dict[str, Any]:
+        """Return the epsilon that the table is designed for."""
+        return {**super().facts(), "epsilon_per_round": self.table.epsilon}
+
     def privacy(self) -> Privacy:
         """Local privacy that is realised, computed from the table's whole numbers."""
         return table_privacy(self.table)

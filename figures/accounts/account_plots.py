@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, StrMethodFormatter
 
 from ...design.contracts.privacy import AccountedEpsilon
-from ...design.contracts.registry import Accounted, AccountReport
+from ...design.contracts.registry import AccountReport, AccountSubject
 from ...files import write_atomically
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.accounting.sampling import Sampling
@@ -63,12 +63,12 @@ def check_plot_file(file: Path) -> str:
     return kind
 
 
-def write_account_plot(subject: Accounted, delta: float, rounds: int, sampling: Sampling | None, path: Path) -> None:
+def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampling: Sampling | None, path: Path) -> None:
     """Draw what all accounts of a mechanism say, round after round, and write it to a file, which is there whole or not at all.
 
     Parameters
     ----------
-    subject : Accounted
+    subject : AccountSubject
         The mechanism, as the registry's `Accountable.account` returns it.
     delta : float
         Failure probability of all rounds together.

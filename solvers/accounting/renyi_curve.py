@@ -26,6 +26,13 @@ MOST_ROUNDS = 10**12
 FIRST_STRIDE = 16
 
 
+def check_order(order: float) -> float:
+    """Return a Rényi order, which must be above 1 and may be infinite."""
+    if not order > 1:
+        raise ValueError(f"order must be a number above 1, got {order!r}")
+    return order
+
+
 def check_delta(delta: float) -> float:
     """Return a failure probability as a float, if it is above 0 and below 1."""
     return check_probability("delta", delta)

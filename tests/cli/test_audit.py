@@ -96,7 +96,7 @@ def test_a_claim_that_is_wrong_gives_exit_code_1(run: Run, monkeypatch: pytest.M
         return Boastful(quietbits.NormBall(1, 2.0), clients=2, bits=12, granularity=0.1, local_sigma=0.5, delta=1e-2)
 
     name = "distributed-discrete-gaussian"
-    monkeypatch.setitem(registry.REGISTRY, name, replace(registry.REGISTRY[name], calibrate=boast))
+    monkeypatch.setitem(registry.REGISTRY, name, replace(registry.REGISTRY[name], build=boast))
     result = run(*AUDIT, "--json")
     assert (result.exit_code, result.stderr) == (1, "")
     found = json.loads(result.stdout)

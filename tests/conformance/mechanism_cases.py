@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,9 @@ from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.real_numbers import RealNumberMechanism
-from quietbits.design.contracts.registry import Accounted, Entry, check_values
+from quietbits.design.contracts.registry import AccountSubject, Entry, check_values
 from quietbits.design.contracts.task import Task
-from quietbits.design.local.vector_table import VectorTableMechanism
-from quietbits.design.secure_sum.number_sum import NumberSum
 from quietbits.design.tables.file import write_table
-from quietbits.design.tables.table_mean import TableMeanMechanism
 
 EPSILON, DELTA, CLIENTS = 4.0, 1e-3, 6
 # Three coordinates are padded to four by mechanisms that pad.
@@ -51,8 +48,6 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
 OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "poisson-binomial": {"bits": 9}}
 # Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
 GIVEN: Mapping[str, Mapping[str, Any]] = {
-    "mvu": {"dimension": 1, "norm": "inf"},
-    "poisson-binomial": {"trials": 2},
     "dp-rec": {"population": 1000, "clients_per_round": 10, "index_bits": 42},
 }
 # Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
@@ -162,7 +157,7 @@ class Case:
 
 @functools.cache
 def _built(case: Case, options: tuple[tuple[str, Any], ...], changes: tuple[tuple[str, Any], ...]) -> Mechanism:
-    return case.entry.build(case.task(**dict(changes)), {**case.options, **dict(options)})
+    return case.entry.mechanism_for(case.task(**dict(changes)), {**case.options, **dict(options)})
 
 
 def cases_of(entry: Entry) -> list[Case]:
@@ -192,74 +187,32 @@ def cases(entries: Iterable[Entry]) -> list[Case]:
     return [case for entry in entries for case in cases_of(entry)]
 
 
-# From a mechanism's fields to the parameters of its account, where they have other names.
+def account_values(case: Case, mechanism: Mechanism, folder: Path) -> dict[str, Any]:
+    """Return the parameters with which `quietbits account` is asked about a mechanism."""
+    names = [option.name for option in case.entry.account_options]
+    table = getattr(mechanism, "table", None)
+    known = {"clients": CLIENTS, **case.options, **_of_domain(case.domain), **case.entry.parameters_of(mechanism)}
+    if table is not None:
+        known |= {"table": folder / "table.json", "epsilon": table.epsilon}
+        write_table(table, known["table"])
+    if case.entry.name == "dp-rec":
+        # Its account is that of a training.
+        known |= {"population": 1, "clients_per_round": 1, "index_bits": sum(known["layout"].group_bits)}
+    return {name: known[name] for name in names if known.get(name) is not None}
 
 
-def _table(mechanism: Mechanism, folder: Path) -> dict[str, Any]:
-    assert isinstance(mechanism, TableMeanMechanism | VectorTableMechanism)
-    path = folder / "table.json"
-    write_table(mechanism.table, path)
-    return {"table": path}
-
-
-def _response(mechanism: Mechanism, _: Path) -> dict[str, Any]:
-    assert isinstance(mechanism, TableMeanMechanism)
-    return {"epsilon": mechanism.table.epsilon, "bits": mechanism.table.bits_in}
-
-
-def _skellam(mechanism: Any, _: Path) -> dict[str, Any]:
-    return {"variance": mechanism.noise_variance, "l1": mechanism.l1_sensitivity, "l2": mechanism.l2_sensitivity}
-
-
-def _dp_rec(mechanism: Any, _: Path) -> dict[str, Any]:
-    return {"population": 1, "clients_per_round": 1, "index_bits": sum(mechanism.layout.group_bits)}
-
-
-def _sketched(mechanism: Any, _: Path) -> dict[str, Any]:
-    return {"local_sigma": mechanism.inner.local_sigma, "granularity": mechanism.inner.granularity}
-
-
-OTHER_NAMES: Mapping[str, Callable[[Any, Path], dict[str, Any]]] = {
-    "mvu": _table,
-    "bitwise-randomised-response": _response,
-    "generalised-randomised-response": _response,
-    "shuffled-mvu": _table,
-    "shuffled-randomised-response": _response,
-    "skellam": _skellam,
-    "dp-rec": _dp_rec,
-    "sketched-discrete-gaussian": _sketched,
-    "sparse-discrete-gaussian": _sketched,
-}
-
-
-def _of_numbers(mechanism: NumberSum) -> dict[str, Any]:
-    """Return the size of the ball and the parameters of the mechanism for vectors that numbers are sent by."""
-    inner: Any = mechanism.inner
-    return {
-        "dimension": inner.ball.dimension,
-        "clip": inner.ball.clip_norm,
-        **{one.name: getattr(inner, one.name) for one in fields(inner)},
-    }
-
-
-def accounted(case: Case, mechanism: Mechanism, folder: Path) -> Accounted:
+def accounted(case: Case, mechanism: Mechanism, folder: Path) -> AccountSubject:
     """Return what `quietbits account` makes of a mechanism's own parameters."""
-    known = {"clients": CLIENTS, **case.options, **_of_domain(case.domain)}
-    names = [option.name for option in case.entry.accounting.parameters]
-    values = {name: known[name] if name in known else getattr(mechanism, name, None) for name in names}
-    if isinstance(mechanism, NumberSum):
-        values |= {name: value for name, value in _of_numbers(mechanism).items() if name in names}
-    values |= OTHER_NAMES.get(case.entry.name, lambda *_: {})(mechanism, folder)
-    checked = check_values(case.entry.name, case.entry.accounting.parameters, {k: v for k, v in values.items() if v is not None})
-    return case.entry.accounting.account(checked | {"delta": mechanism.delta}, case.adjacency, None)
+    checked = check_values(case.entry.name, case.entry.account_options, account_values(case, mechanism, folder))
+    return case.entry.account(checked | {"delta": mechanism.delta}, case.adjacency, None)
 
 
 def given(case: Case) -> dict[str, Any]:
-    """Return what calibration is given beside its target."""
+    """Return what calibration is given beside its budget: the case's task and options."""
     known = {"clients": CLIENTS, **case.options, **GIVEN.get(case.entry.name, {}), **_of_domain(case.domain)}
-    if isinstance(case.domain, Interval) and case.entry.trust_model == "secure-sum":
+    if isinstance(case.domain, Interval) and case.entry.domains[0] is NormBall:
         known |= _of_domain(case.domain.ball(case.adjacency))
-    options = case.entry.accounting.given
+    options = case.entry.calibration_options
     return check_values(case.entry.name, options, {one.name: known[one.name] for one in options if one.name in known})
 
 

@@ -3,12 +3,12 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from calibrated_mechanisms import DIMENSIONS, ball_cases, calibrated
-from mechanism_cases import AUDITED_SHARES, CLIENTS, DELTA, EPSILON, NORMS, Case, accounted, cases_of, given, reason
+from mechanism_cases import AUDITED_SHARES, CLIENTS, DELTA, EPSILON, NORMS, Case, account_values, accounted, cases_of, given, reason
 
 from quietbits.analysis.audits.mechanism_audit import audit
 from quietbits.analysis.catalogue.lower_bounds import local_lower_bound
@@ -16,16 +16,24 @@ from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.guarantee import ADJACENCIES, TRUST_MODELS
 from quietbits.design.contracts.mechanism import SecureSumMechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Entry, Option, Target, check_values
-from quietbits.design.tables.file import write_table
+from quietbits.design.contracts.options import made
+from quietbits.design.contracts.registry import AccountReport, Entry, Option, check_values
+from quietbits.design.contracts.task import Budget
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
 # With which probability an audit is right.
 CONFIDENCE = 1 - 1e-6
-# How close calibration comes to a target, and what a composition on a grid may be off by.
-CLOSE, GRID = 1e-6, 1e-6
+# What a composition on a grid may be off by.
+GRID = 1e-6
+# Two numbers of coordinates that are padded to a power of two, one of them to nearly twice as many.
+DIMENSIONS = (21, 513)
 EVERY_SAMPLING: dict[str, Sampling] = {"add-or-remove-one": PoissonSampling(0.5), "replace-one": FixedSizeSampling(2 * CLIENTS, CLIENTS)}
+
+
+def by_account(report: AccountReport) -> dict[str, float]:
+    """Return epsilon by every account."""
+    return {one.name: one.bound.epsilon for one in report.privacy.accounts}
 
 
 class PrivacySuite:
@@ -43,9 +51,9 @@ class PrivacySuite:
             assert 0 < len(several) == len(set(several))
         assert set(entry.adjacencies) <= set(ADJACENCIES)
         assert entry.norms is None or NormBall in entry.domains
-        assert entry.accounting.name == entry.name
-        assert entry.accounting.title
-        for options in (entry.options, entry.accounting.parameters, entry.accounting.given):
+        if entry.noise is not None:
+            assert (entry.noise.name, bool(entry.noise.title)) == (entry.name, True)
+        for options in (entry.options, entry.account_options, entry.calibration_options):
             assert len(options) == len({option.name for option in options})
             for option in options:
                 assert option.name.isidentifier()
@@ -64,7 +72,7 @@ class PrivacySuite:
         assert (document["name"], document["trust_model"]) == (entry.name, entry.trust_model)
         assert document["adjacencies"] == list(entry.adjacencies)
         assert [option["name"] for option in document["options"]] == [option.name for option in entry.options]
-        assert [option["name"] for option in document["parameters"]] == [option.name for option in entry.accounting.parameters]
+        assert [option["name"] for option in document["parameters"]] == [option.name for option in entry.account_options]
 
     def test_accounts_and_adjacencies_are_those_that_are_declared(self, entry: Entry, tmp_path: Path) -> None:
         found = set()
@@ -81,10 +89,10 @@ class PrivacySuite:
         case = cases_of(entry)[0]
 
         def refusal(option: Option, value: object) -> str:
-            return reason(lambda: entry.build(case.task(), {**case.options, option.name: value}))
+            return reason(lambda: entry.mechanism_for(case.task(), {**case.options, option.name: value}))
 
         with pytest.raises(ValueError, match=f"no_such_option is not a parameter of {entry.name}: it has .*; got no_such_option = 1"):
-            entry.build(case.task(), {"no_such_option": 1})
+            entry.mechanism_for(case.task(), {"no_such_option": 1})
         for option in entry.options:
             wrong: list[object] = [object()] if option.kind is not str else [7]
             if option.kind in (int, float):
@@ -179,39 +187,44 @@ class PrivacySuite:
             assert mechanism.guarantee.epsilon >= mechanism.privacy().epsilon(mechanism.delta, case.adjacency)
 
     @pytest.mark.parametrize("rounds", [1, 7])
-    def test_calibrated_parameters_end_just_below_the_target(self, case: Case, rounds: int, tmp_path: Path) -> None:
-        accounting = case.entry.accounting
-        if accounting.solve is None:
+    def test_calibrate_build_and_account_agree(self, case: Case, rounds: int, tmp_path: Path) -> None:
+        entry, chosen, budget = case.entry, given(case), Budget(EPSILON, DELTA, case.adjacency, rounds)
+        if not entry.private:
             return
-        chosen = given(case)
-        subject = accounting.solve(Target(EPSILON, DELTA, rounds, case.adjacency), chosen)
-        reached = subject.report(DELTA, rounds).epsilon
-        assert reached <= EPSILON
-        if accounting.close:
-            assert EPSILON - reached <= CLOSE
-        values = {**subject.details, **chosen}
-        if subject.table is not None:
-            values["table"] = tmp_path / "table.json"
-            write_table(subject.table, values["table"])
-        # What is found has the name of the option that takes it again; epsilon is that of all rounds, and a table is a file.
-        required = {one.name for one in accounting.parameters if one.required}
-        assert required - {"epsilon", "table"} <= set(values)
+        subject, task = entry.calibrate(budget, chosen)
+        reached = subject.report(DELTA, rounds)
+        assert reached.epsilon <= EPSILON
+        json.dumps(reached.document(), allow_nan=False)
         assert "clip_norm" not in subject.details
-        named = {"epsilon": values.get("epsilon_per_round"), **values}
-        parameters = {one.name: named[one.name] for one in accounting.parameters if named.get(one.name) is not None}
-        checked = check_values(case.entry.name, accounting.parameters, parameters) | {"delta": DELTA}
-        again = accounting.account(checked, case.adjacency, None).report(DELTA, rounds)
-        assert again.epsilon == reached
-        json.dumps(again.document(), allow_nan=False)
+        if task is None:
+            # Bare noise: its parameters are the details, and give the same account.
+            names = [option.name for option in entry.account_options]
+            known = {**chosen, **subject.details, "epsilon": subject.details.get("epsilon_per_round")}
+            values = {name: known[name] for name in names if known.get(name) is not None}
+        else:
+            built = entry.mechanism_for(task, {option.name: chosen[option.name] for option in entry.options})
+            stated = built.privacy().report(DELTA, case.adjacency, rounds)
+            assert {one.name: one.bound.epsilon for one in stated.accounts} == by_account(reached)
+            assert (subject.bits_per_client, task.budget) == (built.bits_per_client, budget)
+            values = account_values(case, built, tmp_path)
+        checked = check_values(entry.name, entry.account_options, values) | {"delta": DELTA}
+        again = entry.account(checked, case.adjacency, None).report(DELTA, rounds)
+        assert by_account(again) == by_account(reached)
 
     @pytest.mark.parametrize("dimension", DIMENSIONS)
-    def test_calibrated_parameters_build_what_was_stated(self, entry: Entry, dimension: int) -> None:
-        for case in ball_cases(entry, dimension):
-            subject, mechanism = calibrated(case, Target(EPSILON, DELTA, 1, case.adjacency))
-            if mechanism is not None:
-                assert mechanism.domain == case.domain
-                assert mechanism.guarantee.epsilon == subject.report(DELTA).epsilon
-                assert mechanism.bits_per_client == subject.bits_per_client
+    def test_a_mechanism_is_made_from_the_parameters_that_calibration_states(self, entry: Entry, dimension: int) -> None:
+        if entry.mechanism is None or NormBall not in entry.domains:
+            return
+        for small in cases_of(entry):
+            if not isinstance(small.domain, NormBall):
+                continue
+            case = replace(small, domain=replace(small.domain, dimension=dimension))
+            subject, task = entry.calibrate(Budget(EPSILON, DELTA, case.adjacency), given(case))
+            assert task is not None
+            mechanism = entry.mechanism_for(task, case.options)
+            own = {"delta": DELTA, "adjacency": case.adjacency}
+            assert made(entry.mechanism, {**subject.details, **own}) == mechanism
+            assert (mechanism.domain, mechanism.bits_per_client) == (case.domain, subject.bits_per_client)
 
     def test_epsilon_does_not_fall_with_rounds_or_rise_with_delta(self, case: Case, tmp_path: Path) -> None:
         subject = accounted(case, case.mechanism, tmp_path)

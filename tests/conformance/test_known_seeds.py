@@ -37,7 +37,7 @@ def domain_of(entry: Entry) -> Domain:
 def mechanism_of(name: str) -> Mechanism:
     entry = REGISTRY[name]
     options = {**OPTIONS.get(name, {}), **MORE_BITS.get(name, {})}
-    return entry.build(Task(domain_of(entry), CLIENTS, EPSILON, DELTA, entry.adjacencies[0]), options)
+    return entry.mechanism_for(Task(domain_of(entry), CLIENTS, EPSILON, DELTA, entry.adjacencies[0]), options)
 
 
 def known_seed_inputs(mechanism: Mechanism) -> Iterator[FloatArray | int | float]:

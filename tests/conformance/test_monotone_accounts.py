@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from quietbits.analysis.catalogue.registry import REGISTRY, accountables
-from quietbits.design.contracts.registry import Accounted, check_values
+from quietbits.analysis.catalogue.accounts import account_options
+from quietbits.analysis.catalogue.registry import NOISE as BARE_NOISE
+from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.design.contracts.registry import AccountSubject, check_values
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
 # What roots, grids of losses and compositions may be off by.
@@ -65,15 +67,19 @@ def rises(values: Iterable[float]) -> bool:
     return all(before <= after * (1 + RELATIVE) + ABSOLUTE for before, after in itertools.pairwise(values))
 
 
-def noisy(name: str, factor: float) -> Accounted:
+def noisy(name: str, factor: float) -> AccountSubject:
     parameter, values = NOISE[name]
     scaled = values[parameter] * factor
-    one = accountables()[name.split()[0]]
     given = {**values, parameter: math.ceil(scaled) if isinstance(values[parameter], int) else scaled}
-    return one.account(check_values(one.name, one.parameters, given) | {"delta": 1e-3}, None, None)
+    return subject_of(name.split()[0], given)
 
 
-def answers(subject: Accounted, delta: float, rounds: int, sampling: Sampling | None = None) -> dict[str, float]:
+def subject_of(name: str, values: Mapping[str, Any], adjacency: str | None = None, sampling: Sampling | None = None) -> AccountSubject:
+    checked = check_values(name, account_options(name), values) | {"delta": 1e-3}
+    return (BARE_NOISE if name in BARE_NOISE else REGISTRY)[name].account(checked, adjacency, sampling)
+
+
+def answers(subject: AccountSubject, delta: float, rounds: int, sampling: Sampling | None = None) -> dict[str, float]:
     report = subject.report(delta, rounds, sampling).privacy
     return {"epsilon": report.epsilon, **{one.name: one.bound.epsilon for one in report.accounts}}
 
@@ -91,7 +97,7 @@ def test_every_secure_sum_is_asked_about_more_clients() -> None:
     asked = {
         entry.name
         for entry in REGISTRY.values()
-        if entry.trust_model == "secure-sum" and entry.private and "clients" in {option.name for option in entry.accounting.parameters}
+        if entry.trust_model == "secure-sum" and entry.private and "clients" in {option.name for option in entry.account_options}
     }
     assert set(LITTLE_NOISE) == asked
 
@@ -99,12 +105,8 @@ def test_every_secure_sum_is_asked_about_more_clients() -> None:
 @pytest.mark.parametrize("name", LITTLE_NOISE)
 def test_more_clients_never_reveal_more(name: str) -> None:
     # The sum of discrete Gaussians is the further from one, the more there are: with .64 steps each it said 291, then 320.
-    one = accountables()[name]
     numbers = (*FEW, *MANY) if "discrete-gaussian" in name else FEW
-    subjects = [
-        one.account(check_values(name, one.parameters, {**LITTLE_NOISE[name], "clients": clients}) | {"delta": 1e-3}, None, None)
-        for clients in reversed(numbers)
-    ]
+    subjects = [subject_of(name, {**LITTLE_NOISE[name], "clients": clients}) for clients in reversed(numbers)]
     sampling = sampling_of(0.05, subjects[0].adjacency, population=10**6)
     for rounds, chosen in ((1, None), (30, None), (2, sampling)):
         found = [answers(subject, 1e-5, rounds, chosen) for subject in subjects]
@@ -115,15 +117,13 @@ def test_more_clients_never_reveal_more(name: str) -> None:
 def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
     # By itself it said 0.0012 for one round, and 0.0 for two.
     values = {"clients": 10**9, "dimension": 28, "clip": 0.0013, "levels": 14, "trials": 5, "rotated": False}
-    one = accountables()["cpsgd"]
-    subject = one.account(check_values("cpsgd", one.parameters, values) | {"delta": 0.048}, "add-or-remove-one", None)
+    subject = subject_of("cpsgd", values, "add-or-remove-one")
     assert answers(subject, 0.048, 1)["theorem-1"] <= answers(subject, 0.048, 2)["theorem-1"]
 
 
 def test_gaussian_accounts_do_not_jump_as_noise_grows() -> None:
-    one = accountables()["binomial"]
     shared = {"probability": 0.3, "scale": 1.0, "dimension": 1, "l1": 2.0, "l2": 2.0, "linf": 2.0}
-    subjects = [one.account(check_values("binomial", one.parameters, {**shared, "trials": 20580 + k}), None, None) for k in range(12)]
+    subjects = [subject_of("binomial", {**shared, "trials": 20580 + k}) for k in range(12)]
     found = [one.privacy.account("near-gaussian").bound(1.07e-7, 2, None).epsilon for one in reversed(subjects)]
     assert rises(found), found
 
@@ -137,12 +137,10 @@ def sampling_of(share: float, adjacency: str, population: int = POPULATION) -> S
 @pytest.mark.parametrize("name", [name for name in NOISE if " clients" not in name])
 @pytest.mark.parametrize("adjacency", ["add-or-remove-one", "replace-one"])
 def test_a_larger_sample_never_reveals_less_nor_more_than_everyone(name: str, adjacency: str) -> None:
-    one = accountables()[name.split()[0]]
-    entry = REGISTRY.get(one.name)
+    entry = REGISTRY.get(name)
     if entry is not None and adjacency not in entry.adjacencies:
         pytest.skip("the mechanism has no guarantee for this adjacency")
-    values = check_values(one.name, one.parameters, NOISE[name][1]) | {"delta": 1e-3}
-    subject = one.account(values, adjacency, sampling_of(1.0, adjacency))
+    subject = subject_of(name.split()[0], NOISE[name][1], adjacency, sampling_of(1.0, adjacency))
     if subject.privacy.trust_model == "local":
         pytest.skip("whoever reports is seen")
     delta, rounds = 1e-5, 30

@@ -42,7 +42,9 @@ def test_the_prediction_is_what_is_measured(name: str) -> None:
     )
     population = (entry.populations or (usual_population(domain),))[0]
     nonzero = 1 if population == "sparse-mean" else None
-    mechanism = entry.build(Task(domain, CLIENTS, EPSILON, DELTA, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **CHANGED.get(name, {})})
+    mechanism = entry.mechanism_for(
+        Task(domain, CLIENTS, EPSILON, DELTA, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **CHANGED.get(name, {})}
+    )
     predicted = predict_error(mechanism, draw_sample(population, domain, CLIENTS, 0, nonzero)).of_population
     rounds = repeat_mean(mechanism, population, SLOW.get(name, ROUNDS), clients=CLIENTS, nonzero=nonzero, seed=1)
     measured = summarise_means(rounds)

@@ -87,7 +87,7 @@ def entry_of(made: Callable[[float, tuple[float, float]], Mechanism]) -> Entry:
         adjacencies=("replace-one",),
         accounts=("pure", "rdp", "pld"),
         options=(),
-        calibrate=calibrated(made),
+        build=calibrated(made),
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import quietbits
 from quietbits.analysis.sweeps.task import MechanismChoice
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 
 BALL = quietbits.NormBall(8, 2.0)
@@ -36,7 +36,7 @@ GOOD: dict[str, Any] = {
     "projected": 4,
     "strategy": SimpleNamespace(),
     "table": generalised_randomised_response(1.0, 2),
-    "target": Target(1.0, 1e-5),
+    "target": Budget(1.0, 1e-5, "replace-one"),
     "theta": 0.1,
     "trials": 100,
 }

@@ -100,7 +100,7 @@ class NeededPoint(Point):
         task = Task(Categories(self.categories), self.clients, self.epsilon, delta, ADJACENCY)
         options: Values = sketch_size(self.categories) if self.compressed else {}
         try:
-            mechanism = entry.build(task, options)
+            mechanism = entry.mechanism_for(task, options)
         except InfeasibleError as error:
             return {"trust_model": entry.trust_model, "reason": str(error)}
         return {

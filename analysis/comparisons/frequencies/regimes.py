@@ -110,7 +110,7 @@ class RegimePoint(Point):
                 delta = 0.0 if entry.trust_model == LOCAL else DELTA
                 task = Task(Categories(self.categories), self.clients, self.epsilon, delta, ADJACENCY)
                 try:
-                    built = entry.build(task, values)
+                    built = entry.mechanism_for(task, values)
                 except InfeasibleError:
                     return
                 if not isinstance(built, FrequencyMechanism) or built.guarantee.epsilon > self.epsilon:

@@ -168,7 +168,7 @@ class FrequencyPoint(Point):
         entry = entry_named(series.mechanism)
         delta = 0.0 if entry.trust_model == "local" else DELTA
         task = Task(Categories(self.categories), self.clients, self.epsilon, delta, ADJACENCY)
-        built = entry.build(task, series.options(self.epsilon, self.categories))
+        built = entry.mechanism_for(task, series.options(self.epsilon, self.categories))
         if not isinstance(built, FrequencyMechanism):
             raise TypeError(f"series must be of a mechanism for items, got {self.series!r}")
         return built

@@ -8,7 +8,7 @@ import pandas as pd
 
 from ....arguments import check_choice, check_integer
 from ....arrays import FloatArray, IntegerArray
-from ....design.contracts.registry import Target
+from ....design.contracts.task import Budget
 from ....design.frequencies.item_thresholds import error_threshold, thresholded
 from ....design.frequencies.sketched_frequencies import SketchedFrequencies
 from ...calibration.frequency_sums import calibrate_discrete_gaussian_frequencies
@@ -86,16 +86,16 @@ class SparseSumPoint(Point):
         ]
 
     def _one_round(self, counts: IntegerArray, seed: int) -> "_Estimated":
-        target = Target(self.epsilon, self.delta, adjacency="replace-one")
+        budget = Budget(self.epsilon, self.delta, "replace-one")
         known = min(self.clients, self.distinct)
         # That of the items at hand, which nobody knows: it flatters the sketch and the threshold.
         concentration = float(np.sum((counts / self.clients) ** 2))
-        mechanism: SketchedFrequencies = calibrate_sparse_frequencies(self.categories, self.clients, target, known, seed=seed)
+        mechanism: SketchedFrequencies = calibrate_sparse_frequencies(self.categories, self.clients, budget, known, seed=seed)
         if self.variant != "known":
             histogram = ItemSketchChoice(rows=1, width=self.categories)
             sketch = ItemSketchChoice(message_bits=1.01 * mechanism.bits_per_client, concentration=concentration, seed=seed)
             choice = sketch if self.variant == "sketch" else histogram
-            mechanism = calibrate_discrete_gaussian_frequencies(self.categories, self.clients, target, choice)
+            mechanism = calibrate_discrete_gaussian_frequencies(self.categories, self.clients, budget, choice)
         aggregate = np.mod(mechanism.simulated_sum(counts, named_stream(seed, "noise")), mechanism.modulus)
         estimate = mechanism.decode(aggregate, self.clients)
         if self.variant in ("histogram-threshold", "sketch"):

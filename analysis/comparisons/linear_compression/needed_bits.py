@@ -12,8 +12,8 @@ from typing import Any
 from ....design.contracts.gaussian import central_gaussian_error
 from ....design.contracts.mechanism import Mechanism
 from ....design.contracts.norm_ball import NormBall
-from ....design.contracts.registry import Entry, Target, Values
-from ....design.contracts.task import Task
+from ....design.contracts.registry import Entry, Values
+from ....design.contracts.task import Budget, Task
 from ....errors import InfeasibleError
 from ...calibration.rate_and_bits import cheapest_rate_and_bits
 from ...catalogue.registry import REGISTRY
@@ -72,9 +72,9 @@ class PricePoint(Point):
             "necessary_bits_unbiased": limits.necessary_unbiased_bits,
             "lower_bound": limits.private_error,
         }
-        target = Target(self.epsilon, DELTA, adjacency=ADJACENCY)
+        budget = Budget(self.epsilon, DELTA, ADJACENCY)
         try:
-            best = cheapest_rate_and_bits(ball, self.clients, target, SLACK)[0]
+            best = cheapest_rate_and_bits(ball, self.clients, budget, SLACK)[0]
         except InfeasibleError as error:
             return necessary | {"reason": str(error)}
         return necessary | {
@@ -106,12 +106,12 @@ def _built(entry: Entry, task: Task) -> Mechanism:
     """Return a mechanism at its usual options; where these are refused, the one of the planner's with the least worst error."""
     own = OPTIONS.get(entry.name, {})
     try:
-        return entry.build(task, own)
+        return entry.mechanism_for(task, own)
     except InfeasibleError:
         found = []
         for values in entry.candidates(task):
             with suppress(InfeasibleError):
-                found.append(entry.build(task, {**values, **own}))
+                found.append(entry.mechanism_for(task, {**values, **own}))
         if not found:
             raise
         return min(found, key=lambda one: one.error().of_mean(task.clients))

@@ -16,8 +16,8 @@ import pandas as pd
 from ....arguments import check_real
 from ....arrays import FloatArray
 from ....design.contracts.norm_ball import NormBall
-from ....design.contracts.registry import Target
 from ....design.contracts.sketched_mechanism import CLIP_MARGIN
+from ....design.contracts.task import Budget
 from ....design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ....design.secure_sum.sketched_sum import SketchedSum
 from ....design.transforms.linear_sketch import IdentitySketch, LinearSketch
@@ -150,7 +150,7 @@ class SketchPoint(Point):
         margin = 1.0 if self.rate == 1 else CLIP_MARGIN
         ball, seed = NormBall(sketch.sketch_dimension, 2.0, margin * CLIP_NORM), self._public_seed()
         if self.epsilon is not None:
-            return discrete_gaussian_within(ball, self.clients, self.bits, Target(self.epsilon, DELTA, adjacency=ADJACENCY), seed)
+            return discrete_gaussian_within(ball, self.clients, self.bits, Budget(self.epsilon, DELTA, ADJACENCY), seed)
         assert self.noise_multiplier is not None  # noqa: S101 - one of the two is given
         deviation = self.noise_multiplier * ball.clip_norm / math.sqrt(self.clients)
         granularity = granularity_for_bits(self.clients, ball.dimension + ball.dimension % 2, ball.clip_norm, deviation, self.bits)

@@ -12,7 +12,8 @@ from quietbits.analysis.calibration.cpsgd import CLOSE, calibrate_cpsgd
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import AccountReport, Target
+from quietbits.design.contracts.registry import AccountReport
+from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
@@ -147,8 +148,8 @@ def test_sampled_rounds_that_only_renyi_divergences_account_for() -> None:
 def test_no_other_levels_and_trials_have_a_smaller_error(
     clients: int, dimension: int, bits: int, epsilon: float, rotated: bool, method: str | None, adjacency: str
 ) -> None:
-    target = Target(epsilon, 1e-3, adjacency=adjacency, method=method)
-    mechanism = calibrate_cpsgd(NormBall(dimension, 2.0, 2.0), clients, bits, target, rotated=rotated)
+    budget = Budget(epsilon, 1e-3, adjacency, method=method)
+    mechanism = calibrate_cpsgd(NormBall(dimension, 2.0, 2.0), clients, bits, budget, rotated=rotated)
     assert mechanism.modulus <= 2**bits
 
     def keeps(candidate: CpsgdMechanism) -> bool:
@@ -178,21 +179,21 @@ def test_no_other_levels_and_trials_have_a_smaller_error(
     assert mechanism.worst_variance == least
 
 
-def calibrated(clients: int, dimension: int, bits: int | None, target: Target, **how: Any) -> CpsgdMechanism:
-    return calibrate_cpsgd(NormBall(dimension, 2.0), clients, bits, target, **how)
+def calibrated(clients: int, dimension: int, bits: int | None, budget: Budget, **how: Any) -> CpsgdMechanism:
+    return calibrate_cpsgd(NormBall(dimension, 2.0), clients, bits, budget, **how)
 
 
 def test_more_bits_are_never_worse_and_without_a_number_they_are_as_few_as_are_good() -> None:
-    target = Target(1.0, 1e-5, method="theorem-1")
-    chosen = calibrated(100, 32, None, target)
+    budget = Budget(1.0, 1e-5, "replace-one", method="theorem-1")
+    chosen = calibrated(100, 32, None, budget)
     bits = (chosen.modulus - 1).bit_length()
-    errors = [calibrated(100, 32, width, target).worst_variance for width in (bits - 1, bits, bits + 1, 55)]
+    errors = [calibrated(100, 32, width, budget).worst_variance for width in (bits - 1, bits, bits + 1, 55)]
     assert errors == sorted(errors, reverse=True)
     assert errors[0] > CLOSE * errors[-1] >= errors[1] == chosen.worst_variance
 
 
 def test_what_is_proven_needs_less_noise_than_the_theorem() -> None:
-    published, proven = (calibrated(1000, 256, 20, Target(1.0, 1e-5, method=method)) for method in ("theorem-1", None))
+    published, proven = (calibrated(1000, 256, 20, Budget(1.0, 1e-5, "replace-one", method=method)) for method in ("theorem-1", None))
     assert published.theorem_epsilon(1e-5) <= 1.0
     assert proven.guarantee.epsilon <= 1.0
     assert proven.worst_variance < published.worst_variance / 2
@@ -200,7 +201,7 @@ def test_what_is_proven_needs_less_noise_than_the_theorem() -> None:
 
 def test_calibrate_says_which_parameters_it_found() -> None:
     found = calibrate("cpsgd", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=20, method="near-gaussian")
-    mechanism = calibrated(1000, 256, 20, Target(1.0, 1e-5, method="near-gaussian"))
+    mechanism = calibrated(1000, 256, 20, Budget(1.0, 1e-5, "replace-one", method="near-gaussian"))
     assert (found["levels"], found["trials"], found["rotated"]) == (mechanism.levels, mechanism.trials, True)
     assert found["bits"] <= 20
     assert found.report.epsilon_by("near-gaussian") == mechanism.gaussian_epsilon(1e-5)
@@ -208,7 +209,7 @@ def test_calibrate_says_which_parameters_it_found() -> None:
 
 
 def test_rounds_and_a_seed_are_passed_on() -> None:
-    mechanism = calibrated(1000, 6, 24, Target(1.0, 1e-5, rounds=10), rotation_seed=7)
+    mechanism = calibrated(1000, 6, 24, Budget(1.0, 1e-5, "replace-one", rounds=10), rotation_seed=7)
     assert mechanism.rotation_seed == 7
     assert 0.99 < mechanism.privacy().epsilon(1e-5, rounds=10) <= 1.0
 
@@ -218,22 +219,22 @@ def test_too_few_bits_are_refused_with_how_many_are_enough() -> None:
         r"bits must be at least (\d+) for 1000 clients to reach epsilon = 1 at delta = 1e-05 in 64 dimensions, got 10: 2 levels need \d+"
     )
     with pytest.raises(InfeasibleError, match=message) as refused:
-        calibrated(1000, 64, 10, Target(1.0, 1e-5))
+        calibrated(1000, 64, 10, Budget(1.0, 1e-5, "replace-one"))
     enough = int(str(refused.value).split()[5])
-    assert calibrated(1000, 64, enough, Target(1.0, 1e-5)).modulus <= 2**enough
+    assert calibrated(1000, 64, enough, Budget(1.0, 1e-5, "replace-one")).modulus <= 2**enough
     with pytest.raises(InfeasibleError, match=f"bits must be at least {enough} "):
-        calibrated(1000, 64, enough - 1, Target(1.0, 1e-5))
+        calibrated(1000, 64, enough - 1, Budget(1.0, 1e-5, "replace-one"))
 
 
 def test_what_no_noise_can_give_is_refused() -> None:
     with pytest.raises(
         InfeasibleError, match="epsilon or delta must be larger: not even 1000000 trials of each client give 1e-05 at delta"
     ):
-        calibrated(10**9, 2**20, 55, Target(1e-5, 1e-9))
+        calibrated(10**9, 2**20, 55, Budget(1e-5, 1e-9, "replace-one"))
 
 
 @pytest.mark.parametrize(
-    ("changes", "target", "message"),
+    ("changes", "budget", "message"),
     [
         ({"clients": 0}, {}, "clients must be a whole number from 1 to 1000000000, got 0"),
         ({"bits": 56}, {}, "bits must be a whole number from 1 to 55, got 56"),
@@ -245,10 +246,10 @@ def test_what_no_noise_can_give_is_refused() -> None:
         ({"rotation_seed": -1}, {}, "seed must be a whole number from 0 to .*, got -1"),
     ],
 )
-def test_arguments_out_of_range_are_refused(changes: dict[str, Any], target: dict[str, Any], message: str) -> None:
+def test_arguments_out_of_range_are_refused(changes: dict[str, Any], budget: dict[str, Any], message: str) -> None:
     arguments = {"clients": 10, "dimension": 4, "bits": 20} | changes
     with pytest.raises(ValueError, match=message):
-        calibrated(target=Target(**({"epsilon": 1.0, "delta": 1e-5} | target)), **arguments)
+        calibrated(budget=Budget(**({"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace-one"} | budget)), **arguments)
 
 
 DOCUMENTATION = Path(quietbits.__file__).parent / "docs" / "cpsgd.md"
@@ -268,10 +269,10 @@ def test_the_table_of_the_documentation() -> None:
     assert len(rows) == 4
     for bits, *cells in rows:
         for method, cell in zip(("theorem-1", None), cells, strict=True):
-            target = Target(1.0, 1e-5, method=method)
+            budget = Budget(1.0, 1e-5, "replace-one", method=method)
             if cell.startswith("needs"):
                 with pytest.raises(InfeasibleError, match=f"bits must be at least {cell.split()[1]} "):
-                    calibrated(1000, 1024, int(bits), target)
+                    calibrated(1000, 1024, int(bits), budget)
                 continue
-            found = calibrated(1000, 1024, int(bits), target)
+            found = calibrated(1000, 1024, int(bits), budget)
             assert cell == f"{found.levels}, {found.trials}, {found.worst_variance / 1000:.4f}"

@@ -12,7 +12,7 @@ from quietbits.analysis.calibration.shared_noise import calibrate_discrete_gauss
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
@@ -91,7 +91,7 @@ def test_replacing_one_doubles_the_sensitivity() -> None:
     [(1000, 65536, 1.0, 16, 1.0, 1e-5), (100, 2048, 10.0, 12, 4.0, 1e-6), (1, 1, 1.0, 10, 0.5, 1e-6), (500, 128, 0.1, 32, 30.0, 1e-3)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: float, bits: int, epsilon: float, delta: float) -> None:
-    found = calibrate_discrete_gaussian(clients, dimension, clip, bits, Target(epsilon, delta))
+    found = calibrate_discrete_gaussian(clients, dimension, clip, bits, Budget(epsilon, delta, "add-or-remove-one"))
     sigma, granularity = found["local_sigma"], found["granularity"]
     report = discrete_gaussian_privacy(clients, dimension, clip, sigma, granularity).report(delta)
     assert 0 <= epsilon - report.epsilon <= 1e-6
@@ -100,14 +100,14 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: f
 
 
 def test_calibration_over_rounds_and_for_replacing() -> None:
-    found = calibrate_discrete_gaussian(1000, 256, 1.0, 18, Target(2.0, 1e-6, 20, "replace-one"), deviations=5.0)
+    found = calibrate_discrete_gaussian(1000, 256, 1.0, 18, Budget(2.0, 1e-6, "replace-one", 20), deviations=5.0)
     privacy = discrete_gaussian_privacy(1000, 256, 1.0, **found, adjacency="replace-one")
     assert 0 <= 2.0 - privacy.epsilon(1e-6, rounds=20) <= 1e-6
     assert found["granularity"] == granularity_for_bits(1000, 256, 1.0, found["local_sigma"], 18, deviations=5.0)
 
 
 def test_fine_granularity_is_central_gaussian_noise() -> None:
-    found = calibrate_discrete_gaussian(1000, 1024, 1.0, 40, Target(1.0, 1e-5))
+    found = calibrate_discrete_gaussian(1000, 1024, 1.0, 40, Budget(1.0, 1e-5, "add-or-remove-one"))
     multiplier = found["local_sigma"] * math.sqrt(1000)
     assert 1 <= multiplier / gaussian_noise_multiplier(1.0, 1e-5) <= 1 + 1e-5
 
@@ -141,14 +141,14 @@ def test_a_sampled_round_by_enumeration() -> None:
 @pytest.mark.parametrize("bits", [3, 6, 9, 11])
 def test_too_few_bits_say_how_many_would_do(bits: int) -> None:
     with pytest.raises(InfeasibleError, match=rf"bits must be at least 12 for 1000 clients to reach epsilon = 1 .*, got {bits}$"):
-        calibrate_discrete_gaussian(1000, 65536, 1.0, bits, Target(1.0, 1e-5))
-    enough = calibrate_discrete_gaussian(1000, 65536, 1.0, 12, Target(1.0, 1e-5))
+        calibrate_discrete_gaussian(1000, 65536, 1.0, bits, Budget(1.0, 1e-5, "add-or-remove-one"))
+    enough = calibrate_discrete_gaussian(1000, 65536, 1.0, 12, Budget(1.0, 1e-5, "add-or-remove-one"))
     assert discrete_gaussian_privacy(1000, 65536, 1.0, **enough).epsilon(1e-5) <= 1.0
 
 
 def test_no_number_of_bits_for_a_delta_too_small() -> None:
     with pytest.raises(InfeasibleError, match="epsilon or delta must be larger: no number of bits up to 62 would be enough for 10 clients"):
-        calibrate_discrete_gaussian(10, 2**40, 1.0, 16, Target(1e-5, 1e-200))
+        calibrate_discrete_gaussian(10, 2**40, 1.0, 16, Budget(1e-5, 1e-200, "add-or-remove-one"))
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_noise_on_the_padding_reveals_and_costs_bits_and_is_no_error() -> None:
 
 def test_calibrate_says_which_parameters_it_found() -> None:
     found = calibrate("distributed-discrete-gaussian", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=16, clip=2.0)
-    parameters = calibrate_discrete_gaussian(1000, 256, 2.0, 16, Target(1.0, 1e-5))
+    parameters = calibrate_discrete_gaussian(1000, 256, 2.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
     assert {name: found[name] for name in parameters} == parameters
     assert (found["bits"], found["deviations"], found["clip"]) == (16, 4.0, 2.0)
     assert 0 <= 1.0 - found.epsilon <= 1e-6
@@ -200,10 +200,13 @@ def test_calibrate_says_which_parameters_it_found() -> None:
         (lambda: discrete_gaussian_privacy(2, 1, 1.0, 1.0, 1.0, adjacency="both"), "adjacency must be one of replace-one"),
         (lambda: discrete_gaussian_privacy(2, 1, 1.0, 1e-9, 1.0), "local_sigma in steps of the granularity must be a number from"),
         (lambda: discrete_gaussian_privacy(2, 1, 1.0, 0.0, 1.0), "local_sigma must be a number from"),
-        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Target(0.0, 0.1)), "epsilon must be a number from 1e-05"),
-        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Target(1.0, 0.0)), "delta must be a number above 0 and below 1"),
-        (lambda: calibrate_discrete_gaussian(0, 1, 1.0, 8, Target(1.0, 0.1)), "clients must be a whole number from 1"),
-        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Target(1.0, 0.1, adjacency="both")), "adjacency must be one of add-or-remove"),
+        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Budget(0.0, 0.1, "add-or-remove-one")), "epsilon must be a number from 1e-05"),
+        (
+            lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Budget(1.0, 0.0, "add-or-remove-one")),
+            "delta must be a number above 0 and below 1",
+        ),
+        (lambda: calibrate_discrete_gaussian(0, 1, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one")), "clients must be a whole number from 1"),
+        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Budget(1.0, 0.1, "both")), "adjacency must be one of add-or-remove"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

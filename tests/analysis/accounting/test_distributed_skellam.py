@@ -10,7 +10,7 @@ from dp_accounting.rdp import compute_epsilon
 from quietbits.analysis.calibration.shared_noise import calibrate_distributed_skellam
 from quietbits.analysis.catalogue.accounts import account
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism, distributed_skellam_privacy
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
@@ -52,7 +52,7 @@ def test_replacing_one_doubles_both_sensitivities() -> None:
     [(1000, 65536, 1.0, 16, 1.0, 1e-5), (100, 2048, 10.0, 12, 4.0, 1e-6), (1, 1, 1.0, 10, 0.5, 1e-6), (500, 128, 0.1, 24, 30.0, 1e-3)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: float, bits: int, epsilon: float, delta: float) -> None:
-    found = calibrate_distributed_skellam(clients, dimension, clip, bits, Target(epsilon, delta))
+    found = calibrate_distributed_skellam(clients, dimension, clip, bits, Budget(epsilon, delta, "add-or-remove-one"))
     variance, granularity = found["local_variance"], found["granularity"]
     report = distributed_skellam_privacy(clients, dimension, clip, variance, granularity).report(delta)
     assert 0 <= epsilon - report.epsilon <= 1e-6
@@ -64,7 +64,7 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: f
 
 
 def test_calibration_over_rounds_and_for_replacing() -> None:
-    found = calibrate_distributed_skellam(1000, 256, 1.0, 18, Target(2.0, 1e-6, 20, "replace-one"), deviations=5.0)
+    found = calibrate_distributed_skellam(1000, 256, 1.0, 18, Budget(2.0, 1e-6, "replace-one", 20), deviations=5.0)
     variance, granularity = found["local_variance"], found["granularity"]
     privacy = distributed_skellam_privacy(1000, 256, 1.0, variance, granularity, adjacency="replace-one")
     assert 0 <= 2.0 - privacy.epsilon(1e-6, rounds=20) <= 1e-6
@@ -72,7 +72,7 @@ def test_calibration_over_rounds_and_for_replacing() -> None:
 
 
 def test_many_bits_are_central_gaussian_noise_in_steps_that_can_be_sampled() -> None:
-    parameters = calibrate_distributed_skellam(1000, 1024, 1.0, 40, Target(1.0, 1e-5))
+    parameters = calibrate_distributed_skellam(1000, 1024, 1.0, 40, Budget(1.0, 1e-5, "add-or-remove-one"))
     assert 1.99e10 < parameters["local_variance"] / parameters["granularity"] ** 2 <= 2e10
     multiplier = math.sqrt(1000 * parameters["local_variance"])
     assert 1 <= multiplier / gaussian_noise_multiplier(1.0, 1e-5) <= 1 + 1e-4
@@ -84,7 +84,7 @@ def test_many_bits_are_central_gaussian_noise_in_steps_that_can_be_sampled() -> 
 
 
 def test_a_billion_clients_have_noise_of_a_thousandth_of_a_step_each() -> None:
-    found = calibrate_distributed_skellam(10**9, 1024, 1.0, 24, Target(1.0, 1e-5))
+    found = calibrate_distributed_skellam(10**9, 1024, 1.0, 24, Budget(1.0, 1e-5, "add-or-remove-one"))
     assert 2e-6 < found["local_variance"] / found["granularity"] ** 2 < 1e-5
     assert 0 <= 1.0 - distributed_skellam_privacy(10**9, 1024, 1.0, **found).epsilon(1e-5) <= 1e-6
 
@@ -92,14 +92,14 @@ def test_a_billion_clients_have_noise_of_a_thousandth_of_a_step_each() -> None:
 @pytest.mark.parametrize("bits", [3, 6, 9, 11])
 def test_too_few_bits_say_how_many_would_do(bits: int) -> None:
     with pytest.raises(InfeasibleError, match=rf"bits must be at least 12 for 1000 clients to reach epsilon = 1 .*, got {bits}$"):
-        calibrate_distributed_skellam(1000, 65536, 1.0, bits, Target(1.0, 1e-5))
-    enough = calibrate_distributed_skellam(1000, 65536, 1.0, 12, Target(1.0, 1e-5))
+        calibrate_distributed_skellam(1000, 65536, 1.0, bits, Budget(1.0, 1e-5, "add-or-remove-one"))
+    enough = calibrate_distributed_skellam(1000, 65536, 1.0, 12, Budget(1.0, 1e-5, "add-or-remove-one"))
     assert distributed_skellam_privacy(1000, 65536, 1.0, **enough).epsilon(1e-5) <= 1.0
 
 
 def test_no_number_of_bits_for_a_delta_too_small() -> None:
     with pytest.raises(InfeasibleError, match="epsilon or delta must be larger: no number of bits up to 62 would be enough for 10 clients"):
-        calibrate_distributed_skellam(10, 4, 1.0, 16, Target(1e-5, 1e-30))
+        calibrate_distributed_skellam(10, 4, 1.0, 16, Budget(1e-5, 1e-30, "add-or-remove-one"))
 
 
 def test_details_have_the_mechanism_s_worst_error() -> None:
@@ -124,15 +124,36 @@ def test_details_have_the_mechanism_s_worst_error() -> None:
         (lambda: distributed_skellam_privacy(2, 1, 1.0, 0.0, 1.0), "local_variance must be a number from"),
         (lambda: distributed_skellam_privacy(2, 1, 1.0, 1e-7, 1.0), "local_variance in squared steps must be a number from 2e-06"),
         (lambda: distributed_skellam_privacy(2, 1, 1.0, 1.0, 1.0, adjacency="both"), "adjacency must be one of replace-one"),
-        (lambda: calibrate_distributed_skellam(2, 1, 0.0, 8, Target(1.0, 0.1)), "clip_norm must be a number from 1e-100"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 63, Target(1.0, 0.1)), "bits must be a whole number from 1 to 62, got 63"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(0.0, 0.1)), "epsilon must be a number from 1e-05"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.0)), "delta must be a number above 0 and below 1"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.1, 0)), "rounds must be a whole number from 1"),
-        (lambda: calibrate_distributed_skellam(0, 1, 1.0, 8, Target(1.0, 0.1)), "clients must be a whole number from 1"),
-        (lambda: calibrate_distributed_skellam(2, 0, 1.0, 8, Target(1.0, 0.1)), "dimension must be a whole number from 1"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.1), deviations=0.0), "deviations must be a number from 0.1"),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Target(1.0, 0.1, adjacency="both")), "adjacency must be one of add-or-remove"),
+        (
+            lambda: calibrate_distributed_skellam(2, 1, 0.0, 8, Budget(1.0, 0.1, "add-or-remove-one")),
+            "clip_norm must be a number from 1e-100",
+        ),
+        (
+            lambda: calibrate_distributed_skellam(2, 1, 1.0, 63, Budget(1.0, 0.1, "add-or-remove-one")),
+            "bits must be a whole number from 1 to 62, got 63",
+        ),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(0.0, 0.1, "add-or-remove-one")), "epsilon must be a number from 1e-05"),
+        (
+            lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.0, "add-or-remove-one")),
+            "delta must be a number above 0 and below 1",
+        ),
+        (
+            lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one", 0)),
+            "rounds must be a whole number from 1",
+        ),
+        (
+            lambda: calibrate_distributed_skellam(0, 1, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one")),
+            "clients must be a whole number from 1",
+        ),
+        (
+            lambda: calibrate_distributed_skellam(2, 0, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one")),
+            "dimension must be a whole number from 1",
+        ),
+        (
+            lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one"), deviations=0.0),
+            "deviations must be a number from 0.1",
+        ),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.1, "both")), "adjacency must be one of add-or-remove"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Calibrated sketches of items: within the target, as short and as exact as they say."""
+"""Calibrated sketches of items: within the budget, as short and as exact as they say."""
 
 import math
 from collections.abc import Callable
@@ -12,15 +12,15 @@ from quietbits.analysis.calibration.frequency_sums import (
     calibrate_sketched_tosses,
 )
 from quietbits.analysis.calibration.item_sketches import ItemSketchChoice, predicted_error
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.frequencies.item_sketch import ItemSketch
 from quietbits.design.frequencies.sketched_frequencies import SketchedFrequencies
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 
-TARGET = Target(2.0, 1e-4, adjacency="replace-one")
+BUDGET = Budget(2.0, 1e-4, "replace-one")
 KINDS = (calibrate_discrete_gaussian_frequencies, calibrate_skellam_frequencies, calibrate_sketched_tosses)
-Calibrate = Callable[[int, int, Target, ItemSketchChoice], SketchedFrequencies]
+Calibrate = Callable[[int, int, Budget, ItemSketchChoice], SketchedFrequencies]
 
 
 @pytest.mark.parametrize("calibrate", KINDS)
@@ -28,7 +28,7 @@ Calibrate = Callable[[int, int, Target, ItemSketchChoice], SketchedFrequencies]
     "choice", [ItemSketchChoice(rows=3, width=32), ItemSketchChoice(rows=3, width=32, signed=True), ItemSketchChoice()]
 )
 def test_the_target_is_met_from_below(calibrate: Calibrate, choice: ItemSketchChoice) -> None:
-    found = calibrate(500, 2000, TARGET, choice)
+    found = calibrate(500, 2000, BUDGET, choice)
     assert 0 <= 2.0 - found.guarantee.epsilon <= 1e-6
     assert found.sketch.direct == (choice.rows is None)
     assert found.sketch.signed == choice.signed
@@ -44,19 +44,19 @@ def test_the_target_is_met_from_below(calibrate: Calibrate, choice: ItemSketchCh
 def test_the_length_that_is_asked_for_is_kept(calibrate: Calibrate) -> None:
     errors = []
     for bits in (1000.0, 4000.0, 20_000.0):
-        found = calibrate(1000, 2000, TARGET, ItemSketchChoice(message_bits=bits, concentration=0.1))
+        found = calibrate(1000, 2000, BUDGET, ItemSketchChoice(message_bits=bits, concentration=0.1))
         assert bits / 3 < found.bits_per_client <= bits or found.sketch.direct
         errors.append(predicted_error(found.sketch, found.item_variance / 2000, 0.1, 0.05).squared)
     assert errors == sorted(errors, reverse=True)
     with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for a sketch of 1000 items of 2000 clients, got 10"):
-        calibrate(1000, 2000, TARGET, ItemSketchChoice(message_bits=10.0))
+        calibrate(1000, 2000, BUDGET, ItemSketchChoice(message_bits=10.0))
 
 
 @pytest.mark.parametrize("calibrate", KINDS[:2])
 def test_a_histogram_that_fits_is_not_refused_for_a_shorter_sketch(calibrate: Calibrate) -> None:
-    target = Target(1.22, 1e-3, 4, "replace-one")
-    whole = calibrate(9, 427, target, ItemSketchChoice(width=9))
-    found = calibrate(9, 427, target, ItemSketchChoice(message_bits=105.3))
+    budget = Budget(1.22, 1e-3, "replace-one", 4)
+    whole = calibrate(9, 427, budget, ItemSketchChoice(width=9))
+    found = calibrate(9, 427, budget, ItemSketchChoice(message_bits=105.3))
     assert found.sketch.direct
     assert found.bits_per_client <= 105.3
     if whole.bits_per_client <= 105.3:
@@ -65,15 +65,17 @@ def test_a_histogram_that_fits_is_not_refused_for_a_shorter_sketch(calibrate: Ca
         # As many steps as fit make the noise a little larger.
         assert whole.worst_variance < found.worst_variance < 1.3 * whole.worst_variance
     # Its own length is enough, and less is too little.
-    assert calibrate(9, 427, target, ItemSketchChoice(width=9, message_bits=found.bits_per_client)) == found
+    assert calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=found.bits_per_client)) == found
     with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for that sketch and noise, got 60"):
-        calibrate(9, 427, target, ItemSketchChoice(width=9, message_bits=60.0))
+        calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=60.0))
 
 
 def test_tosses_are_as_many_as_the_message_allows() -> None:
     choice = {"rows": 1, "width": 16}
-    many = calibrate_sketched_tosses(9, 427, Target(1.22, 1e-3, 4), ItemSketchChoice(**choice))
-    few = calibrate_sketched_tosses(9, 427, Target(1.22, 1e-3, 4), ItemSketchChoice(**choice, message_bits=many.bits_per_client - 1))
+    many = calibrate_sketched_tosses(9, 427, Budget(1.22, 1e-3, "replace-one", 4), ItemSketchChoice(**choice))
+    few = calibrate_sketched_tosses(
+        9, 427, Budget(1.22, 1e-3, "replace-one", 4), ItemSketchChoice(**choice, message_bits=many.bits_per_client - 1)
+    )
     assert few.trials < many.trials
     assert few.bits_per_client < many.bits_per_client
 
@@ -81,7 +83,7 @@ def test_tosses_are_as_many_as_the_message_allows() -> None:
 def test_the_slack_decides_what_is_short_enough() -> None:
     sizes, errors = [], []
     for slack in (1.0, 2.0, 10.0, 1000.0):
-        found = calibrate_skellam_frequencies(2000, 1000, TARGET, ItemSketchChoice(slack=slack, concentration=0.001))
+        found = calibrate_skellam_frequencies(2000, 1000, BUDGET, ItemSketchChoice(slack=slack, concentration=0.001))
         sizes.append(found.bits_per_client)
         errors.append(predicted_error(found.sketch, found.item_variance / 1000, 0.001, 0.05).squared)
         assert errors[-1] <= slack * errors[0] * 1.02
@@ -92,7 +94,7 @@ def test_the_slack_decides_what_is_short_enough() -> None:
 def test_an_item_or_none_takes_less_noise() -> None:
     choice = ItemSketchChoice(rows=4, width=64)
     variances = [
-        calibrate_discrete_gaussian_frequencies(1000, 500, Target(1.0, 1e-5, adjacency=adjacency), choice).item_variance
+        calibrate_discrete_gaussian_frequencies(1000, 500, Budget(1.0, 1e-5, adjacency), choice).item_variance
         for adjacency in ("replace-one", "add-or-remove-one")
     ]
     assert variances[0] == pytest.approx(2 * variances[1], rel=1e-3)
@@ -100,21 +102,21 @@ def test_an_item_or_none_takes_less_noise() -> None:
 
 def test_the_number_of_tosses_hardly_matters_among_many() -> None:
     choice = ItemSketchChoice(rows=10, width=128)
-    found = [calibrate_sketched_tosses(1000, 5000, TARGET, choice, trials) for trials in (None, 1, 4)]
+    found = [calibrate_sketched_tosses(1000, 5000, BUDGET, choice, trials) for trials in (None, 1, 4)]
     assert found[0] == found[1]
     assert found[2].trials == 4
     assert found[2].item_variance == pytest.approx(found[1].item_variance, rel=0.01)
 
 
 def test_theta_ends_at_its_limit_where_all_tosses_together_are_private_enough() -> None:
-    found = calibrate_sketched_tosses(10, 5000, Target(50.0, 1e-2), ItemSketchChoice(rows=1, width=2), trials=1)
+    found = calibrate_sketched_tosses(10, 5000, Budget(50.0, 1e-2, "replace-one"), ItemSketchChoice(rows=1, width=2), trials=1)
     assert found.theta == 0.499
     assert found.guarantee.epsilon < 50
 
 
 def test_predictions_are_what_is_found() -> None:
     choice = ItemSketchChoice(rows=3, width=64, seed=5)
-    found = calibrate_skellam_frequencies(3000, 10_000, TARGET, choice)
+    found = calibrate_skellam_frequencies(3000, 10_000, BUDGET, choice)
     frequencies = 1 / np.arange(1, 3001)
     frequencies /= frequencies.sum()
     counts = np.random.default_rng(0).multinomial(10_000, frequencies)

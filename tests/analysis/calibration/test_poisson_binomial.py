@@ -8,7 +8,7 @@ import pytest
 from quietbits.analysis.calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
 from quietbits.errors import InfeasibleError
 
@@ -20,8 +20,8 @@ from quietbits.errors import InfeasibleError
     [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 1), (2, 1, 5, 0.5, 1, 1)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: int, epsilon: float, rounds: int, trials: int) -> None:
-    target = Target(epsilon, 1e-5, rounds)
-    mechanism = calibrate_poisson_binomial(NormBall(dimension, 2.0, 2.0), clients, bits, target, frame_seed=3)
+    budget = Budget(epsilon, 1e-5, "replace-one", rounds)
+    mechanism = calibrate_poisson_binomial(NormBall(dimension, 2.0, 2.0), clients, bits, budget, frame_seed=3)
     assert mechanism.trials == trials
     assert mechanism.modulus <= 2**bits
     privacy = poisson_binomial_privacy(clients, mechanism.trials, mechanism.theta, mechanism.padded_dimension)
@@ -32,12 +32,12 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: i
 
 @pytest.mark.parametrize(("clients", "epsilon", "best"), [(2, 0.5, 1), (2, 20.0, 4), (200, 2.0, 10)])
 def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: float, best: int) -> None:
-    target = Target(epsilon, 1e-5)
-    mechanism = calibrate_poisson_binomial(NormBall(1, 2.0), clients, (8 * clients).bit_length(), target)
+    budget = Budget(epsilon, 1e-5, "replace-one")
+    mechanism = calibrate_poisson_binomial(NormBall(1, 2.0), clients, (8 * clients).bit_length(), budget)
     assert mechanism.trials == best
     for trials in (1, 2, 4, 8):
         try:
-            theta = calibrate_theta(clients, trials, mechanism.padded_dimension, target)
+            theta = calibrate_theta(clients, trials, mechanism.padded_dimension, budget)
         except InfeasibleError:
             # So much epsilon that no theta uses it up.
             theta = 0.45
@@ -45,7 +45,7 @@ def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: floa
 
 
 def test_with_more_than_enough_epsilon_theta_is_the_largest_that_was_searched() -> None:
-    mechanism = calibrate_poisson_binomial(NormBall(2, 2.0), 100_000, 17, Target(5.0, 1e-5))
+    mechanism = calibrate_poisson_binomial(NormBall(2, 2.0), 100_000, 17, Budget(5.0, 1e-5, "replace-one"))
     assert (mechanism.trials, mechanism.theta) == (1, 0.45)
     assert mechanism.guarantee.epsilon < 4.0
 
@@ -53,7 +53,9 @@ def test_with_more_than_enough_epsilon_theta_is_the_largest_that_was_searched() 
 def test_the_assumption_that_nobody_proved_buys_less_noise_and_no_guarantee() -> None:
     # What calibration took for granted until accounts told what is proven: its variance is about half.
     ball = NormBall(64, 2.0)
-    proven, assumed = (calibrate_poisson_binomial(ball, 1000, 13, Target(1.0, 1e-5, method=method)) for method in (None, "rdp-extremes"))
+    proven, assumed = (
+        calibrate_poisson_binomial(ball, 1000, 13, Budget(1.0, 1e-5, "replace-one", method=method)) for method in (None, "rdp-extremes")
+    )
     assert 1.7 < proven.worst_variance / assumed.worst_variance < 2.3
     assert assumed.guarantee.epsilon > 1.3
     assert 0 <= 1.0 - assumed.privacy().report(1e-5).epsilon_by("rdp-extremes") <= 1e-6
@@ -61,18 +63,18 @@ def test_the_assumption_that_nobody_proved_buys_less_noise_and_no_guarantee() ->
 
 @pytest.mark.parametrize("clients", [1, 3, 4, 1000])
 def test_bits_that_do_not_hold_one_trial_of_each_say_how_many_do(clients: int) -> None:
-    fewest, target = clients.bit_length(), Target(3.0, 1e-5)
+    fewest, budget = clients.bit_length(), Budget(3.0, 1e-5, "replace-one")
     if fewest > 1:
         with pytest.raises(InfeasibleError, match=rf"bits must be at least {fewest} to hold one trial of each of {clients} clients, got "):
-            calibrate_poisson_binomial(NormBall(2, 2.0), clients, fewest - 1, target)
-    mechanism = calibrate_poisson_binomial(NormBall(2, 2.0), clients, fewest, target)
+            calibrate_poisson_binomial(NormBall(2, 2.0), clients, fewest - 1, budget)
+    mechanism = calibrate_poisson_binomial(NormBall(2, 2.0), clients, fewest, budget)
     assert (mechanism.trials, mechanism.modulus) == (1, clients + 1)
 
 
 def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> None:
     found = calibrate("poisson-binomial", epsilon=1.0, delta=1e-5, clients=1000, trials=4, dimension=16)
     # The frame sends 32 coefficients.
-    assert found["theta"] == calibrate_theta(1000, 4, 32, Target(1.0, 1e-5))
+    assert found["theta"] == calibrate_theta(1000, 4, 32, Budget(1.0, 1e-5, "replace-one"))
     assert (found["dimension"], found["padded_dimension"]) == (16, 32)
     assert found.report.subject.bits_per_client == 32 * math.log2(4001)
     assert 0 <= 1.0 - found.epsilon <= 1e-6
@@ -86,7 +88,7 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
 
 
 @pytest.mark.parametrize(
-    ("changes", "target", "message"),
+    ("changes", "budget", "message"),
     [
         ({"clients": 0}, {}, "clients must be a whole number from 1 to 10000000, got 0"),
         ({"bits": 63}, {}, "bits must be a whole number from 1 to 62, got 63"),
@@ -99,7 +101,7 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
         ({"ball": NormBall(2, 1.0)}, {}, "ball must be of norm 2"),
     ],
 )
-def test_bad_requests_are_refused(changes: dict[str, Any], target: dict[str, Any], message: str) -> None:
+def test_bad_requests_are_refused(changes: dict[str, Any], budget: dict[str, Any], message: str) -> None:
     arguments: dict[str, Any] = {"ball": NormBall(2, 2.0), "clients": 2, "bits": 8} | changes
     with pytest.raises(ValueError, match=message):
-        calibrate_poisson_binomial(**arguments, target=Target(**({"epsilon": 1.0, "delta": 1e-5} | target)))
+        calibrate_poisson_binomial(**arguments, budget=Budget(**({"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace-one"} | budget)))

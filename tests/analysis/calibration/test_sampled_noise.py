@@ -5,7 +5,7 @@ import pytest
 from quietbits.analysis.calibration.poisson_binomial import calibrate_theta
 from quietbits.analysis.calibration.shared_noise import calibrate_distributed_skellam
 from quietbits.analysis.catalogue.accounts import calibrate
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.distributed_skellam import distributed_skellam_privacy
 from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
@@ -13,18 +13,18 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 
 def test_skellam_noise() -> None:
     sampling = PoissonSampling(0.05)
-    found = calibrate_distributed_skellam(200, 64, 1.0, 20, Target(2.0, 1e-5, 5, sampling=sampling))
+    found = calibrate_distributed_skellam(200, 64, 1.0, 20, Budget(2.0, 1e-5, "add-or-remove-one", 5, sampling=sampling))
     reached = distributed_skellam_privacy(200, 64, 1.0, **found).epsilon(1e-5, rounds=5, sampling=sampling)
     assert 0 <= 2.0 - reached <= 1e-6
-    everyone = calibrate_distributed_skellam(200, 64, 1.0, 20, Target(2.0, 1e-5, 5))
+    everyone = calibrate_distributed_skellam(200, 64, 1.0, 20, Budget(2.0, 1e-5, "add-or-remove-one", 5))
     assert found["local_variance"] < everyone["local_variance"] / 5
 
 
 def test_tosses() -> None:
     sampling = FixedSizeSampling(20, 2)
-    theta = calibrate_theta(20, 2, 4, Target(2.0, 1e-5, 5, sampling=sampling))
+    theta = calibrate_theta(20, 2, 4, Budget(2.0, 1e-5, "replace-one", 5, sampling=sampling))
     assert 0 <= 2.0 - poisson_binomial_privacy(20, 2, theta, 4).epsilon(1e-5, rounds=5, sampling=sampling) <= 1e-6
-    assert theta > calibrate_theta(20, 2, 4, Target(2.0, 1e-5, 5))
+    assert theta > calibrate_theta(20, 2, 4, Budget(2.0, 1e-5, "replace-one", 5))
 
 
 def test_discrete_gaussian_noise() -> None:

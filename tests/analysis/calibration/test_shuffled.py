@@ -1,4 +1,4 @@
-"""Local epsilons whose shuffled letters keep a target: on the safe side, and close to it."""
+"""Local epsilons whose shuffled letters keep a budget: on the safe side, and close to it."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from quietbits.analysis.calibration.shuffled import (
     shuffled_designed_table,
     shuffled_response_table,
 )
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.shuffled.shuffled_items import shuffled_response_privacy
 from quietbits.design.shuffled.shuffled_table import shuffled_table_privacy
 from quietbits.design.tables.mvu import design_mvu
@@ -18,45 +18,52 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling
 
 
 @pytest.mark.parametrize(
-    ("clients", "target"),
-    [(1000, Target(0.1, 1e-6)), (1000, Target(1.0, 1e-6)), (1000, Target(1.0, 1e-6, rounds=4)), (300, Target(3.0, 1e-3))],
+    ("clients", "budget"),
+    [
+        (1000, Budget(0.1, 1e-6, "replace-one")),
+        (1000, Budget(1.0, 1e-6, "replace-one")),
+        (1000, Budget(1.0, 1e-6, "replace-one", rounds=4)),
+        (300, Budget(3.0, 1e-3, "replace-one")),
+    ],
     ids=str,
 )
-def test_the_local_epsilon_keeps_the_target(clients: int, target: Target) -> None:
+def test_the_local_epsilon_keeps_the_target(clients: int, budget: Budget) -> None:
     def epsilon_of(local: float) -> float:
-        return shuffled_response_privacy(local, 4, clients).epsilon(target.delta, rounds=target.rounds)
+        return shuffled_response_privacy(local, 4, clients).epsilon(budget.delta, rounds=budget.rounds)
 
-    found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, clients), target)
-    assert 0 <= target.epsilon - epsilon_of(found) <= 1e-3 * target.epsilon
-    assert epsilon_of(found * 1.01) > target.epsilon
+    found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, clients), budget)
+    assert 0 <= budget.epsilon - epsilon_of(found) <= 1e-3 * budget.epsilon
+    assert epsilon_of(found * 1.01) > budget.epsilon
 
 
 def test_a_secret_sample_allows_more() -> None:
-    sampled = Target(0.5, 1e-6, sampling=FixedSizeSampling(10_000, 1000))
+    sampled = Budget(0.5, 1e-6, "replace-one", sampling=FixedSizeSampling(10_000, 1000))
     found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), sampled)
-    assert found > 1.3 * local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), Target(0.5, 1e-6))
+    assert found > 1.3 * local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), Budget(0.5, 1e-6, "replace-one"))
     assert shuffled_response_privacy(found, 4, 1000).epsilon(1e-6, sampling=sampled.sampling) <= 0.5
 
 
 def test_tables_of_whole_numbers_keep_the_target() -> None:
-    target = Target(0.5, 1e-6)
-    response = shuffled_response_table(lambda epsilon: generalised_randomised_response(epsilon, 2), 4, 3000, target)
-    designed = shuffled_designed_table(lambda epsilon: design_mvu(epsilon, 2, 3), 3000, target)
+    budget = Budget(0.5, 1e-6, "replace-one")
+    response = shuffled_response_table(lambda epsilon: generalised_randomised_response(epsilon, 2), 4, 3000, budget)
+    designed = shuffled_designed_table(lambda epsilon: design_mvu(epsilon, 2, 3), 3000, budget)
     for table, share in ((response, 1e-3), (designed, 3e-3)):
         assert 0 <= 0.5 - shuffled_table_privacy(table, 3000).epsilon(1e-6) <= share * 0.5
         assert table.epsilon > 2
 
 
 def test_without_delta_a_letter_is_as_private_as_it_is_by_itself() -> None:
-    assert local_epsilon(lambda _: pytest.fail("nothing is searched for"), Target(2.0, 0.0, rounds=4)) == 0.5
+    assert local_epsilon(lambda _: pytest.fail("nothing is searched for"), Budget(2.0, 0.0, "replace-one", rounds=4)) == 0.5
 
 
 def test_letters_that_say_nearly_everything_are_enough() -> None:
-    assert local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 10), Target(50.0, 1e-6)) == LARGEST_LOCAL_EPSILON
+    assert (
+        local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 10), Budget(50.0, 1e-6, "replace-one")) == LARGEST_LOCAL_EPSILON
+    )
 
 
 def test_a_target_out_of_reach_says_what_is_needed() -> None:
     with pytest.raises(InfeasibleError, match=r"epsilon must be at least 0\.004 for 4 rounds, got 0\.001"):
-        local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 10), Target(0.001, 0.0, rounds=4))
+        local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 10), Budget(0.001, 0.0, "replace-one", rounds=4))
     with pytest.raises(InfeasibleError, match=r"the local epsilon would have to be below 0\.001"):
-        local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 2), Target(1e-5, 1e-12))
+        local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 2), Budget(1e-5, 1e-12, "replace-one"))

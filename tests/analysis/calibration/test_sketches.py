@@ -16,23 +16,23 @@ from quietbits.analysis.calibration.sketches import (
 )
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.transforms.count_sketch import CountMeanSketch
 from quietbits.design.transforms.gaussian_sketch import GaussianSketch
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.errors import InfeasibleError
 
-BALL, TARGET = NormBall(8000, 2.0, 3.0), Target(1.0, 1e-5)
+BALL, BUDGET = NormBall(8000, 2.0, 3.0), Budget(1.0, 1e-5, "add-or-remove-one")
 
 
 @cache
-def summed(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, bits: int = 16, target: Target = TARGET) -> Any:
-    return calibrate_sketched_sum(ball, clients, bits, target, choice)
+def summed(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, bits: int = 16, budget: Budget = BUDGET) -> Any:
+    return calibrate_sketched_sum(ball, clients, bits, budget, choice)
 
 
 @cache
-def central(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, target: Target = TARGET) -> Any:
-    return calibrate_central_sketch(ball, clients, target, choice)
+def central(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, budget: Budget = BUDGET) -> Any:
+    return calibrate_central_sketch(ball, clients, budget, choice)
 
 
 def ratio(found: CalibratedSketch[Any]) -> float:
@@ -40,7 +40,12 @@ def ratio(found: CalibratedSketch[Any]) -> float:
 
 
 def test_a_sketch_of_given_size_may_fit_bits_that_all_coordinates_do_not() -> None:
-    settings: dict[str, Any] = {"ball": NormBall(2**20, 2.0), "clients": 1000, "bits": 10, "target": Target(20.0, 1e-6)}
+    settings: dict[str, Any] = {
+        "ball": NormBall(2**20, 2.0),
+        "clients": 1000,
+        "bits": 10,
+        "budget": Budget(20.0, 1e-6, "add-or-remove-one"),
+    }
     with pytest.raises(InfeasibleError, match=r"bits must be at least 11 .* in 1048576 dimensions"):
         summed(SketchChoice(), **settings)
     found = summed(SketchChoice(sketch_dimension=1500), **settings)
@@ -54,16 +59,16 @@ SETTINGS = [
     (summed, SketchChoice(slack=2.0), {}),
     (summed, SketchChoice(slack=6.0, rows=1), {}),
     (summed, SketchChoice("hadamard", slack=1.5), {}),
-    (summed, SketchChoice("hadamard", slack=2.0), {"target": Target(4.0, 1e-6, rounds=10, adjacency="replace-one")}),
+    (summed, SketchChoice("hadamard", slack=2.0), {"budget": Budget(4.0, 1e-6, "replace-one", rounds=10)}),
     (summed, SketchChoice("gaussian", slack=2.0), {"ball": NormBall(3000, 2.0), "clients": 100}),
     # With 9 bits noise jumps with the size: sizes that are the fewest for each other's noise are not the fewest of all.
     (
         summed,
         SketchChoice("hadamard", slack=7.380607101825599),
-        {"ball": NormBall(471, 2.0), "clients": 1204, "bits": 9, "target": Target(3.3825191276326727, 1e-5)},
+        {"ball": NormBall(471, 2.0), "clients": 1204, "bits": 9, "budget": Budget(3.3825191276326727, 1e-5, "add-or-remove-one")},
     ),
     (central, SketchChoice(slack=2.0), {}),
-    (central, SketchChoice("hadamard", slack=1.3), {"target": Target(0.5, 1e-6, adjacency="replace-one")}),
+    (central, SketchChoice("hadamard", slack=1.3), {"budget": Budget(0.5, 1e-6, "replace-one")}),
 ]
 
 
@@ -86,9 +91,9 @@ def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: Ske
 @pytest.mark.parametrize(("calibrate", "choice", "changes"), SETTINGS)
 def test_the_budget_is_kept_and_errors_are_the_mechanisms_own(calibrate: Any, choice: SketchChoice, changes: dict[str, Any]) -> None:
     found = calibrate(choice, **changes)
-    mechanism, target = found.mechanism, changes.get("target", TARGET)
-    assert 0.9 * target.epsilon < mechanism.privacy().epsilon(target.delta, mechanism.adjacency, target.rounds) <= target.epsilon
-    assert mechanism.adjacency == target.adjacency or target.adjacency is None
+    mechanism, budget = found.mechanism, changes.get("budget", BUDGET)
+    assert 0.9 * budget.epsilon < mechanism.privacy().epsilon(budget.delta, mechanism.adjacency, budget.rounds) <= budget.epsilon
+    assert mechanism.adjacency == budget.adjacency or budget.adjacency is None
     assert mechanism.sketch_clip == pytest.approx(1.1 * mechanism.ball.clip_norm, rel=1e-15)
     error = mechanism.error()
     assert found.compressed_error == pytest.approx(error.variance / mechanism.clients + error.shared, rel=1e-12)
@@ -118,7 +123,10 @@ def test_a_larger_slack_has_a_shorter_sketch(calibrate: Any) -> None:
 
 @pytest.mark.parametrize("calibrate", [summed, central])
 def test_stricter_privacy_has_a_shorter_sketch(calibrate: Any) -> None:
-    sizes = [calibrate(SketchChoice(), target=Target(epsilon, 1e-5)).mechanism.sketch_dimension for epsilon in (1.0, 0.5, 0.1)]
+    sizes = [
+        calibrate(SketchChoice(), budget=Budget(epsilon, 1e-5, "add-or-remove-one")).mechanism.sketch_dimension
+        for epsilon in (1.0, 0.5, 0.1)
+    ]
     assert sizes == sorted(set(sizes), reverse=True)
     # As the noise grows by a factor of about 100, the size falls by it.
     assert sizes[0] > 50 * sizes[-1]
@@ -216,8 +224,8 @@ def test_a_sketch_of_few_coordinates_has_as_many_rows() -> None:
 
 
 def sparse(choice: SketchChoice, sparsity: int, **changes: Any) -> Any:
-    given = {"ball": BALL, "clients": 200, "bits": 16, "target": TARGET} | changes
-    return calibrate_sparse_sum(given["ball"], given["clients"], given["bits"], given["target"], choice, sparsity)
+    given = {"ball": BALL, "clients": 200, "bits": 16, "budget": BUDGET} | changes
+    return calibrate_sparse_sum(given["ball"], given["clients"], given["bits"], given["budget"], choice, sparsity)
 
 
 @pytest.mark.parametrize("sparsity", [1, 10, 200])

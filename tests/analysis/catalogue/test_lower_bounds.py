@@ -32,7 +32,7 @@ def test_pure_local_mechanisms(name: str, dimension: int, epsilon: float) -> Non
     task = Task(NormBall(dimension, 2.0, 3.0), clients=50, epsilon=epsilon, delta=0.0, adjacency="replace-one")
     bound = entry.lower_bound(task)
     assert bound is not None
-    error = entry.build(task).error()
+    error = entry.mechanism_for(task).error()
     assert error.bias == 0
     assert bound <= error.of_mean(50)
     if name == "privunit-g" and dimension == 64:
@@ -51,7 +51,7 @@ def test_biased_local_mechanisms(name: str, dimension: int, epsilon: float) -> N
         bound = REGISTRY[name].lower_bound(task)
         assert bound is not None
         assert bound == local_lower_bound(task)
-        assert 0 < bound <= REGISTRY[name].build(task).error().of_mean(clients)
+        assert 0 < bound <= REGISTRY[name].mechanism_for(task).error().of_mean(clients)
 
 
 @pytest.mark.parametrize("name", ["cldp", "laplace"])
@@ -60,7 +60,7 @@ def test_balls_of_other_norms(name: str, norm: float) -> None:
     task = Task(NormBall(9, norm, 2.0), clients=5, epsilon=1.0, delta=0.0, adjacency="replace-one", rounds=4)
     bound = REGISTRY[name].lower_bound(task)
     assert bound == unbiased_local_bound(9, 5, 0.25, radius=2 / 3 if norm == 1 else 2.0)
-    assert bound <= REGISTRY[name].build(task).error().of_mean(5)
+    assert bound <= REGISTRY[name].mechanism_for(task).error().of_mean(5)
 
 
 @pytest.mark.parametrize("name", ["gaussian", "skellam"])
@@ -70,7 +70,7 @@ def test_local_mechanisms_with_delta(name: str, rounds: int) -> None:
         task = Task(NormBall(dimension, 2.0), clients=300, epsilon=epsilon, delta=1e-5, adjacency="replace-one", rounds=rounds)
         bound = REGISTRY[name].lower_bound(task)
         assert bound is not None
-        assert 0 < bound <= REGISTRY[name].build(task).error().of_mean(300)
+        assert 0 < bound <= REGISTRY[name].mechanism_for(task).error().of_mean(300)
 
 
 @pytest.mark.parametrize(("name", "adjacency"), [(name, adjacency) for name in SUMS for adjacency in REGISTRY[name].adjacencies])
@@ -81,7 +81,7 @@ def test_secure_sums(name: str, adjacency: str, dimension: int, clients: int) ->
     options = {"bits": 16 if name != "poisson-binomial" else 12}
     bound = entry.lower_bound(task)
     assert bound is not None
-    assert 0 < bound <= entry.build(task, options).error().of_mean(clients)
+    assert 0 < bound <= entry.mechanism_for(task, options).error().of_mean(clients)
 
 
 def test_a_ball_contains_an_l2_ball() -> None:

@@ -25,7 +25,7 @@ from quietbits.analysis.comparisons.dp_rec_references import (
     calibrated_clip_ratio,
     gaussian_reference_epsilon,
 )
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.solvers.divergences.candidate_coding_privacy import minimal_random_coding_epsilon
 
 SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)
@@ -103,7 +103,7 @@ def test_gaussian_noise_has_the_rounds_of_its_own_training(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("account", TRAINING_ACCOUNTS)
 def test_the_largest_clip_ratio_keeps_the_target_and_is_the_largest(account: str) -> None:
-    ratio = calibrated_clip_ratio(Target(2.0, SMALL.delta, SMALL.rounds, method=account), SMALL.training)
+    ratio = calibrated_clip_ratio(Budget(2.0, SMALL.delta, "add-or-remove-one", SMALL.rounds, method=account), SMALL.training)
     assert training_epsilon(ratio, 42, account) <= 2.0 < training_epsilon(ratio * 1.001, 42, account)
 
 

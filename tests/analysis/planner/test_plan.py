@@ -86,10 +86,10 @@ def test_bounds_are_for_mechanisms_that_meet_their_hypotheses(plan: Plan) -> Non
     assert bounds["privunit-g"].lower_bound == pytest.approx(pure, rel=1e-6)
     assert bounds["mvu"].lower_bound == REGISTRY["mvu"].lower_bound(VECTORS) < pure
     # Rejection biases the estimate: it is compared with the bound for biased mechanisms.
-    rejecting = REGISTRY["mvu"].build(replace(VECTORS, epsilon=20.0), {"bits_in": 4, "bits_out": 1, "dithering": "rejection"})
+    rejecting = REGISTRY["mvu"].mechanism_for(replace(VECTORS, epsilon=20.0), {"bits_in": 4, "bits_out": 1, "dithering": "rejection"})
     assert rejecting.bias_bound > 0
     assert proven_bound(REGISTRY["mvu"], VECTORS, rejecting, None).value == local_lower_bound(VECTORS) < bounds["mvu"].lower_bound
-    biased = proven_bound(REGISTRY["dp-rec"], VECTORS, REGISTRY["dp-rec"].build(VECTORS), None)
+    biased = proven_bound(REGISTRY["dp-rec"], VECTORS, REGISTRY["dp-rec"].mechanism_for(VECTORS), None)
     assert biased.reason == "no proven bound: those that are known are for unbiased mechanisms"
 
 
@@ -172,7 +172,7 @@ def test_options_that_are_asked_for_are_kept(plan_only: Callable[..., None]) -> 
 
 def test_a_mechanism_without_privacy_is_never_feasible(plan_only: Callable[..., None]) -> None:
     """A new entry appears by itself; one whose guarantee does not keep the budget is refused."""
-    leaky = replace(REGISTRY["laplace"], name="leaky", calibrate=lambda task, _: REGISTRY["laplace"].build(replace(task, epsilon=50.0)))
+    leaky = replace(REGISTRY["laplace"], name="leaky", build=lambda task, _: REGISTRY["laplace"].build(replace(task, epsilon=50.0)))
     plan_only(leaky, "laplace")
     found = plan_task(VECTORS, timed=False)
     assert [mechanism.name for mechanism in found.feasible] == ["laplace"]
@@ -269,17 +269,17 @@ def test_build_fills_bits_in_and_refuses_longer_messages() -> None:
     entry = REGISTRY["distributed-discrete-gaussian"]
     # 100 coordinates are padded to 128: 20 bits of a coordinate of the vector are 15 of a coordinate of the message.
     task = replace(VECTORS, domain=NormBall(100, 2.0), bits=20)
-    built = entry.built(task)
+    built = entry.design_for(task)
     assert built.values["bits"] == 15
     assert built.mechanism.bits_per_client == 15 * 128 <= 20 * 100
     with pytest.raises(InfeasibleError, match=r"bits must be at least 25.6 a coordinate for distributed-discrete-gaussian, got 20"):
-        entry.build(task, {"bits": 20})
-    assert math.isclose(entry.build(replace(task, bits=None), {"bits": 20}).bits_per_client, 2560)
+        entry.mechanism_for(task, {"bits": 20})
+    assert math.isclose(entry.mechanism_for(replace(task, bits=None), {"bits": 20}).bits_per_client, 2560)
 
 
 def test_a_bound_far_below_the_central_gaussian_is_not_given() -> None:
     entry = REGISTRY["distributed-discrete-gaussian"]
-    mechanism = entry.build(VECTORS)
+    mechanism = entry.mechanism_for(VECTORS)
     bound = entry.lower_bound(VECTORS)
     assert bound is not None
     assert proven_bound(entry, VECTORS, mechanism, 9 * bound).value == bound

@@ -22,7 +22,7 @@ CLIENTS = 20_000
 
 def built(name: str) -> VectorMechanism:
     task = Task(NormBall(3, 2.0, 2.0), CLIENTS, 5.0, 1e-5, "replace-one")
-    mechanism = training_entry(name).build(task, OPTIONS.get(name, {}))
+    mechanism = training_entry(name).mechanism_for(task, OPTIONS.get(name, {}))
     assert isinstance(mechanism, VectorMechanism)
     return mechanism
 
@@ -78,7 +78,7 @@ def test_levels_stay_within_the_clip_norm_whatever_the_vector(bits: int, reach: 
 @pytest.mark.parametrize("reach", ["largest-coordinate", "clip-norm"])
 def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> None:
     task = Task(NormBall(300, 2.0, 2.0), 500, 3.0, 1e-5, "replace-one")
-    floats, levels = (training_entry("dp-fedavg").build(task, {"bits": bits, "reach": reach}) for bits in (32, 8))
+    floats, levels = (training_entry("dp-fedavg").mechanism_for(task, {"bits": bits, "reach": reach}) for bits in (32, 8))
     assert isinstance(floats, VectorMechanism)
     assert isinstance(levels, VectorMechanism)
     assert levels.privacy().epsilon(1e-5, "replace-one") == floats.privacy().epsilon(1e-5, "replace-one") <= 3.0
@@ -99,7 +99,7 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
             assert error == pytest.approx(rounding, rel=0.02)
             assert np.linalg.norm(sent.mean(axis=0) - x) <= 5 * np.sqrt(rounding / 4000)
     with pytest.raises(ValueError, match="bits must be 32, or from 2 to 16, for dp-fedavg, got 20"):
-        training_entry("dp-fedavg").build(task, {"bits": 20})
+        training_entry("dp-fedavg").mechanism_for(task, {"bits": 20})
 
 
 def test_a_trusted_servers_noise_is_the_same_in_any_number_of_chunks() -> None:

@@ -17,9 +17,9 @@ from quietbits.design.contracts.registry import (
     REQUIRED,
     Accountable,
     Accounted,
+    Budget,
     Entry,
     Option,
-    Target,
     Values,
     check_values,
     usual_adjacency,
@@ -178,9 +178,9 @@ def entry(**changes: Any) -> Entry:
 
 def test_an_entry_builds_with_checked_options() -> None:
     task = Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one")
-    assert entry().build(task) == VectorLaplaceMechanism(1.0, task.ball("noise"))
+    assert entry().mechanism_for(task) == VectorLaplaceMechanism(1.0, task.ball("noise"))
     with pytest.raises(ValueError, match="bits must be a whole number from 1 to 20, got 0"):
-        entry().build(task, {"bits": 0})
+        entry().mechanism_for(task, {"bits": 0})
     assert entry().lower_bound(task) is None
 
 
@@ -203,11 +203,11 @@ def test_the_accounting_of_a_mechanism_is_that_of_what_it_builds() -> None:
     assert subject.bits_per_client == 192.0
     assert (subject.details["epsilon_per_round"], subject.details["dimension"], subject.details["bits"]) == (0.5, 3, 8)
     assert one.solve is not None
-    found = one.solve(Target(1.0, 1e-6, 4), given)
+    found = one.solve(Budget(1.0, 1e-6, "replace-one", 4), given)
     assert found.details["epsilon_per_round"] == 0.25
     assert found.report(1e-6, 4).epsilon <= 1.0
     with pytest.raises(ValueError, match="method must be left out for noise, which is built for what is proven, got 'rdp'"):
-        one.solve(Target(1.0, 1e-6, method="rdp"), given)
+        one.solve(Budget(1.0, 1e-6, "replace-one", method="rdp"), given)
     with pytest.raises(ValueError, match="sampling must be left out in the local trust model"):
         one.account(values, "replace-one", PoissonSampling(0.5)).report(1e-6, sampling=PoissonSampling(0.5))
 
@@ -260,13 +260,13 @@ def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
 def test_too_few_bits_are_refused_as_they_were_typed(limit: dict[str, float], message: str) -> None:
     task = Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit)
     with pytest.raises(InfeasibleError, match="must be at least") as refused:
-        sent_noise().build(task)
+        sent_noise().mechanism_for(task)
     assert str(refused.value) == message
 
 
 def test_a_limit_on_the_message_fills_in_what_padding_leaves() -> None:
     for limit in ({"bits": 12.0}, {"message_bits": 24.0}):
-        found = sent_noise().build(Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit))
+        found = sent_noise().mechanism_for(Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit))
         assert found.bits_per_client == 24
     with pytest.raises(InfeasibleError, match=r"bits must be at least 10\.02 a coordinate for noise, got 10"):
         Entry.build(sent_noise(), Task(NormBall(1001, 1.0), 5, 1.0, 0.0, "replace-one", bits=10), {"bits": 10})
@@ -274,4 +274,4 @@ def test_a_limit_on_the_message_fills_in_what_padding_leaves() -> None:
 
 def test_what_is_no_task_is_refused() -> None:
     with pytest.raises(ValueError, match="task must be a Task, got 100"):
-        entry().build(100)  # type: ignore[arg-type]
+        entry().mechanism_for(100)  # type: ignore[arg-type]

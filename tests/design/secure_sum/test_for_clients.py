@@ -14,7 +14,7 @@ ITEMS = [name for name, entry in REGISTRY.items() if entry.trust_model == "secur
 def built(name: str, clients: int, **options: object) -> SecureSumMechanism:
     entry = REGISTRY[name]
     domain = NormBall(3, 2.0, 2.0)
-    mechanism = entry.build(Task(domain, clients, 4.0, 1e-3, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **options})
+    mechanism = entry.mechanism_for(Task(domain, clients, 4.0, 1e-3, entry.adjacencies[0]), {**OPTIONS.get(name, {}), **options})
     assert isinstance(mechanism, SecureSumMechanism)
     return mechanism
 
@@ -42,6 +42,6 @@ def test_levels_of_rotated_vectors_depend_on_the_number_of_clients() -> None:
 @pytest.mark.parametrize("name", ITEMS)
 def test_mechanisms_for_items_are_not_said_to_serve_fewer(name: str) -> None:
     entry = REGISTRY[name]
-    mechanism = entry.build(Task(Categories(5), 6, 4.0, 1e-3, entry.adjacencies[0]), OPTIONS.get(name, {}))
+    mechanism = entry.mechanism_for(Task(Categories(5), 6, 4.0, 1e-3, entry.adjacencies[0]), OPTIONS.get(name, {}))
     with pytest.raises(InfeasibleError, match="clients must be 6"):
         mechanism.for_clients(5)

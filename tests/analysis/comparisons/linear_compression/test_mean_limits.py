@@ -40,7 +40,7 @@ def test_limits_are_below_gaussian_noise_and_rise_with_trust_withheld(trust_mode
 
 def test_a_mechanism_of_the_house_sends_what_is_necessary() -> None:
     asked = task(256, 2000, 2.0, bits=12)
-    mechanism = REGISTRY["distributed-discrete-gaussian"].build(asked, {"bits": 12})
+    mechanism = REGISTRY["distributed-discrete-gaussian"].mechanism_for(asked, {"bits": 12})
     limits = mean_limits(asked, "secure-sum", slack=mechanism.error().of_mean(2000) / mean_limits(asked, "secure-sum").gaussian_error)
     assert 0 < limits.necessary_bits <= mechanism.bits_per_client
     assert limits.necessary_unbiased_bits <= mechanism.bits_per_client

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from quietbits.analysis.calibration.parameter import calibrate_parameter
 from quietbits.analysis.catalogue.accounts import Calibration, account, calibrate
+from quietbits.design.contracts.calibration import calibrate_parameter
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.registry import Target
+from quietbits.design.contracts.task import Budget
 from quietbits.design.local.vector_skellam import SkellamMechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.errors import InfeasibleError
@@ -186,6 +186,6 @@ def test_a_small_epsilon_at_a_large_delta_is_met_too(delta: float) -> None:
 
 def test_a_jump_ends_before_it() -> None:
     # What is never reached is not crept up to.
-    found = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Target(1.5, 1e-6), low=0.1, high=10.0, name="argument")
+    found = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Budget(1.5, 1e-6, "replace-one"), low=0.1, high=10.0, name="argument")
     assert found == pytest.approx(3.0, rel=1e-12)
     assert found < 3

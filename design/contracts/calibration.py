@@ -1,0 +1,120 @@
+"""Calibration: the largest parameter with which all rounds of a mechanism stay within a budget, on the safe side."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import check_delta
+from ...solvers.numerics.safe_root import safe_root
+from .accounts import pure_privacy
+from .mechanism import Mechanism
+from .task import Budget
+
+# How far below its target epsilon may end, where it is a continuous function of what is calibrated; relative below epsilon 1.
+TOLERANCE = 1e-6
+# Epsilon near zero is a steep function of the parameter, where delta is large: a jump is only what is one at this scale. Not with
+# sampling, whose accounts take longer and do jump.
+JUMP, SAMPLED_JUMP = 1e-13, 1e-6
+# Range of the pure epsilon of one round.
+SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON = 1e-6, 100.0
+
+
+def calibrate_parameter(
+    epsilon_of: Callable[[float], float],
+    budget: Budget,
+    *,
+    low: float,
+    high: float,
+    name: str,
+    start: float | None = None,
+    shown: Callable[[float], float] = float,
+    pure: bool = False,
+) -> float:
+    """Return the largest argument at which epsilon, a rising function of it, is within the budget; errs toward more privacy.
+
+    Parameters
+    ----------
+    epsilon_of : callable
+        Epsilon of all rounds together; infinite where nothing is proven.
+    budget : Budget
+        What epsilon is to be, with a delta above 0.
+    low, high : float
+        Smallest and largest argument that may be tried.
+    name : str
+        What the argument is, for messages.
+    start : float or None
+        Where to begin; None for a guess from the budget.
+    shown : callable
+        What messages say for an argument, where it is not the parameter itself.
+    pure : bool
+        Whether delta may be 0.
+
+    Raises
+    ------
+    ValueError
+        If delta is 0, unless the mechanism is purely private.
+    InfeasibleError
+        If the budget is out of reach between low and high.
+    """
+    if not pure:
+        check_delta(budget.delta)
+    epsilon = budget.epsilon
+    guess = epsilon / math.sqrt(budget.rounds) / 2 if start is None else start
+    return safe_root(
+        epsilon_of,
+        epsilon,
+        start=min(max(guess, low), high),
+        low=low,
+        high=high,
+        tolerance=TOLERANCE * min(1.0, epsilon),
+        jump=JUMP if budget.sampling is None else SAMPLED_JUMP,
+        name=name,
+        shown=shown,
+    )
+
+
+def per_round_epsilon(budget: Budget) -> float:
+    """Return the largest pure epsilon of one round with which all rounds stay within a budget; errs downward.
+
+    One round has the whole epsilon: delta would add less than 2 delta to it.
+    """
+    if budget.delta == 0 or (budget.rounds == 1 and budget.method in (None, "pure")):
+        return budget.epsilon / budget.rounds
+    return _pure_epsilon_of_rounds(budget)
+
+
+@cache
+def _pure_epsilon_of_rounds(budget: Budget) -> float:
+    def epsilon_of(value: float) -> float:
+        return pure_privacy(value).report(budget.delta, budget.adjacency, budget.rounds, budget.sampling).epsilon_by(budget.method)
+
+    low, high = SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON
+    return calibrate_parameter(epsilon_of, budget, low=low, high=high, name="epsilon per round", pure=True)
+
+
+def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:
+    """Return the mechanism, built for an epsilon of one round up to `high`, whose rounds together stay within a budget.
+
+    One round of randomised response has an epsilon within 2 delta of its pure one: a mechanism that gains no more is not searched for.
+    """
+    if budget.delta == 0:
+        return build(budget.epsilon / budget.rounds)
+    if budget.rounds == 1:
+        mechanism = build(budget.epsilon)
+        reached = mechanism.privacy().epsilon(budget.delta, budget.adjacency, account=budget.method)
+        if 0 <= budget.epsilon - reached <= max(TOLERANCE, 2 * budget.delta):
+            return mechanism
+
+    def epsilon_of(per_round: float) -> float:
+        try:
+            mechanism = build(per_round)
+        except InfeasibleError as error:
+            # The error names an epsilon that the user did not type.
+            raise InfeasibleError(
+                f"{error}, in each of the {budget.rounds} rounds that together have epsilon = {budget.epsilon:g}"
+            ) from error
+        return mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, account=budget.method)
+
+    start = budget.epsilon / math.sqrt(budget.rounds)
+    return build(calibrate_parameter(epsilon_of, budget, low=1e-3, high=high, name="epsilon per round", start=start))

@@ -5,8 +5,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from ..analysis.catalogue.accounts import account, calibrate
-from ..analysis.catalogue.registry import accountables
+from ..analysis.catalogue.accounts import account, account_options, calibrate, calibrates, calibration_options
+from ..analysis.catalogue.registry import accounted_names
 from .cases import Arguments, Attack, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
@@ -16,8 +16,7 @@ ROUNDING = 1e-9
 
 def draw(rng: random.Random) -> Arguments:
     """Draw a mechanism, a target and what is given."""
-    known = accountables()
-    name = rng.choice([name for name, one in known.items() if one.solve is not None])
+    name = rng.choice([name for name in accounted_names() if calibrates(name)])
     adjacency = draw_adjacency(rng, name)
     return {
         "name": name,
@@ -26,7 +25,7 @@ def draw(rng: random.Random) -> Arguments:
         "rounds": rng.choice((1, 1, 2, 10, int(10 ** rng.uniform(0, 4)))),
         "adjacency": adjacency,
         "sampling": draw_sampling(rng, name, adjacency),
-        "given": draw_parameters(rng, known[name].given),
+        "given": draw_parameters(rng, calibration_options(name)),
     }
 
 
@@ -52,7 +51,7 @@ def check(
     details = {**placed(folder, given), **found.report.subject.details}
     if "epsilon_per_round" in details:
         details["epsilon"] = details["epsilon_per_round"]
-    asked = accountables()[name].parameters
+    asked = account_options(name)
     parameters: dict[str, Any] = {one.name: details[one.name] for one in asked if details.get(one.name) is not None}
     if all(one.name in parameters for one in asked if one.required):
         again = account(name, **budget, **parameters)

@@ -11,7 +11,8 @@ from typing import Any, NoReturn
 import typer
 from typer.testing import CliRunner
 
-from ..analysis.catalogue.registry import REGISTRY, accountables
+from ..analysis.catalogue.accounts import account_options, calibration_options
+from ..analysis.catalogue.registry import REGISTRY, accounted_names
 from ..cli.main import app
 from ..design.contracts.domains import Categories, Interval
 from ..design.contracts.norm_ball import NormBall
@@ -79,7 +80,7 @@ def _parameters(words: tuple[str, ...]) -> tuple[Any, ...]:
 
 @functools.cache
 def _ranges() -> dict[str, Option]:
-    return {option.name: option for owner in accountables().values() for option in (*owner.parameters, *owner.given)}
+    return {option.name: option for name in accounted_names() for option in (*account_options(name), *calibration_options(name))}
 
 
 def _load() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..analysis.catalogue.registry import accountables
-from ..design.contracts.registry import check_values
+from ..analysis.catalogue.accounts import account_options, account_subject
+from ..analysis.catalogue.registry import REGISTRY, accounted_names
 from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
@@ -22,10 +22,9 @@ NOISY_TRIALS = ("cpsgd", "binomial")
 
 def draw(rng: random.Random) -> Arguments:
     """Draw a question, and another one to which the answer can only be less."""
-    known = accountables()
-    name = rng.choice([name for name, one in known.items() if one.private])
+    name = rng.choice([name for name in accounted_names() if name not in REGISTRY or REGISTRY[name].private])
     adjacency = draw_adjacency(rng, name)
-    parameters = draw_parameters(rng, known[name].parameters)
+    parameters = draw_parameters(rng, account_options(name))
     hiding = (*HIDING, "trials") if name in NOISY_TRIALS else HIDING
     question: dict[str, Any] = {
         "parameters": parameters,
@@ -81,10 +80,8 @@ def check(folder: Path, name: str, adjacency: str, less: dict[str, Any], more: d
 def _answers(
     folder: Path, name: str, adjacency: str, parameters: Mapping[str, Any], rounds: int, delta: float, sampling: list[float] | None
 ) -> dict[str, float]:
-    one = accountables()[name]
-    values = check_values(name, one.parameters, placed(folder, parameters))
-    # What is built for a delta is built for the same one.
-    subject = one.account(values | {"delta": 1e-3}, adjacency, sampling_of(sampling))
+    # A mechanism that depends on delta is made for the same one.
+    subject = account_subject(name, placed(folder, parameters), 1e-3, adjacency, sampling_of(sampling))
     report = subject.report(delta, rounds, sampling_of(sampling)).privacy
     found = {"epsilon": report.epsilon, **{answer.name: answer.bound.epsilon for answer in report.accounts}}
     for account, epsilon in found.items():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..analysis.catalogue.registry import REGISTRY, accountables
+from ..analysis.catalogue.registry import NOISE, REGISTRY
 from ..design.contracts.guarantee import ADJACENCIES
 from ..design.contracts.registry import Option
 from ..design.tables.file import write_table
@@ -42,8 +42,8 @@ def load_accounts() -> None:
     import scipy.special
     import scipy.stats  # noqa: F401
 
-    for one in accountables().values():
-        assert one.name
+    assert all(entry.name for entry in REGISTRY.values())
+    assert all(noise.name for noise in NOISE.values())
 
 
 def draw_value(rng: random.Random, option: Option) -> Any:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
-from ...design.contracts.registry import AccountReport, Option, check_pairs, check_values, usual_adjacency
+from ...design.contracts.registry import AccountReport, AccountSubject, Option, Values, check_pairs, check_values, usual_adjacency
 from ...design.contracts.task import Budget, Task
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
@@ -124,18 +124,24 @@ def account(
     (1.9931, 'pld', 2.1659)
     """
     check_listed("mechanism", name, accounted_names(), "quietbits account --help")
-    parameters_of = account_options(name)
     failure = 0.0 if delta is None else check_delta(delta)
-    values = check_values(name, parameters_of, parameters) | {"delta": failure}
-    check_pairs(parameters_of, {**values, **_numbers(sampling)})
-    subject = (NOISE if name in NOISE else REGISTRY)[name].account(values, adjacency, sampling)
-    report = subject.report(failure, rounds, sampling)
+    report = account_subject(name, parameters, failure, adjacency, sampling).report(failure, rounds, sampling)
     if name in REGISTRY and not REGISTRY[name].private:
         return report
     if delta is None and not any(math.isfinite(answer.bound.epsilon) for answer in report.privacy.accounts):
         raise ValueError(f"delta must be given for {name}, which has no pure guarantee: a number above 0 and below 1")
     report.privacy.check_anything_is_known()
     return report
+
+
+def account_subject(
+    name: str, parameters: Values, delta: float, adjacency: str | None = None, sampling: Sampling | None = None
+) -> AccountSubject:
+    """Return a mechanism, a table or noise as accounting sees it; arguments as in `account`."""
+    options = account_options(name)
+    values = check_values(name, options, parameters) | {"delta": delta}
+    check_pairs(options, {**values, **_numbers(sampling)})
+    return (NOISE if name in NOISE else REGISTRY)[name].account(values, adjacency, sampling)
 
 
 def account_options(name: str) -> tuple[Option, ...]:

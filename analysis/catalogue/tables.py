@@ -79,7 +79,8 @@ def _mvu(task: Task, options: Values) -> Mechanism:
         if options["objective"] == "renyi":
             raise InfeasibleError("objective must be left out for a number, got 'renyi': it is for tables for vectors")
         epsilon, interval = per_round_epsilon(task.budget), task.interval("mvu")
-        return TableMeanMechanism(_designed(cache, epsilon, options["bits_in"], options["bits_out"], metric, interval))
+        bits = (options["bits_in"], options["bits_out"])
+        return TableMeanMechanism(_designed(cache, epsilon, *bits, metric, interval, options["seed"]))
     ball = _ball_of_tables(task, options)
     return _vector_table(task, ball, options, metric, cache)
 

@@ -230,6 +230,11 @@ def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
     return dataclasses.field(metadata={PARAMETER: _Parts(kind, changes)})
 
 
+def budgeted() -> Any:
+    """Declare a field without a default that a budget states, such as ``delta``: it is no parameter, and stands among those that are."""
+    return dataclasses.field()
+
+
 def options_of(kind: type) -> tuple[Option, ...]:
     """Return the parameters of a dataclass in the order of its fields, those of its parts included."""
     return tuple(option for _, option in _declared(kind))

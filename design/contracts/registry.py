@@ -358,7 +358,10 @@ class Entry:
             return ()
         ball = self._usual_norm(options_of(NormBall))
         needed = required and self.domains[0] is NormBall
-        return tuple(replace(one, default=REQUIRED if needed else None) if one.name == "dimension" else one for one in ball)
+        dimension = (
+            {"default": REQUIRED} if needed else {"default": None, "help": "Number of coordinates; without it, no mechanism is built."}
+        )
+        return tuple(replace(one, **dimension) if one.name == "dimension" else one for one in ball)
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
         usual = 2.0 if self.norms is None else self.norms[0]

@@ -22,7 +22,7 @@ from ...solvers.divergences.skellam_divergence import skellam_renyi_divergences
 from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.options import Declared, check_parameters, parameter, parts
+from ..contracts.options import Declared, budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
@@ -293,7 +293,7 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     clients: int = parameter(**CLIENTS)
     steps: int = parameter(**STEPS)
     local_sigma: float = parameter("Parameter of each client's noise, in whole numbers.", SMALLEST_SIGMA, LARGEST_SIGMA, unit="steps")
-    delta: float
+    delta: float = budgeted()
     adjacency: str = "replace-one"
 
     def __post_init__(self) -> None:
@@ -351,7 +351,7 @@ class SketchedSkellamFrequencies(NoisySketchSum):
     local_variance: float = parameter(
         "Variance of each client's noise on a bucket.", LEAST_VARIANCE, LARGEST_VARIANCE, unit="squared steps"
     )
-    delta: float
+    delta: float = budgeted()
     adjacency: str = "replace-one"
 
     def __post_init__(self) -> None:

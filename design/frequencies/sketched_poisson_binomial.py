@@ -19,7 +19,7 @@ from ...solvers.divergences.extreme_tosses import ExtremeTosses, extreme_tosses
 from ...solvers.divergences.poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ..contracts.accounts import pure_account, renyi_account
-from ..contracts.options import check_parameters, parameter, parts
+from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import SeededWords, WordsLike, word_source
@@ -118,7 +118,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
     trials: int = parameter("Tosses of each client for each coordinate.", 1, MOST_TRIALS, usual=1)
     theta: float = parameter("Distance of a toss's probability from 1/2.", SMALLEST_THETA, LARGEST_THETA)
-    delta: float
+    delta: float = budgeted()
 
     def __post_init__(self) -> None:
         """Check the fields."""

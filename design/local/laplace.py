@@ -44,7 +44,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     epsilon: float
     interval: tuple[float, float] = (0.0, 1.0)
     metric: str | None = None
-    delta = 0.0
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -52,6 +52,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         object.__setattr__(self, "interval", check_interval("interval", self.interval))
         if self.metric not in (None, "l1"):
             raise ValueError(f"metric must be l1, or left out, for Laplace noise, got {self.metric!r}")
+        object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
 
     @property
     def scale(self) -> float:

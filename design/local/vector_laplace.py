@@ -96,6 +96,8 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         Privacy parameter, 1e-3 to 100.
     ball : NormBall
         Ball of the vectors, of any norm.
+    delta : float
+        Failure probability that `guarantee` is stated at, from 0, for pure privacy, to below 1.
 
     Examples
     --------
@@ -105,12 +107,13 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
 
     epsilon: float
     ball: NormBall
-    delta = 0.0
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_ball(self.ball, "Laplace noise")
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
 
     @property
     def l1_sensitivity(self) -> float:

@@ -33,7 +33,7 @@ from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
-from ..contracts.options import check_parameters, parameter, parts
+from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
@@ -99,7 +99,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
     levels: int = parameter("Number of levels of a coordinate.", 2, MOST_LEVELS)
     trials: int = parameter("Trials of each client's noise for each coordinate.", 1, MOST_CLIENT_TRIALS)
-    delta: float
+    delta: float = budgeted()
     probability: float = parameter("Probability of success of a trial.", 1e-9, 1 - 1e-9, default=0.5)
     rotated: bool = parameter("Whether vectors are rotated before they are quantised.", default=False, flags="--rotated/--plain")
     rotation_seed: int = parameter("Public seed of the random rotation.", 0, LARGEST_SEED, default=0)

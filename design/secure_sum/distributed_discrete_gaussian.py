@@ -13,7 +13,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_SIGMA as
 from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, discrete_gaussian_tau, rounded_norm
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
-from ..contracts.options import parameter, parts
+from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
@@ -95,7 +95,7 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
     bits: int = parameter(**BITS)
     granularity: float = parameter(**GRANULARITY)
     local_sigma: float = parameter("Parameter of each client's noise.", 1e-100, 1e100, unit="vectors' units")
-    delta: float
+    delta: float = budgeted()
     rotation_seed: int = parameter(**ROTATION_SEED)
     rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"

@@ -20,7 +20,7 @@ from ..contracts.accounts import renyi_account
 from ..contracts.gaussian import near_gaussian_account
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
-from ..contracts.options import parameter, parts
+from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordSource
@@ -104,7 +104,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     bits: int = parameter(**BITS)
     granularity: float = parameter(**GRANULARITY)
     local_variance: float = parameter("Variance of each client's noise on a coordinate.", 1e-100, 1e100, unit="squared vectors' units")
-    delta: float
+    delta: float = budgeted()
     rotation_seed: int = parameter(**ROTATION_SEED)
     rotation: str = parameter(**ROTATION)
     adjacency: str = "add-or-remove-one"

@@ -29,7 +29,7 @@ from ...solvers.divergences.poisson_binomial_divergence import (
 from ..contracts.accounts import loss_account, pure_account, renyi_account
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
-from ..contracts.options import check_parameters, parameter, parts
+from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import WordsLike, word_source
@@ -197,7 +197,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
     trials: int = parameter("Trials of each client for each coordinate.", 1, MOST_TRIALS)
     theta: float = parameter("Largest distance of a trial's probability from 1/2.", SMALLEST_THETA, LARGEST_THETA)
-    delta: float
+    delta: float = budgeted()
     frame_seed: int = parameter("Public seed of the frame.", 0, LARGEST_SEED, default=0, name="rotation_seed")
     kashin_constant: float = parameter(
         "K: the largest coefficient is min(K, sqrt(dimension)) clip / sqrt(size).", 1.0, LARGEST_KASHIN_CONSTANT, default=KASHIN_CONSTANT

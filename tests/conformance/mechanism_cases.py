@@ -193,11 +193,14 @@ def account_values(case: Case, mechanism: Mechanism, folder: Path) -> dict[str, 
     table = getattr(mechanism, "table", None)
     known = {"clients": CLIENTS, **case.options, **_of_domain(case.domain), **case.entry.parameters_of(mechanism)}
     if table is not None:
-        known |= {"table": folder / "table.json", "epsilon": table.epsilon}
+        known |= {"table": folder / "table.json"}
         write_table(table, known["table"])
     if case.entry.name == "dp-rec":
         # Its account is that of a training.
-        known |= {"population": 1, "clients_per_round": 1, "index_bits": sum(known["layout"].group_bits)}
+        dp_rec: Any = mechanism
+        known |= {"clip_ratio": dp_rec.clip_ratio, "population": 1, "clients_per_round": 1, "index_bits": sum(dp_rec.layout.group_bits)}
+    epsilon = {"epsilon": mechanism.facts().get("epsilon_per_round", known.get("epsilon"))}
+    known |= epsilon
     return {name: known[name] for name in names if known.get(name) is not None}
 
 

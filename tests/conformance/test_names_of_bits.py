@@ -10,7 +10,8 @@ import typer
 from mechanism_cases import Case, cases
 
 import quietbits
-from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.analysis.catalogue.accounts import account_options, calibration_options
+from quietbits.analysis.catalogue.registry import REGISTRY, accounted_names
 from quietbits.analysis.training.rivals import RIVALS
 from quietbits.cli.main import app
 from quietbits.design.contracts.mechanism import SecureSumMechanism
@@ -33,8 +34,8 @@ BUILT = [case for case in cases(REGISTRY.values()) if any(option.name in ("bits"
 def all_options() -> Iterator[tuple[str, Option]]:
     for entry in (*REGISTRY.values(), *RIVALS):
         yield from ((entry.name, option) for option in entry.options)
-    for name, one in accountables().items():
-        yield from ((name, option) for option in (*one.parameters, *one.given))
+    for name in accounted_names():
+        yield from ((name, option) for option in (*account_options(name), *calibration_options(name)))
 
 
 def commands(command: Any, path: tuple[str, ...] = ("quietbits",)) -> Iterator[tuple[str, Any]]:

@@ -107,8 +107,8 @@ def test_it_is_there_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["epsilon_per_round"] == 1.0
     assert found.document()["epsilon_per_round"] == 1.0
     assert 0 < found.epsilon <= found.document()["target_epsilon"] == 2.0
-    with pytest.raises(ValueError, match="method must be left out for one-bit, which is built for what is proven, got 'rdp'"):
-        calibrate("one-bit", epsilon=2.0, delta=1e-5, method="rdp")
+    with pytest.raises(ValueError, match="account must be one of pure, rdp, pld, got 'exact'"):
+        calibrate("one-bit", epsilon=2.0, delta=1e-5, method="exact")
 
 
 # What the suite must find out

@@ -97,7 +97,7 @@ def test_commands_load_nothing_heavy_that_they_do_not_need(tmp_path: Path) -> No
 
 def test_one_mechanism_loads_its_own_file_alone() -> None:
     probe = (
-        "import sys; from quietbits.analysis.catalogue.registry import accountables; known = accountables(); "
+        "import sys; from quietbits.analysis.catalogue.registry import REGISTRY as known; "
         "assert 'cpsgd' in known; known['cldp']; print(*sys.modules)"
     )
     modules = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.split()

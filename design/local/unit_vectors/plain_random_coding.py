@@ -123,6 +123,10 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         """Return ``(shrinking - 1) x`` for each vector."""
         return np.asarray((self.shrinking - 1) * self.ball.clip(vectors))
 
+    def facts(self) -> dict[str, float]:
+        """Return the proven epsilon of one message."""
+        return {"epsilon_per_round": self.epsilon}
+
     def privacy(self) -> Privacy:
         """Pure local privacy, for every seed and whatever the candidates."""
         return pure_privacy(self.epsilon)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from quietbits.analysis.catalogue.accounts import account, calibrate
-from quietbits.analysis.catalogue.registry import REGISTRY, accountables
+from quietbits.analysis.catalogue.accounts import account, account_options, calibrate, calibrates, calibration_options, keeps_pure_budgets
+from quietbits.analysis.catalogue.registry import REGISTRY, accounted_names
 from quietbits.design.tables.file import write_table
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
@@ -13,9 +13,9 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 SIZES = {"dimension": 4, "categories": 8}
 
 
-@pytest.mark.parametrize("name", [name for name, one in accountables().items() if one.pure])
+@pytest.mark.parametrize("name", [name for name in accounted_names() if calibrates(name) and keeps_pure_budgets(name)])
 def test_pure_mechanisms_need_no_delta(name: str) -> None:
-    given = {option.name: SIZES[option.name] for option in accountables()[name].given if option.required}
+    given = {option.name: SIZES[option.name] for option in calibration_options(name) if option.required}
     report = calibrate(name, epsilon=1.0, rounds=2, **given).report
     assert report.privacy.delta == 0
     assert 1 - 2e-6 < report.epsilon <= 1
@@ -23,7 +23,7 @@ def test_pure_mechanisms_need_no_delta(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["gaussian", "distributed-discrete-gaussian", "mvu", "shuffled-randomised-response"])
 def test_others_say_that_they_need_one(name: str) -> None:
-    given = {option.name: SIZES.get(option.name, 100) for option in accountables()[name].given if option.required}
+    given = {option.name: SIZES.get(option.name, 100) for option in calibration_options(name) if option.required}
     with pytest.raises(ValueError, match=f"delta must be given for {name}"):
         calibrate(name, epsilon=1.0, **given)
 
@@ -41,7 +41,7 @@ def _calibrated(name: str) -> object:
     return calibrate(name, epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one")
 
 
-@pytest.mark.parametrize("name", [name for name, one in accountables().items() for option in one.parameters if option.name == "norm"])
+@pytest.mark.parametrize("name", [name for name in accounted_names() for option in account_options(name) if option.name == "norm"])
 def test_a_norm_is_a_number_or_a_text(name: str, tmp_path: Path) -> None:
     values = {
         "epsilon": 1.0,
@@ -53,9 +53,8 @@ def test_a_norm_is_a_number_or_a_text(name: str, tmp_path: Path) -> None:
         "l2": 1.0,
     }
     write_table(generalised_randomised_response(1.0, 2), tmp_path / "table.json")
-    one = accountables()[name]
     norms = (1.0, 2.0) if REGISTRY.get(name) is None or REGISTRY[name].norms is None else REGISTRY[name].norms
-    given = {option.name: values[option.name] for option in one.parameters if option.name in values}
+    given = {option.name: values[option.name] for option in account_options(name) if option.name in values}
     for norm in norms:
         texts = [account(name, delta=1e-5, **given, norm=written).document() for written in (norm, f"{norm:g}", f"l{norm:g}")]
         assert texts[0]["epsilon"] == texts[1]["epsilon"] == texts[2]["epsilon"]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from quietbits.analysis.catalogue.accounts import account, calibrate
-from quietbits.analysis.catalogue.registry import accountables
+from quietbits.analysis.catalogue.accounts import account, account_options, calibrate, calibration_options
+from quietbits.analysis.catalogue.registry import accounted_names
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.options import Option, check_pairs
 from quietbits.design.contracts.task import Task
@@ -13,7 +13,7 @@ SAMPLING = FixedSizeSampling(100, 10)
 
 
 def test_every_number_of_clients_is_bounded_by_the_population() -> None:
-    found = {one.name: [*one.parameters, *one.given] for one in accountables().values()}
+    found = {name: [*account_options(name), *calibration_options(name)] for name in accounted_names()}
     assert [name for name, options in found.items() for one in options if one.name == "clients" and one.at_most != "population"] == []
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from quietbits.analysis.catalogue.accounts import account_subject
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
@@ -71,9 +72,9 @@ def test_the_fourier_rotation_pads_to_an_even_number_and_is_accounted_for_as_suc
         for rotation in ("hadamard", "fourier")
     )
     assert (hadamard.padded_dimension, fourier.padded_dimension) == (32, 22)
-    noise = {one.name: getattr(fourier, one.name) for one in REGISTRY[name].accounting.parameters if one.name.startswith("local_")}
+    noise = {one.name: getattr(fourier, one.name) for one in REGISTRY[name].account_options if one.name.startswith("local_")}
     values = {"clients": 130, "dimension": 21, "clip": 3.0, "granularity": fourier.granularity, "bits": 11, "rotation": "fourier", **noise}
-    accounted = REGISTRY[name].accounting.account(values, "replace-one", None)
+    accounted = account_subject(name, values, 1e-4, "replace-one")
     assert accounted.bits_per_client == 22 * 11 == fourier.bits_per_client
     assert accounted.report(1e-4).epsilon == fourier.guarantee.epsilon
     assert 0.95 * 3.0 < fourier.guarantee.epsilon <= 3.0

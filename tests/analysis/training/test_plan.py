@@ -30,9 +30,8 @@ Tasks = Callable[..., TrainingTask]
 
 def test_epsilons_of_a_trusted_servers_noise_are_those_of_account(task: Tasks) -> None:
     plan = task("dp-fedavg", {"noise_multiplier": 2.0}, rounds=7).prepare(None)
-    accounting = entry_named("gaussian").accounting
     sampling = FixedSizeSampling(200, 40)
-    accounted = accounting.account({"noise_multiplier": 2.0, "delta": 1e-5, "trust_model": "central"}, "replace-one", sampling)
+    accounted = entry_named("gaussian").account({"noise_multiplier": 2.0, "delta": 1e-5, "trust_model": "central"}, "replace-one", sampling)
     assert plan.epsilons.tolist() == [accounted.report(1e-5, rounds, sampling).epsilon for rounds in range(1, 8)]
     assert plan.trust_model == "central"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.catalogue.registry import accountables
-from quietbits.design.contracts.registry import Accounted, check_values
+from quietbits.analysis.catalogue.accounts import account_subject
+from quietbits.design.contracts.registry import AccountSubject
 from quietbits.figures.accounts.account_plots import draw_accounts, epsilon_by_rounds, shown_rounds, write_account_plot
 from quietbits.figures.drawing.style import print_style
 from quietbits.solvers.accounting.sampling import PoissonSampling, Sampling
@@ -19,12 +19,11 @@ BINOMIAL: dict[str, Any] = {"trials": 10**5, "probability": 0.5, "scale": 1.0, "
 DP_REC: dict[str, Any] = {"clip_ratio": 0.545, "population": 100, "clients_per_round": 10, "index_bits": 42}
 
 
-def subject(name: str, values: dict[str, Any], sampling: Sampling | None = None) -> Accounted:
-    entry = accountables()[name]
-    return entry.account(check_values(name, entry.parameters, values) | {"delta": 1e-6}, None, sampling)
+def subject(name: str, values: dict[str, Any], sampling: Sampling | None = None) -> AccountSubject:
+    return account_subject(name, values, 1e-6, sampling=sampling)
 
 
-def draw(one: Accounted, rounds: int, sampling: Sampling | None = None) -> Figure:
+def draw(one: AccountSubject, rounds: int, sampling: Sampling | None = None) -> Figure:
     reports = [one.report(1e-6, number, sampling) for number in shown_rounds(rounds)]
     asked = next(report for report in reports if report.privacy.rounds == rounds)
     with print_style():

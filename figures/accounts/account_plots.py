@@ -69,7 +69,7 @@ def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampl
     Parameters
     ----------
     subject : AccountSubject
-        The mechanism, as the registry's `Accountable.account` returns it.
+        The mechanism, as `AccountReport.subject` has it.
     delta : float
         Failure probability of all rounds together.
     rounds : int

@@ -36,13 +36,13 @@ GOOD: dict[str, Any] = {
     "projected": 4,
     "strategy": SimpleNamespace(),
     "table": generalised_randomised_response(1.0, 2),
-    "target": Budget(1.0, 1e-5, "replace-one"),
+    "budget": Budget(1.0, 1e-5, "replace-one"),
     "theta": 0.1,
     "trials": 100,
 }
 WANTED = {"ball": "a NormBall", "domain": "an Interval, a NormBall or Categories", "task": "a Task"}
 # Records of what was computed.
-RECORDS = ("Accounted", "Plan")
+RECORDS = ("AccountSubject", "Plan")
 
 
 def calls() -> list[tuple[str, str]]:

@@ -15,10 +15,10 @@ from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.registry import (
     REQUIRED,
-    Accountable,
-    Accounted,
+    AccountSubject,
     Budget,
     Entry,
+    Noise,
     Option,
     Values,
     check_values,
@@ -129,7 +129,7 @@ def test_options_are_documents() -> None:
 
 def test_reports_of_what_is_accounted_for_are_documents() -> None:
     ball = NormBall(4, 2.0)
-    subject = Accounted("something", pure_privacy(0.5), "replace-one", 3.0, {"scale": math.inf, "kind": "a"}, ball=ball, clients=10)
+    subject = AccountSubject("something", pure_privacy(0.5), "replace-one", 3.0, {"scale": math.inf, "kind": "a"}, ball=ball, clients=10)
     report = subject.report(1e-3, rounds=4)
     document = json.loads(json.dumps(report.document(), allow_nan=False))
     assert (document["mechanism"], document["bits_per_client"], document["scale"], document["kind"]) == ("something", 3.0, None, "a")
@@ -140,7 +140,7 @@ def test_reports_of_what_is_accounted_for_are_documents() -> None:
     assert document["squared_error_gaussian"] == 4 * central_gaussian_error(ball, 10, report.epsilon, 1e-3, "replace-one")
     # Where delta is out of its range, or there are no vectors, there is no reference.
     assert subject.report(0.0).document()["squared_error_gaussian"] is None
-    assert "squared_error_gaussian" not in Accounted("something", pure_privacy(0.5), "replace-one").report(1e-3).document()
+    assert "squared_error_gaussian" not in AccountSubject("something", pure_privacy(0.5), "replace-one").report(1e-3).document()
 
 
 def test_the_usual_adjacency_is_that_of_the_sampling() -> None:
@@ -170,7 +170,7 @@ def entry(**changes: Any) -> Entry:
         "adjacencies": ("replace-one",),
         "accounts": ("pure", "rdp", "pld"),
         "options": (BITS,),
-        "calibrate": noise,
+        "build": noise,
         "norms": (math.inf, 1.0),
     }
     return Entry(**(fields | changes))
@@ -187,43 +187,54 @@ def test_an_entry_builds_with_checked_options() -> None:
 def test_an_entry_is_a_document() -> None:
     document = json.loads(json.dumps(entry().document(), allow_nan=False))
     assert (document["domains"], document["norms"]) == (["NormBall"], ["inf", 1.0])
-    assert [one["name"] for one in document["parameters"]] == ["epsilon", "dimension", "norm", "clip", "clients", "bits"]
+    assert [one["name"] for one in document["parameters"]] == ["epsilon", "dimension", "norm", "clip", "bits"]
 
 
-def test_the_accounting_of_a_mechanism_is_that_of_what_it_builds() -> None:
-    one = entry().accounting
-    assert (one.name, one.title, one.close) == ("noise", "Noise", False)
-    assert [option.name for option in one.given] == ["dimension", "norm", "clip", "clients", "bits"]
-    given = check_values("noise", one.given, {"dimension": 3})
-    # The first of its norms, and one client.
-    assert (given["norm"], given["clients"], given["clip"]) == ("inf", 1, 1.0)
-    values = check_values("noise", one.parameters, {"dimension": 3, "epsilon": 0.5}) | {"delta": 1e-6}
-    subject = one.account(values, None, None)
+def test_a_pure_mechanism_is_accounted_for_by_what_is_built_for_an_epsilon_of_one_round() -> None:
+    own = entry()
+    assert [option.name for option in own.account_options] == ["epsilon", "dimension", "norm", "clip", "bits"]
+    assert [option.name for option in own.calibration_options] == ["dimension", "norm", "clip", "clients", "bits"]
+    values = check_values("noise", own.account_options, {"dimension": 3, "epsilon": 0.5}) | {"delta": 1e-6}
+    # The first of its norms.
+    assert (values["norm"], values["clip"]) == ("inf", 1.0)
+    subject = own.account(values, None, None)
     assert subject.report(1e-6, 3).epsilon == VectorLaplaceMechanism(0.5, NormBall(3, math.inf)).privacy().epsilon(1e-6, rounds=3)
     assert subject.bits_per_client == 192.0
     assert (subject.details["epsilon_per_round"], subject.details["dimension"], subject.details["bits"]) == (0.5, 3, 8)
-    assert one.solve is not None
-    found = one.solve(Budget(1.0, 1e-6, "replace-one", 4), given)
-    assert found.details["epsilon_per_round"] == 0.25
-    assert found.report(1e-6, 4).epsilon <= 1.0
-    with pytest.raises(ValueError, match="method must be left out for noise, which is built for what is proven, got 'rdp'"):
-        one.solve(Budget(1.0, 1e-6, "replace-one", method="rdp"), given)
     with pytest.raises(ValueError, match="sampling must be left out in the local trust model"):
-        one.account(values, "replace-one", PoissonSampling(0.5)).report(1e-6, sampling=PoissonSampling(0.5))
+        own.account(values, "replace-one", PoissonSampling(0.5)).report(1e-6, sampling=PoissonSampling(0.5))
+
+
+def test_calibration_is_what_is_built_for_the_task() -> None:
+    own, budget = entry(), Budget(1.0, 1e-6, "replace-one", 4)
+    subject, task = own.calibrate(budget, check_values("noise", own.calibration_options, {"dimension": 3}))
+    assert task is not None
+    assert (task.budget, task.domain, task.clients) == (budget, NormBall(3, math.inf), 1)
+    assert subject.details["epsilon_per_round"] == 0.25
+    assert subject.report(1e-6, 4).epsilon == own.mechanism_for(task).privacy().epsilon(1e-6, rounds=4) <= 1.0
+    # Without a dimension the epsilon of one round is known, and nothing else.
+    bare, nothing = own.calibrate(budget, check_values("noise", own.calibration_options, {}))
+    assert (nothing, bare.bits_per_client) == (None, None)
+    assert bare.report(1e-6, 4).epsilon <= 1.0
+    with pytest.raises(ValueError, match="method must be left out for noise, which is built for what is proven, got 'pure'"):
+        own.calibrate(Budget(1.0, 1e-6, "replace-one", method="pure"), check_values("noise", own.calibration_options, {"dimension": 3}))
 
 
 def test_clients_must_be_given_where_the_guarantee_rests_on_them_and_numbers_have_no_dimension() -> None:
-    summed = entry(trust_model="secure-sum").accounting
-    assert [option.name for option in summed.given if option.required] == ["dimension", "clients"]
-    numbers = entry(domains=(Interval,)).accounting
-    assert [option.name for option in numbers.given] == ["clients", "bits"]
-    either = entry(domains=(Interval, NormBall)).accounting
-    assert [option.name for option in either.given if option.required] == []
+    summed = entry(trust_model="secure-sum").calibration_options
+    assert [option.name for option in summed if option.required] == ["dimension", "clients"]
+    numbers = entry(domains=(Interval,)).calibration_options
+    assert [option.name for option in numbers] == ["clients", "bits"]
+    either = entry(domains=(Interval, NormBall)).calibration_options
+    assert [option.name for option in either if option.required] == []
 
 
-def test_an_accounting_of_ones_own_is_kept() -> None:
-    own = Accountable("noise", "Noise", (), lambda *_: Accounted("noise", pure_privacy(1.0), "replace-one"))
-    assert entry(accounting=own).accounting is own
+def test_noise_has_an_account_of_its_own() -> None:
+    bare = Noise("noise", "Noise", (SHARE,), lambda values, *_: AccountSubject("noise", pure_privacy(values["share"]), "replace-one"))
+    own = entry(noise=bare, on_real_numbers=True)
+    assert own.account_options == (SHARE,)
+    subject = own.account({"share": 0.5}, None, None)
+    assert (subject.report(0.0).epsilon, subject.details["on_real_numbers"]) == (0.5, True)
 
 
 def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
@@ -242,7 +253,7 @@ def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
             raise InfeasibleError(f"bits must be at least 4 for noise, got {values['bits']}")
         return Padded(task.epsilon, task.ball("noise"), values["bits"])
 
-    return entry(options=(replace(BITS, low=low, budget=budget),), calibrate=build)
+    return entry(options=(replace(BITS, low=low, budget=budget),), build=build)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +280,7 @@ def test_a_limit_on_the_message_fills_in_what_padding_leaves() -> None:
         found = sent_noise().mechanism_for(Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit))
         assert found.bits_per_client == 24
     with pytest.raises(InfeasibleError, match=r"bits must be at least 10\.02 a coordinate for noise, got 10"):
-        Entry.build(sent_noise(), Task(NormBall(1001, 1.0), 5, 1.0, 0.0, "replace-one", bits=10), {"bits": 10})
+        Entry.mechanism_for(sent_noise(), Task(NormBall(1001, 1.0), 5, 1.0, 0.0, "replace-one", bits=10), {"bits": 10})
 
 
 def test_what_is_no_task_is_refused() -> None:

@@ -233,7 +233,11 @@ def _usual_adjacency(name: str, values: dict[str, Any], sampling: Sampling | Non
     noise = NOISE[name] if name in NOISE else REGISTRY[name].noise
     if noise is not None and (noise.offered is not None or noise.adjacencies):
         return noise.usual_adjacency(values, sampling, method)
-    return usual_adjacency(None, sampling, REGISTRY[name].adjacencies if name in REGISTRY else ("replace-one",))
+    if name not in REGISTRY:
+        return "replace-one"
+    # A server that sees each message sees who sends it: building refuses the sampling.
+    chosen = None if REGISTRY[name].trust_model == "local" else sampling
+    return usual_adjacency(None, chosen, REGISTRY[name].adjacencies)
 
 
 def _numbers(sampling: Sampling | None) -> dict[str, Any]:

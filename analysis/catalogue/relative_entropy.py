@@ -13,6 +13,7 @@ from ...design.relative_entropy.dp_rec import SMALLEST_CLIP_RATIO as SMALLEST_ME
 from ...design.relative_entropy.dp_rec import DpRecMechanism, message_account
 from ...design.relative_entropy.group_layout import uniform_layout
 from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
@@ -72,6 +73,7 @@ def largest_clip_ratio(budget: Budget, given: Values) -> float:
 
     Where the bits are what limits the clip ratio, epsilon may end well below the budget.
     """
+    check_delta(budget.delta)
 
     def account(clip_ratio: float) -> AccountSubject:
         return _account({**given, "clip_ratio": clip_ratio}, budget.adjacency, None)

@@ -11,7 +11,7 @@ from ...errors import InfeasibleError
 from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .accounts import pure_privacy
-from .calibration import per_round_epsilon
+from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
 from .domains import MOST_CATEGORIES, Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import MOST_CLIENTS, Mechanism
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 ROUND_EPSILON = Option("epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_TARGET, high=LARGEST_TARGET, unit="nats")
 CLIENTS = Option("clients", int, "Number of clients.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population")
+# Stands for a delta that is not asked for: accounts that are finite at delta = 0 do not depend on it.
+ANY_DELTA = 1e-5
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
 CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
 
@@ -328,7 +330,10 @@ class Entry:
         """Parameters of `quietbits account`."""
         if self.mechanism is not None:
             orders = () if self.mechanism.divergences is Mechanism.divergences else (ORDER,)
-            return *self._usual_norm(options_of(self.mechanism)), *orders
+            # A design choice of the entry has the same default in accounts.
+            chosen = {option.name: option.default for option in self.options if not option.required and option.default is not None}
+            declared = self._usual_norm(options_of(self.mechanism))
+            return *(replace(option, default=chosen.get(option.name, option.default)) for option in declared), *orders
         if self.noise is not None:
             return self.noise.parameters
         clients = (replace(CLIENTS, default=1),) if Categories in self.domains else ()
@@ -371,9 +376,10 @@ class Entry:
         """Return the mechanism of some parameters (`account_options`) as accounting sees it; ``delta`` is among the values."""
         if self.mechanism is None and self.noise is not None:
             return self._noted(self.noise.account(values, adjacency, sampling))
-        neighbours = usual_adjacency(adjacency, sampling, self.adjacencies)
+        # A server that sees each message sees who sends it: the report refuses the sampling.
+        neighbours = usual_adjacency(adjacency, None if self.trust_model == "local" else sampling, self.adjacencies)
         if self.mechanism is not None:
-            mechanism = made(self.mechanism, {**values, "adjacency": neighbours})
+            mechanism = made(self.mechanism, {**values, "delta": values["delta"] or ANY_DELTA, "adjacency": neighbours})
             order = values.get(ORDER.name)
             return self.subject(mechanism, neighbours, {} if order is None else {"rdp_order": order, **mechanism.divergences(order)})
         if self.needs_size(values):
@@ -408,7 +414,10 @@ class Entry:
                 found = self.noise.solve(budget, values)
                 return self._noted(self.noise.account({**values, **found, "delta": budget.delta}, budget.adjacency, budget.sampling)), None
             if NormBall in self.domains:
-                return self.bare_subject(per_round_epsilon(budget), budget.adjacency), None
+                epsilon = per_round_epsilon(budget)
+                if epsilon > LARGEST_PURE_EPSILON:
+                    raise InfeasibleError(f"epsilon per round would have to be above {LARGEST_PURE_EPSILON:g}, got {epsilon:g}: add rounds")
+                return self.bare_subject(epsilon, budget.adjacency), None
         task = self.task_of(values, budget)
         chosen = {option.name: values[option.name] for option in self.options}
         mechanism = self.mechanism_for(task, chosen)
@@ -440,7 +449,7 @@ class Entry:
         """Return a mechanism as accounting sees it: its parameters and its facts are the details."""
         ball = mechanism.domain if isinstance(mechanism.domain, NormBall) else None
         details = {**values, **self.parameters_of(mechanism), **mechanism.facts()}
-        known = {name: value for name, value in details.items() if isinstance(value, str | float | int | bool)}
+        known = {name: value for name, value in details.items() if value is None or isinstance(value, str | float | int | bool)}
         return self._noted(
             AccountSubject(
                 self.title,

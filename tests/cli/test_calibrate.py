@@ -125,7 +125,10 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
     found = answer("calibrate", name, *typed, *BUDGET)
     assert found["target_epsilon"] == 2.0
     reached = found["epsilon"] if found["target_method"] is None else found["accounts"][found["target_method"]]["epsilon"]
-    assert 0 <= 2.0 - reached <= (0.1 if name in WHOLE else 1e-3 if name in NEARLY else 1e-6)
+    # One round of a purely private mechanism has its pure epsilon: delta would add less than 2 delta.
+    assert (
+        0 <= 2.0 - reached <= (0.1 if name in WHOLE else 1e-3 if name in NEARLY else 2 * found["delta"] if found["rounds"] == 1 else 1e-6)
+    )
     options = [part for key, flag in found_names.items() for part in (f"--{flag}", found[key])]
     general = [
         part
@@ -220,7 +223,7 @@ def test_help_says_why_accounts_differ(run: Run) -> None:
 def test_help_says_which_outputs_are_tables(run: Run) -> None:
     for name in ("vector", "shuffled-mvu", "laplace"):
         shown = " ".join(run("calibrate", name, "--help").stdout.replace("│", " ").split())
-        assert ("Write the designed table here" in shown, "Write the JSON object here" in shown) == (name != "laplace", name == "laplace")
+        assert "Write the designed table, or the JSON object, here" in shown
 
 
 def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -> None:
@@ -263,7 +266,7 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, t
     ("typed", "message"),
     [
         (["gaussian", "--epsilon", "0", "--delta", "1e-6"], "epsilon must be a number from 1e-05 to 10000, got 0.0"),
-        (["gaussian", "--epsilon", "1", "--delta", "2", "--output", "o.json"], "delta must be a number above 0 and below 1"),
+        (["gaussian", "--epsilon", "1", "--delta", "2", "--output", "o.json"], "delta must be a number from 0 to 1, got 2.0"),
         (["cldp", "--epsilon", "1", "--delta", "0.1", "--output", "no/o.json"], "no: there is no such folder"),
         (["skellam", "--epsilon", "1", "--delta", "1e-6", "--dimension", "9", "--bits", "3"], "bits must be at least"),
         ([*VECTOR, *BUDGET, "--objective", "pure"], "objective must be one of metric, renyi, got 'pure'"),
@@ -271,7 +274,10 @@ def test_a_table_for_people_and_a_file(run: Run, answer: Answer, folder: Path, t
         ([*VECTOR, *BUDGET, "--norm", "l0"], "norm must be a number from 1 to 64, got 0.0"),
         (["binomial", *SIZES, "--epsilon", "-1", "--delta", "1e-5"], "epsilon must be a number from"),
         (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--bits", "5"], "bits must be at least"),
-        (["distributed-discrete-gaussian", *SHARED, *BUDGET, "--adjacency", "both"], "adjacency must be one of add-or-remove-one"),
+        (
+            ["distributed-discrete-gaussian", *SHARED, *BUDGET, "--adjacency", "both"],
+            "adjacency must be one of replace-one, add-or-remove-one",
+        ),
         ([*CPSGD, *BUDGET, "--bits", "3"], "bits must be at least 11 for 1000 clients to reach epsilon = 2"),
         ([*CPSGD, *BUDGET, "--method", "exact"], "method must be one of near-gaussian, rdp, theorem-1, got 'exact'"),
         (["dp-rec", *TRAINING, *BUDGET, "--index-bits", "20", "--method", "published"], "index_bits must be at least"),

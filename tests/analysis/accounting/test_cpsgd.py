@@ -239,7 +239,7 @@ def test_what_no_noise_can_give_is_refused() -> None:
         ({"clients": 0}, {}, "clients must be a whole number from 1 to 1000000000, got 0"),
         ({"bits": 56}, {}, "bits must be a whole number from 1 to 55, got 56"),
         ({}, {"epsilon": 0.0}, "epsilon must be a number from 1e-05 to 10000, got 0.0"),
-        ({}, {"delta": 1.0}, "delta must be a number above 0 and below 1, got 1.0"),
+        ({}, {"delta": 1.0}, "delta must be a number from 0 to below 1, got 1.0"),
         ({}, {"rounds": 0}, "rounds must be a whole number from 1 to .*, got 0"),
         ({}, {"method": "exact"}, "method must be one of near-gaussian, rdp, theorem-1, got 'exact'"),
         ({}, {"adjacency": "both"}, "adjacency must be one of replace-one, add-or-remove-one, got 'both'"),

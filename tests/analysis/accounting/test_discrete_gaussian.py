@@ -187,7 +187,9 @@ def test_noise_on_the_padding_reveals_and_costs_bits_and_is_no_error() -> None:
 
 
 def test_calibrate_says_which_parameters_it_found() -> None:
-    found = calibrate("distributed-discrete-gaussian", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=16, clip=2.0)
+    found = calibrate(
+        "distributed-discrete-gaussian", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=16, clip=2.0, deviations=4.0
+    )
     parameters = calibrate_discrete_gaussian(1000, 256, 2.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
     assert {name: found[name] for name in parameters} == parameters
     assert (found["bits"], found["deviations"], found["clip"]) == (16, 4.0, 2.0)
@@ -206,7 +208,7 @@ def test_calibrate_says_which_parameters_it_found() -> None:
             "delta must be a number above 0 and below 1",
         ),
         (lambda: calibrate_discrete_gaussian(0, 1, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one")), "clients must be a whole number from 1"),
-        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Budget(1.0, 0.1, "both")), "adjacency must be one of add-or-remove"),
+        (lambda: calibrate_discrete_gaussian(2, 1, 1.0, 8, Budget(1.0, 0.1, "both")), "adjacency must be one of replace-one"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

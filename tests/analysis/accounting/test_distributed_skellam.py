@@ -105,7 +105,7 @@ def test_no_number_of_bits_for_a_delta_too_small() -> None:
 def test_details_have_the_mechanism_s_worst_error() -> None:
     values: dict[str, Any] = {"clients": 50, "dimension": 16, "clip": 1.0, "local_variance": 0.16, "granularity": 0.1}
     details = account("distributed-skellam", **values, delta=1e-5).subject.details
-    sizes = {"clients", "dimension", "padded_dimension", "clip"}
+    sizes = {"clients", "dimension", "norm", "padded_dimension", "clip", "bits", "rotation", "rotation_seed"}
     assert details.keys() == sizes | {"local_variance", "granularity", "rounded_norm", "worst_squared_error", "bias_bound"}
     # c**2 + g**2 d/4 + g (c + g sqrt(d)/2).
     assert details["rounded_norm"] == pytest.approx(math.sqrt(1 + 0.04 + 0.1 * (1 + 0.2)))
@@ -153,7 +153,7 @@ def test_details_have_the_mechanism_s_worst_error() -> None:
             lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.1, "add-or-remove-one"), deviations=0.0),
             "deviations must be a number from 0.1",
         ),
-        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.1, "both")), "adjacency must be one of add-or-remove"),
+        (lambda: calibrate_distributed_skellam(2, 1, 1.0, 8, Budget(1.0, 0.1, "both")), "adjacency must be one of replace-one"),
     ],
 )
 def test_bad_arguments(call: object, message: str) -> None:

@@ -21,7 +21,7 @@ def test_pure_mechanisms_need_no_delta(name: str) -> None:
     assert 1 - 2e-6 < report.epsilon <= 1
 
 
-@pytest.mark.parametrize("name", ["gaussian", "distributed-discrete-gaussian", "mvu", "shuffled-randomised-response"])
+@pytest.mark.parametrize("name", ["gaussian", "distributed-discrete-gaussian", "vector", "shuffled-randomised-response"])
 def test_others_say_that_they_need_one(name: str) -> None:
     given = {option.name: SIZES.get(option.name, 100) for option in calibration_options(name) if option.required}
     with pytest.raises(ValueError, match=f"delta must be given for {name}"):
@@ -51,6 +51,13 @@ def test_a_norm_is_a_number_or_a_text(name: str, tmp_path: Path) -> None:
         "variance": 1e4,
         "l1": 1.0,
         "l2": 1.0,
+        "clients": 10,
+        "levels": 4,
+        "trials": 40,
+        "theta": 0.1,
+        "granularity": 0.02,
+        "local_sigma": 0.2,
+        "local_variance": 0.04,
     }
     write_table(generalised_randomised_response(1.0, 2), tmp_path / "table.json")
     norms = (1.0, 2.0) if REGISTRY.get(name) is None or REGISTRY[name].norms is None else REGISTRY[name].norms

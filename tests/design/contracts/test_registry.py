@@ -216,8 +216,17 @@ def test_calibration_is_what_is_built_for_the_task() -> None:
     bare, nothing = own.calibrate(budget, check_values("noise", own.calibration_options, {}))
     assert (nothing, bare.bits_per_client) == (None, None)
     assert bare.report(1e-6, 4).epsilon <= 1.0
-    with pytest.raises(ValueError, match="method must be left out for noise, which is built for what is proven, got 'pure'"):
-        own.calibrate(Budget(1.0, 1e-6, "replace-one", method="pure"), check_values("noise", own.calibration_options, {"dimension": 3}))
+
+
+def test_an_account_that_the_mechanism_is_not_built_for_is_refused() -> None:
+    # With delta = .2, Laplace noise of epsilon 2 keeps 1.9 by its privacy loss, and not as a pure mechanism.
+    own = entry(build=lambda task, _: VectorLaplaceMechanism(2.0, task.ball("noise")))
+    values = check_values("noise", own.calibration_options, {"dimension": 3})
+    assert own.calibrate(Budget(1.9, 0.2, "replace-one"), values)[0].report(0.2).epsilon < 1.9
+    with pytest.raises(
+        ValueError, match="method must be left out for noise, which is built for what is proven, got 'pure': by that account"
+    ):
+        own.calibrate(Budget(1.9, 0.2, "replace-one", method="pure"), values)
 
 
 def test_clients_must_be_given_where_the_guarantee_rests_on_them_and_numbers_have_no_dimension() -> None:
@@ -251,7 +260,7 @@ def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
     def build(task: Task, values: Values) -> Padded:
         if values["bits"] < 4:
             raise InfeasibleError(f"bits must be at least 4 for noise, got {values['bits']}")
-        return Padded(task.epsilon, task.ball("noise"), values["bits"])
+        return Padded(task.epsilon, task.ball("noise"), bits=values["bits"])
 
     return entry(options=(replace(BITS, low=low, budget=budget),), build=build)
 

@@ -3,7 +3,9 @@
 Wang, Blocki, Li, Jha 2017, *Locally differentially private protocols for frequency estimation*, section 3: pure protocols.
 """
 
+import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from numpy.typing import NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, FrequencyMechanism, check_vector_epsilon
+from ..contracts.mechanism import MOST_CLIENTS, FrequencyEstimate, FrequencyMechanism, check_vector_epsilon
 from ..contracts.privacy import Privacy
+from .squared_scores import SupportLaw, calibrating_levels
 
 MOST_ITEMS = 2**31
 
@@ -81,6 +84,33 @@ class SupportCounts(SupportMechanism):
     def other_variance(self) -> float:
         """That of a coin of probability q, scaled."""
         return self.other_support * (1 - self.other_support) / self.contrast**2
+
+    def estimate(self, aggregate: IntegerArray, clients: int) -> FrequencyEstimate:
+        """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items.
+
+        Where items have few supporters, the noise that raises an estimate also raises the variance at `likely_frequencies`. That is made
+        up for by `calibrating_levels`.
+        """
+        estimate = super().estimate(aggregate, clients)
+        decoded, threshold = estimate.decoded, self.standing_frequency(clients)
+        standing = decoded > threshold
+        scale = min(1.0, 1 / max(float(decoded[standing].sum()), 1e-300))
+        shift = math.inf
+        if not standing.all():
+            likely = self.likely_frequencies(decoded, aggregate, clients)
+            shift = float(decoded[~standing].max() - likely[~standing].max())
+
+        def variance(counts: FloatArray) -> FloatArray:
+            frequencies = (counts / clients - self.other_support) / self.contrast
+            likely = np.where(frequencies > threshold, scale * frequencies, np.maximum(frequencies - shift, 0.0))
+            of_client = likely * self.holder_variance + (1 - likely) * self.other_variance
+            return np.asarray(clients * self.contrast**2 * of_client)
+
+        law = SupportLaw(clients, 1 - self.held_denial, self.other_support)
+        levels = calibrating_levels(
+            law, np.asarray(aggregate, dtype=float), variance, clients * (self.other_support + threshold * self.contrast)
+        )
+        return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(levels))
 
     def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
         """Return unbiased frequencies."""

@@ -121,7 +121,9 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         def errors() -> Iterator[FloatArray]:
             for _ in range(draws):
                 mechanism = self.renewed(int(rng.integers(2**63)))
-                buckets = _columns(mechanism.sketch, held, range(self.sketch.rows)) @ mean[held] + deviation * rng.standard_normal(self.padded_dimension)
+                buckets = _columns(mechanism.sketch, held, range(self.sketch.rows)) @ mean[held] + deviation * rng.standard_normal(
+                    self.padded_dimension
+                )
                 yield mechanism._decoded(buckets) - mean
 
         return error_of_draws(errors(), self.clients)

@@ -3,7 +3,6 @@
 Wang, Blocki, Li, Jha 2017, *Locally differentially private protocols for frequency estimation*, section 3: pure protocols.
 """
 
-import math
 from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
@@ -16,7 +15,7 @@ from ...arrays import FloatArray, IntegerArray
 from ..contracts.accounts import pure_privacy
 from ..contracts.mechanism import MOST_CLIENTS, FrequencyEstimate, FrequencyMechanism, check_vector_epsilon
 from ..contracts.privacy import Privacy
-from .squared_scores import SupportLaw, calibrating_levels
+from .squared_scores import SupportLaw, calibrating_levels, likely_shift
 
 MOST_ITEMS = 2**31
 
@@ -94,11 +93,9 @@ class SupportCounts(SupportMechanism):
         estimate = super().estimate(aggregate, clients)
         decoded, threshold = estimate.decoded, self.standing_frequency(clients)
         standing = decoded > threshold
+        likely = self.likely_frequencies(decoded, aggregate, clients)
+        shift = likely_shift(decoded, likely, standing)
         scale = min(1.0, 1 / max(float(decoded[standing].sum()), 1e-300))
-        shift = math.inf
-        if not standing.all():
-            likely = self.likely_frequencies(decoded, aggregate, clients)
-            shift = float(decoded[~standing].max() - likely[~standing].max())
 
         def variance(counts: FloatArray) -> FloatArray:
             frequencies = (counts / clients - self.other_support) / self.contrast
@@ -106,11 +103,10 @@ class SupportCounts(SupportMechanism):
             of_client = likely * self.holder_variance + (1 - likely) * self.other_variance
             return np.asarray(clients * self.contrast**2 * of_client)
 
-        law = SupportLaw(clients, 1 - self.held_denial, self.other_support)
-        levels = calibrating_levels(
-            law, np.asarray(aggregate, dtype=float), variance, clients * (self.other_support + threshold * self.contrast)
-        )
-        return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(levels))
+        counts = np.asarray(aggregate, dtype=float)
+        values, places = np.unique(counts, return_inverse=True)
+        scores = SupportLaw(clients, 1 - self.held_denial, self.other_support).squared_scores(values, variance)[places.ravel()]
+        return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(calibrating_levels(scores, counts, standing)))
 
     def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
         """Return unbiased frequencies."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Rows of a sketch that is decoded by pursuit: with three, twice as many buckets are needed; more gain little.
 PURSUIT_ROWS = 7
-# Squares of a row that chance does not make so many times those of another row.
+# Chance rarely makes the mean square of one row so many times that of another; a failed pursuit does.
 FAILED = 4.0
 
 
@@ -42,11 +42,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     What clients send, and the guarantee, are those of `SketchedDiscreteGaussianFrequencies`. Items are found by `pursue_support`, above
     what noise alone exceeds for s of d items, and least squares on them has no collisions left. If more than s items are held, nothing
-    is promised except for `bias_bound`. `variance` is that of least squares on the right s items; `predicted_error` is for the frequencies
-    that are asked about, of which noise hides some.
+    is promised of `decode` except for `bias_bound`. `variance` is that of least squares on the right s items; `predicted_error` is for
+    the frequencies that are asked about, of which noise hides some.
 
     `decode` is for all frequencies together: the projection lowers their squared error, and each found item by as much as their sum
-    exceeds 1. `estimate` is for single items: without cut and projection, so that an error is as large as the standard error says.
+    exceeds 1. `estimate` is for single items: without selection, cut and projection, so that an error is as large as the standard error
+    says, however many items are held.
 
     Attributes
     ----------
@@ -159,12 +160,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
         """Return every item's unbiased frequency with its standard error, however many items are held.
 
-        Items that pursuit selects are those that noise raises, and least squares on them takes noise out of the residual: neither says how
-        far off an estimate is. So each row of the sketch is held out in turn, and the other rows are decoded. What these leave of the
-        held-out row has noise and hash functions that the decoded frequencies do not depend on: an item's decoded frequency plus what its
-        bucket has left is unbiased, and the squares left are the variance (cross-fitting: Chernozhukov et al. 2018, *Double/debiased
-        machine learning for treatment and structural parameters*). The estimate is a mean over rows. A sketch of one row is decoded
-        without pursuit, as by `dense`.
+        Noise raises the items that pursuit selects, and least squares on them takes noise out of the residual: no standard error can be
+        read from either. So each row of the sketch is held out in turn, and the other rows are decoded. The decoded frequencies do not
+        depend on the noise and the hash functions of the held-out row. An item's decoded frequency plus what they leave in its bucket is
+        unbiased, and the mean square of what they leave is its variance (cross-fitting: Chernozhukov et al. 2018, *Double/debiased machine
+        learning for treatment and structural parameters*). The estimate is a mean over rows. A sketch of one row is decoded without
+        pursuit, as by `dense`.
         """
         decoded, sketch = self.decode(aggregate, clients), self.sketch
         if sketch.rows == 1:
@@ -178,7 +179,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             left = buckets[row] - _columns(sketch, pursued.support, [row]) @ pursued.values
             decoded_rows.append((pursued, left))
             variances.append(float(np.square(left if sketch.signed else left - left.mean()).mean()) / kept**2)
-        # Rows count alike, unless what the others leave of one says that pursuit failed there, and not chance.
+        # Rows weigh the same, except where pursuit failed: noise of the variances is no reason to prefer a row.
         weights = 1 / np.maximum(variances, max(FAILED * min(variances), 1e-300))
         weights /= weights.sum()
         frequencies = np.zeros(self.categories)

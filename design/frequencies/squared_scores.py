@@ -59,7 +59,7 @@ class SupportLaw:
         --------
         >>> law = SupportLaw(100, held_support=0.5, other_support=0.1)
         >>> law.squared_scores(np.array([8.0, 10.0]), lambda counts: np.full(counts.shape, 9.0)).round(3).tolist()
-        [0.844, 1.0]
+        [0.911, 1.0]
         """
 
         def excess(counts: FloatArray) -> FloatArray:
@@ -109,7 +109,7 @@ class SignLaw:
         --------
         >>> law = SignLaw(held_support=0.7, held_denial=0.1)
         >>> law.squared_scores(np.array([8.0]), np.array([2.0]), lambda inside, outside: np.full(inside.shape, 9.0)).round(3).tolist()
-        [0.844]
+        [0.711]
         """
 
         def precision(inside: FloatArray, outside: FloatArray) -> FloatArray:

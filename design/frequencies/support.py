@@ -71,7 +71,7 @@ class SupportCounts(SupportMechanism):
         """Difference p - q."""
 
     @abstractmethod
-    def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
+    def aggregate(self, messages: NDArray[Any]) -> IntegerArray | FloatArray:
         """Return how many messages support each item, shape (categories,)."""
 
     @property
@@ -84,7 +84,7 @@ class SupportCounts(SupportMechanism):
         """That of a coin of probability q, scaled."""
         return self.other_support * (1 - self.other_support) / self.contrast**2
 
-    def estimate(self, aggregate: IntegerArray, clients: int) -> FrequencyEstimate:
+    def estimate(self, aggregate: IntegerArray | FloatArray, clients: int) -> FrequencyEstimate:
         """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items.
 
         Where items have few supporters, the noise that raises an estimate also raises the variance at `likely_frequencies`. That is made
@@ -108,7 +108,7 @@ class SupportCounts(SupportMechanism):
         scores = SupportLaw(clients, 1 - self.held_denial, self.other_support).squared_scores(values, variance)[places.ravel()]
         return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(calibrating_levels(scores, counts, standing)))
 
-    def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
+    def decode(self, aggregate: IntegerArray | FloatArray, clients: int) -> FloatArray:
         """Return unbiased frequencies."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray((np.asarray(aggregate) / clients - self.other_support) / self.contrast)

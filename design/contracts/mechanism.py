@@ -307,10 +307,13 @@ class FrequencyMechanism(Mechanism):
         """
         return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
 
+    def standing_frequency(self, clients: int) -> float:
+        """Return what the estimates of items that nobody holds rarely exceed, any of them: the largest of d normal numbers."""
+        return math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
+
     def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
         """Return likely frequencies of groups of items, shape (groups, items), with these sums."""
-        # The largest of d normal numbers rarely exceeds it.
-        threshold = math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
+        threshold = self.standing_frequency(clients)
         standing = np.where(decoded > threshold, decoded, 0.0)
         sums = standing.sum(axis=1)
         standing *= (totals / np.maximum(np.maximum(sums, totals), 1e-300))[:, None]

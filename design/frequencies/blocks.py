@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.decoders.simplex_projection import project_onto_simplex
 from ...solvers.numerics.rounding import SHORT_SLACK
-from ..contracts.mechanism import check_frequencies
+from ..contracts.mechanism import FrequencyEstimate, check_frequencies
+from .squared_scores import OfCounts, SignLaw, SupportLaw, calibrating_levels, likely_shift
 from .support import SupportMechanism
 
 
@@ -125,11 +127,40 @@ class BlockMechanism(SupportMechanism):
 
         From the messages of the block. The sum of its items' estimates says the same with all of their noise.
         """
-        less = math.exp(-self.epsilon)
-        of_others = less * self._scaled(self.block_outputs)
-        gained = -math.expm1(-self.epsilon) * self._scaled(self.set_outputs)
         with_items = -(-self.categories // self.block_items)
-        return project_onto_simplex((self.block_messages(aggregate)[:with_items] / clients - of_others) / gained)
+        return project_onto_simplex(self._raw_shares(self.block_messages(aggregate)[:with_items], clients))
+
+    def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
+        """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items (`SupportCounts`)."""
+        estimate = super().estimate(aggregate, clients)
+        decoded, threshold = estimate.decoded, self.standing_frequency(clients)
+        shares, blocks = self.block_shares(aggregate, clients), self.block_of(np.arange(self.categories))
+        likely, standing = self.likely_frequencies(decoded, aggregate, clients), decoded > threshold
+        held = np.bincount(blocks, weights=np.where(standing, decoded, 0.0), minlength=len(shares))
+        scales = (shares / np.maximum(np.maximum(held, shares), 1e-300))[blocks]
+        parts = [slice(start, start + self.block_items) for start in range(0, self.categories, self.block_items)]
+        shifts = np.array([likely_shift(decoded[part], likely[part], standing[part]) for part in parts])[blocks]
+        messages = self.block_messages(aggregate)[blocks].astype(float)
+        # An item that is alone in its block has the share of the block.
+        alone, share_shift = self._items_of(blocks) == 1, float(self._raw_shares(messages, clients).max() - shares.max())
+        inside = (decoded - self.constant) * clients / self.unit + messages * self.common_outputs / self.set_outputs
+
+        def variance(inside: FloatArray, messages: FloatArray) -> FloatArray:
+            own = (self.unit * inside + self.block_unit * messages) / clients + self.constant
+            of_block = np.maximum(self._raw_shares(messages, clients) - share_shift, 0.0)
+            others = np.where(alone, of_block, np.maximum(own - shifts, 0.0))
+            own = np.minimum(np.where(own > threshold, scales * own, others), of_block)
+            others = (of_block - own) * self.same_block_variance + (1 - of_block) * self.other_block_variance
+            return np.asarray((own * self.holder_variance + others) * clients / self.unit**2)
+
+        if 2 * self.set_outputs == self.block_outputs:
+            # The estimate is a multiple of the messages for the item less those against it, which are half of what `variance` is for.
+            support = self._scaled(self.set_outputs)
+            law = SignLaw(support, math.exp(-self.epsilon) * support)
+            scores = law.squared_scores(inside, messages - inside, lambda inside, outside: 4 * variance(inside, inside + outside))
+        else:
+            scores = self._support_scores(inside, messages, variance, clients)
+        return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(calibrating_levels(scores, inside, standing)))
 
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return frequencies that the decoded ones are likely to come from, whose sums over blocks are `block_shares`."""
@@ -190,6 +221,29 @@ class BlockMechanism(SupportMechanism):
         """Return the variance of a decoded frequency, from the probabilities of the set, the rest of the block, and the other blocks."""
         values = np.array([self.unit + self.block_unit, self.block_unit, 0.0]) + self.constant - mean
         return float(np.dot([inside, of_rest, elsewhere], values**2))
+
+    def _support_scores(self, inside: FloatArray, messages: FloatArray, variance: OfCounts, clients: int) -> FloatArray:
+        """Return estimates of squared z-scores from supporters among all clients, or among the messages of a block.
+
+        They are unbiased where there is one block, or where the estimate does not depend on the messages of the block. With several large
+        blocks the messages of a block, of which the item's holders are a random part, are taken as they are.
+        """
+        less = math.exp(-self.epsilon)
+        gained = -math.expm1(-self.epsilon) * self.common_outputs + less * self.set_outputs
+        if self.blocks == 1 or self.common_outputs == 0:
+            law = SupportLaw(clients, self._scaled(self.set_outputs), self._scaled(gained))
+            return law.squared_scores(inside, lambda counts: variance(counts, messages))
+        in_block = self._weight - less * self._elsewhere
+        law = SupportLaw(messages, self.set_outputs / in_block, self.common_outputs / self.set_outputs)
+        scores = law.squared_scores(inside, lambda counts: variance(counts, messages))
+        holders = law.times_holders(lambda counts: 1 / variance(counts, messages))(inside)
+        return scores + holders * self._scaled(self._elsewhere) * less * (law.held_support - law.other_support)
+
+    def _raw_shares(self, messages: NDArray[Any], clients: int) -> FloatArray:
+        """Return unbiased shares of clients whose items are of blocks, from numbers of messages."""
+        of_others = math.exp(-self.epsilon) * self._scaled(self.block_outputs)
+        gained = -math.expm1(-self.epsilon) * self._scaled(self.set_outputs)
+        return np.asarray((messages / clients - of_others) / gained)
 
     def _items_of(self, blocks: IntegerArray | int) -> IntegerArray:
         """Return how many items blocks have."""

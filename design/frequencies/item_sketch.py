@@ -130,11 +130,17 @@ class ItemSketch:
     def decoded(self, buckets: FloatArray) -> FloatArray:
         """Return unbiased estimates, the mean over rows, shape (categories,), from bucket sums of shape (rows, width)."""
         estimates = np.zeros(self.categories)
-        values = self._signed(buckets)
-        for row in range(self.rows):
-            for part, places in self._places(row):
-                estimates[part] += values[row].take(places)
+        for row, sums in enumerate(np.asarray(buckets).reshape(self.rows, self.width)):
+            estimates += self.decoded_row(sums, row)
         return estimates / self.rows
+
+    def decoded_row(self, sums: FloatArray, row: int) -> FloatArray:
+        """Return unbiased estimates by one row alone, shape (categories,), from its bucket sums of shape (width,)."""
+        estimates = np.empty(self.categories)
+        values = self._signed(sums)
+        for part, places in self._places(row):
+            estimates[part] = values.take(places)
+        return estimates
 
     def medians(self, buckets: FloatArray) -> FloatArray:
         """Return the median over rows instead: a heavy item in the same bucket of a few rows hardly moves it. It needs signs."""
@@ -159,8 +165,8 @@ class ItemSketch:
         """Return what each bucket says of an item in it, and its negative beside it."""
         values = np.asarray(buckets, dtype=float)
         if not (self.signed or self.direct):
-            values = (values - values.mean(axis=1, keepdims=True)) * (self.width / (self.width - 1))
-        return np.stack([values, -values], axis=2).reshape(self.rows, -1)
+            values = (values - values.mean(axis=-1, keepdims=True)) * (self.width / (self.width - 1))
+        return np.stack([values, -values], axis=-1).reshape(*values.shape[:-1], -1)
 
     def _places(self, row: int) -> Iterator[tuple[slice, IntegerArray]]:
         """Yield blocks of items with their places."""

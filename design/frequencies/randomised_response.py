@@ -7,19 +7,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
-from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, FrequencyMechanism
-from ..contracts.options import check_parameters, parameter
-from ..contracts.privacy import Privacy
+from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW
+from ..contracts.options import parameter
 from ..noise.random_words import WordsLike, word_source
+from .support import SupportCounts
 
 
 @dataclass(frozen=True)
-class FrequencyRandomisedResponse(FrequencyMechanism):
+class FrequencyRandomisedResponse(SupportCounts):
     """A message is the client's item with probability E/(E + k - 1), and each other item with 1/(E + k - 1); E = exp(epsilon).
 
     Attributes
@@ -39,11 +37,6 @@ class FrequencyRandomisedResponse(FrequencyMechanism):
 
     epsilon: float = parameter("Pure privacy parameter of a message by itself.", EPSILON_LOW, EPSILON_HIGH, unit="nats")
     categories: int = parameter("Number of items.", 2, 2**31, unit="items")
-    delta = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_parameters(self)
 
     @property
     def bits_per_client(self) -> float:
@@ -51,14 +44,19 @@ class FrequencyRandomisedResponse(FrequencyMechanism):
         return math.log2(self.categories)
 
     @property
-    def holder_variance(self) -> float:
-        """That of a coin of probability E/(E + k - 1), scaled."""
-        return self._unit**2 * self._truth * (1 - self._truth)
+    def held_denial(self) -> float:
+        """(k - 1)/(E + k - 1)."""
+        return (self.categories - 1) * math.exp(-self.epsilon) * self._truth
 
     @property
-    def other_variance(self) -> float:
-        """That of a coin of probability 1/(E + k - 1), scaled."""
-        return self._unit**2 * self._lie * (1 - self._lie)
+    def other_support(self) -> float:
+        """1/(E + k - 1)."""
+        return self._lie
+
+    @property
+    def contrast(self) -> float:
+        """(E - 1)/(E + k - 1)."""
+        return 1 / (1 + self.categories / math.expm1(self.epsilon))
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return what each client says, an item."""
@@ -71,14 +69,9 @@ class FrequencyRandomisedResponse(FrequencyMechanism):
         """Return how often each item was said, shape (categories,)."""
         return self.domain.total(self.domain.clip(messages))
 
-    def decode(self, aggregate: FloatArray, clients: int) -> FloatArray:
-        """Return unbiased frequencies: ``(share - 1/(E + k - 1)) (E + k - 1)/(E - 1)``."""
-        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-        return (np.asarray(aggregate) / clients - self._lie) * self._unit
-
-    def privacy(self) -> Privacy:
-        """Pure local privacy."""
-        return pure_privacy(self.epsilon)
+    def supports(self, messages: IntegerArray, item: int) -> NDArray[np.bool_]:
+        """Whether the item was said."""
+        return np.asarray(np.asarray(messages) == item)
 
     @property
     def _lie(self) -> float:
@@ -87,8 +80,3 @@ class FrequencyRandomisedResponse(FrequencyMechanism):
     @property
     def _truth(self) -> float:
         return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
-
-    @property
-    def _unit(self) -> float:
-        """What a difference of the two probabilities counts for."""
-        return 1 + self.categories / math.expm1(self.epsilon)

@@ -1,7 +1,7 @@
 """Frequencies by sketches in a secure sum where few different items are held, and how many is known: shorter sketches, less noise."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Rows of a sketch that is decoded by pursuit: with three, twice as many buckets are needed; more gain little.
 PURSUIT_ROWS = 7
+# Chance rarely makes the mean square of one row so many times that of another; a failed pursuit does.
+FAILED = 4.0
 
 
 def pursuit_buckets(categories: int, distinct_items: int) -> int:
@@ -41,11 +43,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     What clients send, and the guarantee, are those of `SketchedDiscreteGaussianFrequencies`. Items are found by `pursue_support`, above
     what noise alone exceeds for s of d items, and least squares on them has no collisions left. If more than s items are held, nothing
-    is promised except for `bias_bound`. `variance` is that of least squares on the right s items; `predicted_error` is for the frequencies
-    that are asked about, of which noise hides some.
+    is promised of `decode` except for `bias_bound`. `variance` is that of least squares on the right s items; `predicted_error` is for
+    the frequencies that are asked about, of which noise hides some.
 
     `decode` is for all frequencies together: the projection lowers their squared error, and each found item by as much as their sum
-    exceeds 1. `estimate` is for single items: without cut and projection, so that an error is as large as the standard error says.
+    exceeds 1. `estimate` is for single items: without selection, cut and projection, so that an error is as large as the standard error
+    says, however many items are held.
 
     Attributes
     ----------
@@ -84,10 +87,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     @property
     def item_variance(self) -> float:
         """That of least squares: m / (m - s) times as much as where every item had buckets of its own."""
-        share = 1.0
-        if not self.sketch.direct:
-            share = self.sketch.coordinates / (self.sketch.coordinates - self.distinct_items) / self.sketch.rows
-        return share * self.step_noise_variance / self.steps**2
+        return self._item_variance(self.sketch.rows, self.distinct_items)
 
     @property
     def worst_variance(self) -> float:
@@ -127,7 +127,9 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         def errors() -> Iterator[FloatArray]:
             for _ in range(draws):
                 mechanism = self.renewed(int(rng.integers(2**63)))
-                buckets = _columns(mechanism.sketch, held) @ mean[held] + deviation * rng.standard_normal(self.padded_dimension)
+                buckets = _columns(mechanism.sketch, held, range(self.sketch.rows)) @ mean[held] + deviation * rng.standard_normal(
+                    self.padded_dimension
+                )
                 yield mechanism._decoded(buckets) - mean
 
         return error_of_draws(errors(), self.clients)
@@ -135,7 +137,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     @property
     def threshold(self) -> float:
         """Frequency that noise alone exceeds for about s of d items at most: ``sqrt(2 ln(d / s))`` standard errors."""
-        return math.sqrt(2 * math.log(self.categories / self.distinct_items) * self.item_variance / self.clients)
+        return self._threshold(self.sketch.rows, self.distinct_items)
 
     def variance(self, items: ArrayLike) -> FloatArray:
         """Return `worst_variance` for each item: the noise does not depend on it."""
@@ -153,7 +155,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def _decoded(self, buckets: FloatArray) -> FloatArray:
         """Return what `decode` does from the sum of sketches over the number of clients, as rows or flat."""
         if not self.sketch.direct:
-            return self._projected(self._pursued(buckets))
+            return self._projected(self._pursued(buckets.reshape(self.sketch.rows, -1), range(self.sketch.rows)))
         estimate, values = np.zeros(self.categories), buckets.ravel()[: self.categories]
         found = np.argsort(-values, kind="stable")[: self.distinct_items]
         found = found[values[found] > self.threshold]
@@ -161,52 +163,80 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return _within_simplex(estimate)
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
-        """Return every item's frequency before cut and projection, with its standard error.
+        """Return every item's unbiased frequency with its standard error, however many items are held.
 
-        For items that pursuit has found it is that of least squares. For others it is what the residual shows of them, as in the debiased
-        lasso (Zhang, Zhang 2014, *Confidence intervals for low dimensional parameters in high dimensional linear models*): least squares
-        on k items takes k/m of it away, for m buckets. The residual's own variance is that of noise and of items that were not found.
+        Noise raises the items that pursuit selects, and least squares on them takes noise out of the residual: no standard error can be
+        read from either. So each row of the sketch is held out in turn, and the other rows are decoded. The decoded frequencies do not
+        depend on the noise and the hash functions of the held-out row. An item's decoded frequency plus what they leave in its bucket is
+        unbiased, and the mean square of what they leave is its variance (cross-fitting: Chernozhukov et al. 2018, *Double/debiased machine
+        learning for treatment and structural parameters*). The estimate is a mean over rows. A sketch of one row is decoded without
+        pursuit, as by `dense`.
         """
-        sketch = self.sketch
-        if sketch.direct:
-            return replace(self.dense.estimate(aggregate, clients), decoded=self.decode(aggregate, clients))
-        self._check_clients(clients)
+        decoded, sketch = self.decode(aggregate, clients), self.sketch
+        if sketch.rows == 1:
+            return replace(self.dense.estimate(aggregate, clients), decoded=decoded)
         buckets = self.bucket_counts(aggregate) / self.clients
-        pursued = self._pursued(buckets)
-        residual = buckets - (_columns(sketch, pursued.support) @ pursued.values).reshape(sketch.rows, sketch.width)
-        left = 1 - len(pursued.support) / sketch.coordinates
-        frequencies = sketch.decoded(residual) / left
-        frequencies[pursued.support] = pursued.values
-        centred = residual if sketch.signed else residual - residual.mean(axis=1, keepdims=True)
-        free = sketch.coordinates - len(pursued.support) - (0 if sketch.signed else sketch.rows)
-        variance = float(np.square(centred).sum()) / max(free, 1) * sketch.noise_share / left
-        return FrequencyEstimate(frequencies, np.full(self.categories, math.sqrt(variance)), self._projected(pursued))
+        # Of a centred row, an item's own bucket has the share (w - 1) / w.
+        kept = 1.0 if sketch.signed else 1 - 1 / sketch.width
+        decoded_rows, variances = [], []
+        for row in range(sketch.rows):
+            pursued = self._pursued(buckets, [other for other in range(sketch.rows) if other != row])
+            left = buckets[row] - _columns(sketch, pursued.support, [row]) @ pursued.values
+            decoded_rows.append((pursued, left))
+            variances.append(float(np.square(left if sketch.signed else left - left.mean()).mean()) / kept**2)
+        # Rows weigh the same, except where pursuit failed: noise of the variances is no reason to prefer a row.
+        weights = 1 / np.maximum(variances, max(FAILED * min(variances), 1e-300))
+        weights /= weights.sum()
+        frequencies = np.zeros(self.categories)
+        for row, (pursued, left) in enumerate(decoded_rows):
+            frequencies += weights[row] * sketch.decoded_row(left, row)
+            frequencies[pursued.support] += weights[row] * pursued.values
+        error = math.sqrt(float(np.square(weights) @ variances))
+        return FrequencyEstimate(frequencies, np.full(self.categories, error), decoded)
+
+    def _item_variance(self, rows: int, distinct_items: int) -> float:
+        """Return `item_variance` of so many rows of the sketch and different items."""
+        share, coordinates = 1.0, rows * self.sketch.width
+        if not self.sketch.direct:
+            share = coordinates / (coordinates - distinct_items) / rows
+        return share * self.step_noise_variance / self.steps**2
+
+    def _threshold(self, rows: int, distinct_items: int) -> float:
+        """Return `threshold` of so many rows of the sketch and different items."""
+        variance = self._item_variance(rows, distinct_items) / self.clients
+        return math.sqrt(2 * math.log(self.categories / distinct_items) * variance)
 
     def _projected(self, pursued: "PursuedSupport") -> FloatArray:
         estimate = np.zeros(self.categories)
         estimate[pursued.support] = np.maximum(pursued.values, 0.0)
         return _within_simplex(estimate)
 
-    def _pursued(self, buckets: FloatArray) -> "PursuedSupport":
+    def _pursued(self, buckets: FloatArray, rows: Sequence[int]) -> "PursuedSupport":
+        """Return the items that some rows of a sketch show, from its buckets, shape (rows, width)."""
         from ...solvers.decoders.subspace_pursuit import pursue_support
 
-        sketch = self.sketch
+        sketch, coordinates = self.sketch, len(rows) * self.sketch.width
+        distinct = min(self.distinct_items, coordinates - 1)
 
         def proxy(residual: FloatArray) -> FloatArray:
-            return sketch.decoded(residual.reshape(sketch.rows, sketch.width))
+            estimates = np.zeros(self.categories)
+            for row, sums in zip(rows, residual.reshape(len(rows), sketch.width), strict=True):
+                estimates += sketch.decoded_row(sums, row)
+            return estimates / len(rows)
 
-        return pursue_support(lambda items: _columns(sketch, items), proxy, buckets.ravel(), self.distinct_items, self.threshold)
+        threshold = self._threshold(len(rows), distinct)
+        return pursue_support(lambda items: _columns(sketch, items, rows), proxy, buckets[list(rows)].ravel(), distinct, threshold)
 
 
-def _columns(sketch: ItemSketch, items: IndexArray) -> Any:
-    """Return the sketches of items as the columns of a sparse matrix."""
+def _columns(sketch: ItemSketch, items: IndexArray, rows: Sequence[int]) -> Any:
+    """Return some rows of the sketches of items as the columns of a sparse matrix."""
     from scipy.sparse import csc_array
 
-    held = np.asarray(items, dtype=np.int64)
-    places = sketch.buckets(held) + sketch.width * np.arange(sketch.rows)
-    entries = sketch.signs(held).astype(float) if sketch.signed else np.ones(places.shape)
-    starts = np.arange(0, sketch.rows * len(held) + 1, sketch.rows)
-    return csc_array((entries.ravel(), places.ravel(), starts), shape=(sketch.coordinates, len(held)))
+    held, of_rows = np.asarray(items, dtype=np.int64), list(rows)
+    places = sketch.buckets(held)[:, of_rows] + sketch.width * np.arange(len(of_rows))
+    entries = sketch.signs(held)[:, of_rows].astype(float) if sketch.signed else np.ones(places.shape)
+    starts = np.arange(0, len(of_rows) * len(held) + 1, len(of_rows))
+    return csc_array((entries.ravel(), places.ravel(), starts), shape=(len(of_rows) * sketch.width, len(held)))
 
 
 def _within_simplex(estimate: FloatArray) -> FloatArray:

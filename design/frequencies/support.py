@@ -4,6 +4,7 @@ Wang, Blocki, Li, Jha 2017, *Locally differentially private protocols for freque
 """
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from numpy.typing import NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, FrequencyMechanism, check_vector_epsilon
+from ..contracts.mechanism import MOST_CLIENTS, FrequencyEstimate, FrequencyMechanism, check_vector_epsilon
 from ..contracts.privacy import Privacy
+from .squared_scores import SupportLaw, calibrating_levels, likely_shift
 
 MOST_ITEMS = 2**31
 
@@ -69,7 +71,7 @@ class SupportCounts(SupportMechanism):
         """Difference p - q."""
 
     @abstractmethod
-    def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
+    def aggregate(self, messages: NDArray[Any]) -> IntegerArray | FloatArray:
         """Return how many messages support each item, shape (categories,)."""
 
     @property
@@ -82,7 +84,31 @@ class SupportCounts(SupportMechanism):
         """That of a coin of probability q, scaled."""
         return self.other_support * (1 - self.other_support) / self.contrast**2
 
-    def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
+    def estimate(self, aggregate: IntegerArray | FloatArray, clients: int) -> FrequencyEstimate:
+        """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items.
+
+        Where items have few supporters, the noise that raises an estimate also raises the variance at `likely_frequencies`. That is made
+        up for by `calibrating_levels`.
+        """
+        estimate = super().estimate(aggregate, clients)
+        decoded, threshold = estimate.decoded, self.standing_frequency(clients)
+        standing = decoded > threshold
+        likely = self.likely_frequencies(decoded, aggregate, clients)
+        shift = likely_shift(decoded, likely, standing)
+        scale = min(1.0, 1 / max(float(decoded[standing].sum()), 1e-300))
+
+        def variance(counts: FloatArray) -> FloatArray:
+            frequencies = (counts / clients - self.other_support) / self.contrast
+            likely = np.where(frequencies > threshold, scale * frequencies, np.maximum(frequencies - shift, 0.0))
+            of_client = likely * self.holder_variance + (1 - likely) * self.other_variance
+            return np.asarray(clients * self.contrast**2 * of_client)
+
+        counts = np.asarray(aggregate, dtype=float)
+        values, places = np.unique(counts, return_inverse=True)
+        scores = SupportLaw(clients, 1 - self.held_denial, self.other_support).squared_scores(values, variance)[places.ravel()]
+        return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(calibrating_levels(scores, counts, standing)))
+
+    def decode(self, aggregate: IntegerArray | FloatArray, clients: int) -> FloatArray:
         """Return unbiased frequencies."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray((np.asarray(aggregate) / clients - self.other_support) / self.contrast)

@@ -17,6 +17,8 @@ from quietbits.design.frequencies.blocks import BlockMechanism
 from quietbits.design.frequencies.sketched_frequencies import SketchedFrequencies
 
 CLIENTS, ITEMS, RUNS = 20_000, 1000, 10
+# Two clients an item: estimates and the variances that are computed from them have much of their noise in common.
+FEW_CLIENTS, FEW_ITEMS, MORE_RUNS = 1000, 500, 30
 # Items that are held where few are, a tenth of the clients each: they stand out of the noise wherever their own variance is much larger.
 FEW = 10
 ENTRIES = {name: entry for name, entry in REGISTRY.items() if Categories in entry.domains and entry.private}
@@ -35,46 +37,90 @@ CASES = [
     ("recursive-hadamard-response", 3.0, {"message_bits": 3}, "zipf"),
     ("projective-geometry-response", 7.0, {}, "zipf"),
 ]
+# To calibrate a shuffler for a large epsilon takes long.
+EPSILONS = {"local": (0.5, 5.0, 8.0), "shuffled": (0.5,)}
+SPARSE = "sparse-discrete-gaussian-frequencies"
+CASES_OF_FEW_CLIENTS = [
+    *(
+        (name, epsilon, {}, population)
+        for name, entry in ENTRIES.items()
+        for epsilon in EPSILONS.get(entry.trust_model, ())
+        for population in ("zipf", "uniform")
+    ),
+    # Noise of sums does not depend on what is held.
+    *((name, 8.0, {}, "zipf") for name, entry in ENTRIES.items() if entry.trust_model == "secure-sum"),
+    *((name, 8.0, options, "uniform") for name, options in SKETCHES.items()),
+    # More different items than are decoded.
+    (SPARSE, 0.5, {"distinct_items": FEW}, "zipf"),
+    (SPARSE, 8.0, {"distinct_items": FEW}, "uniform"),
+    (SPARSE, 8.0, {"distinct_items": 4 * FEW}, "zipf"),
+    (SPARSE, 8.0, {"distinct_items": FEW, "signed": True}, "zipf"),
+]
 
 
-def made(name: str, epsilon: float, options: Mapping[str, Any], categories: int = ITEMS) -> FrequencyMechanism:
+def made(name: str, epsilon: float, options: Mapping[str, Any], categories: int = ITEMS, clients: int = CLIENTS) -> FrequencyMechanism:
     entry = REGISTRY[name]
-    task = Task(Categories(categories), CLIENTS, epsilon, 0.0 if entry.trust_model == "local" else 1e-5, "replace-one")
+    task = Task(Categories(categories), clients, epsilon, 0.0 if entry.trust_model == "local" else 1e-5, "replace-one")
     mechanism = build_mechanism(name, task, options)
     assert isinstance(mechanism, FrequencyMechanism)
     return mechanism
 
 
-def held(population: str, rng: np.random.Generator) -> IntegerArray:
-    """Draw every client's item: by Zipf's law, or from few items that all are held by about as many clients, the first ones."""
-    weights = 1 / np.arange(1, ITEMS + 1) if population == "zipf" else np.arange(ITEMS) < FEW
-    return np.asarray(rng.choice(ITEMS, CLIENTS, p=weights / weights.sum()))
+def held(population: str, rng: np.random.Generator, categories: int = ITEMS, clients: int = CLIENTS) -> IntegerArray:
+    """Draw every client's item: by Zipf's law, uniformly, or from few items that all are held by about as many clients, the first ones."""
+    places = np.arange(categories)
+    weights = {"zipf": 1 / (places + 1), "uniform": np.ones(categories), "few": (places < FEW).astype(float)}[population]
+    return np.asarray(rng.choice(categories, clients, p=weights / weights.sum()))
 
 
 def z_scores(mechanism: FrequencyMechanism, items: IntegerArray, rng: np.random.Generator) -> FloatArray:
     aggregate = aggregate_once(mechanism, items, rng)
-    estimate = mechanism.estimate(aggregate, CLIENTS)
-    np.testing.assert_array_equal(estimate.decoded, mechanism.decode(aggregate, CLIENTS))
-    return np.asarray((estimate.frequencies - mechanism.domain.total(items) / CLIENTS) / estimate.standard_errors)
+    estimate = mechanism.estimate(aggregate, len(items))
+    np.testing.assert_array_equal(estimate.decoded, mechanism.decode(aggregate, len(items)))
+    return np.asarray((estimate.frequencies - mechanism.domain.total(items) / len(items)) / estimate.standard_errors)
 
 
-@pytest.mark.parametrize(("name", "epsilon", "options", "population"), CASES, ids=str)
-def test_z_scores_over_items_have_an_rms_of_one(name: str, epsilon: float, options: Mapping[str, Any], population: str) -> None:
-    mechanism = made(name, epsilon, options)
-    squares, held_squares = [], []
-    for run in range(RUNS):
+def scores_of_runs(mechanism: FrequencyMechanism, population: str, clients: int, runs: int) -> FloatArray:
+    """Return the z-scores of some runs, shape (runs, items)."""
+    scores = []
+    for run in range(runs):
         rng = np.random.default_rng(run)
         # Collisions are errors over the seed.
         of_run = mechanism.renewed(run) if isinstance(mechanism, SketchedFrequencies) and not mechanism.sketch.direct else mechanism
         assert isinstance(of_run, FrequencyMechanism)
-        scores = z_scores(of_run, held(population, rng), rng)
-        squares.append(float(np.square(scores).mean()))
-        held_squares.append(float(np.square(scores[:FEW]).mean()))
-    for means in (squares, held_squares) if population == "few" else (squares,):
-        sampling = float(np.std(means, ddof=1)) / math.sqrt(RUNS)
-        assert abs(np.mean(means) - 1) <= 4 * sampling
+        scores.append(z_scores(of_run, held(population, rng, mechanism.categories, clients), rng))
+    return np.array(scores)
+
+
+def check_rms(scores: FloatArray) -> None:
+    means = np.square(scores).mean(axis=1)
+    sampling = float(np.std(means, ddof=1)) / math.sqrt(len(means))
+    assert abs(np.mean(means) - 1) <= 4 * sampling
+
+
+def check_precision(scores: FloatArray) -> None:
     # The rms is half as far off as its square.
-    assert float(np.std(squares, ddof=1)) / math.sqrt(RUNS) / 2 < 0.03
+    assert float(np.std(np.square(scores).mean(axis=1), ddof=1)) / math.sqrt(len(scores)) / 2 < 0.03
+
+
+@pytest.mark.parametrize(("name", "epsilon", "options", "population"), CASES, ids=str)
+def test_z_scores_over_items_have_an_rms_of_one(name: str, epsilon: float, options: Mapping[str, Any], population: str) -> None:
+    scores = scores_of_runs(made(name, epsilon, options), population, CLIENTS, RUNS)
+    check_rms(scores)
+    check_precision(scores)
+    if population == "few":
+        check_rms(scores[:, :FEW])
+
+
+@pytest.mark.parametrize(("name", "epsilon", "options", "population"), CASES_OF_FEW_CLIENTS, ids=str)
+def test_z_scores_have_an_rms_of_one_with_few_clients_an_item_and_more_items_than_are_decoded(
+    name: str, epsilon: float, options: Mapping[str, Any], population: str
+) -> None:
+    mechanism = made(name, epsilon, options, FEW_ITEMS, FEW_CLIENTS)
+    runs = MORE_RUNS if REGISTRY[name].trust_model == "local" else RUNS
+    scores = scores_of_runs(mechanism, population, FEW_CLIENTS, runs)
+    check_rms(scores)
+    check_precision(scores)
 
 
 def test_a_hashed_sketch_is_renewed_and_a_block_response_has_several_blocks_in_some_case() -> None:

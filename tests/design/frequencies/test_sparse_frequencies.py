@@ -109,3 +109,30 @@ def test_nothing_but_noise_is_nothing() -> None:
 def test_a_number_of_items_that_cannot_be_is_refused(distinct: int) -> None:
     with pytest.raises(ValueError, match="distinct_items must be a whole number from 1 to"):
         made(distinct)
+
+
+def test_standard_errors_are_those_of_least_squares_where_few_items_are_held_and_larger_where_more_are() -> None:
+    mechanism = made()
+    least_squares = math.sqrt(mechanism.item_variance / CLIENTS)
+    errors = []
+    for distinct in (DISTINCT, 10 * DISTINCT):
+        total = np.mod(mechanism.simulated_sum(counts_of(distinct, 0), np.random.default_rng(0)), mechanism.modulus)
+        estimate = mechanism.estimate(total, CLIENTS)
+        # Selected or not, every item has the same.
+        assert np.unique(estimate.standard_errors).size == 1
+        errors.append(estimate.standard_errors[0])
+    assert errors[0] == pytest.approx(least_squares, rel=0.1)
+    assert errors[1] > 5 * least_squares
+
+
+def test_rows_on_which_pursuit_fails_hardly_count() -> None:
+    # Six rows of so few buckets are too few for some of the sketches, seven are not.
+    distinct, width, categories = 10, 23, 10_000
+    ratios = []
+    for seed in range(5):
+        sketch = ItemSketch(categories, 7, width, seed=seed, signed=False)
+        mechanism = SparseFrequencies(sketch, CLIENTS, steps=4, local_sigma=1.0, delta=1e-5, distinct_items=distinct)
+        counts = np.where(np.arange(categories) < distinct, CLIENTS // distinct, 0)
+        total = np.mod(mechanism.simulated_sum(counts, np.random.default_rng(seed)), mechanism.modulus)
+        ratios.append(mechanism.estimate(total, CLIENTS).standard_errors[0] / math.sqrt(mechanism.item_variance / CLIENTS))
+    assert np.median(ratios) < 3

@@ -1,0 +1,153 @@
+"""Unbiased estimates of squared z-scores from counts of supporters, and the level of standard errors that makes their mean 1.
+
+A count of supporters has the generating function ``(1 - p + p s)**k (1 - q + q s)**(n - k)``, where k of n clients hold the item. Its
+derivative is a multiple of itself but for the two factors, which gives ``E[k (p - q) g(count)]`` as the mean of a function of the count
+alone, for every function g: Stein's identity for sums of two binomials (Hudson 1978, *A natural identity for exponential families*, for
+Poisson counts). Applied twice, it gives the mean of the squared error over any variance that is a function of the count.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...arrays import FloatArray
+
+OfCount = Callable[[FloatArray], FloatArray]
+OfCounts = Callable[[FloatArray, FloatArray], FloatArray]
+
+# A relative error of a fifth: where an item has more supporters, its count and its variance hardly depend on the same noise.
+FEW_SUPPORTERS = 25
+# The level is read from items with few supporters if they are at least this share of all.
+LEAST_SHARE = 0.1
+# Unbiased estimates of a ratio of variances may be as little as negative.
+LEAST_LEVEL, LARGEST_LEVEL = 0.25, 4.0
+
+
+@dataclass(frozen=True)
+class SupportLaw:
+    """Law of an item's number of supporters among clients: each that holds it supports it with probability p, each other with q.
+
+    Attributes
+    ----------
+    clients : float or ndarray
+        Number n of clients, of all items or of each.
+    held_support, other_support : float
+        The probabilities p and q.
+    """
+
+    clients: float | FloatArray
+    held_support: float
+    other_support: float
+
+    def times_holders(self, function: OfCount) -> OfCount:
+        """Return a function of the count whose mean is that of ``k (p - q) function``, for every number k of holders."""
+        p, q, others = self.held_support, self.other_support, self.clients * self.other_support
+
+        def product(counts: FloatArray) -> FloatArray:
+            here, above = function(counts), function(counts + 1)
+            below = (1 - p) * (1 - q) * function(counts - 1)
+            return counts * (below + ((1 - p) * q + p * (1 - q)) * here + p * q * above) - others * ((1 - p) * here + p * above)
+
+        return product
+
+    def squared_scores(self, counts: FloatArray, variance: OfCount) -> FloatArray:
+        """Return unbiased estimates of the squared error of counts over a variance that is a function of them.
+
+        Examples
+        --------
+        >>> law = SupportLaw(100, held_support=0.5, other_support=0.1)
+        >>> law.squared_scores(np.array([8.0, 10.0]), lambda counts: np.full(counts.shape, 9.0)).round(3).tolist()
+        [0.911, 1.0]
+        """
+
+        def excess(counts: FloatArray) -> FloatArray:
+            return counts - self.clients * self.other_support
+
+        def precision(counts: FloatArray) -> FloatArray:
+            return 1 / variance(counts)
+
+        linear = self.times_holders(lambda counts: excess(counts) * precision(counts))
+        square = self.times_holders(self.times_holders(precision))
+        return np.asarray(excess(counts) ** 2 * precision(counts) - 2 * linear(counts) + square(counts))
+
+
+@dataclass(frozen=True)
+class SignLaw:
+    """Law of messages for and against an item: those that do not hold it send either with the same probability, whatever that is.
+
+    With S for it and R against it, the derivative of the generating function by the one less that by the other has holders alone, which
+    gives ``E[k (p - r) g(S, R)]``, as above.
+
+    Attributes
+    ----------
+    held_support, held_denial : float
+        Probabilities p and r with which a client that holds the item sends a message for it and against it.
+    """
+
+    held_support: float
+    held_denial: float
+
+    def times_holders(self, function: OfCounts) -> OfCounts:
+        """Return a function of the counts whose mean is that of ``k (p - r) function``, for every number k of holders."""
+        p, r = self.held_support, self.held_denial
+        other = 1 - p - r
+
+        def product(inside: FloatArray, outside: FloatArray) -> FloatArray:
+            here = function(inside, outside)
+            fewer_inside = r * function(inside - 1, outside + 1) + other * function(inside - 1, outside)
+            fewer_outside = p * function(inside + 1, outside - 1) + other * function(inside, outside - 1)
+            return inside * (p * here + fewer_inside) - outside * (r * here + fewer_outside)
+
+        return product
+
+    def squared_scores(self, inside: FloatArray, outside: FloatArray, variance: OfCounts) -> FloatArray:
+        """Return unbiased estimates of the squared error of ``S - R`` over a variance that is a function of both.
+
+        Examples
+        --------
+        >>> law = SignLaw(held_support=0.7, held_denial=0.1)
+        >>> law.squared_scores(np.array([8.0]), np.array([2.0]), lambda inside, outside: np.full(inside.shape, 9.0)).round(3).tolist()
+        [0.711]
+        """
+
+        def precision(inside: FloatArray, outside: FloatArray) -> FloatArray:
+            return 1 / variance(inside, outside)
+
+        linear = self.times_holders(lambda inside, outside: (inside - outside) * precision(inside, outside))
+        square = self.times_holders(self.times_holders(precision))
+        score = (inside - outside) ** 2 * precision(inside, outside) - 2 * linear(inside, outside) + square(inside, outside)
+        return np.asarray(score)
+
+
+def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray[np.bool_]) -> FloatArray:
+    """Return what to multiply each item's variance by, for the mean squared z-score over all items to be 1.
+
+    One level is for all items but those that stand out of the noise with 25 supporters and more, whose variance is well known. It differs
+    from 1 by as much as it stands out of its own sampling error (James, Stein 1961, positive part).
+
+    Parameters
+    ----------
+    scores : ndarray, shape (items,)
+        Unbiased estimates of squared z-scores.
+    counts : ndarray, shape (items,)
+        Numbers of supporters.
+    standing : ndarray of bool, shape (items,)
+        Which items stand out of the noise.
+    """
+    mean, sampling = float(scores.mean()), float(scores.var()) / len(scores)
+    excess = (mean - 1) * max(0.0, 1 - sampling / max((mean - 1) ** 2, 1e-300))
+    few = (counts < FEW_SUPPORTERS) | ~standing
+    of_few = float(scores[few].sum())
+    level = 1.0
+    if of_few > LEAST_SHARE * len(scores):
+        left = of_few - excess * len(scores)
+        level = min(max(of_few / left, LEAST_LEVEL), LARGEST_LEVEL) if left > 0 else LARGEST_LEVEL
+    return np.where(few, level, 1.0)
+
+
+def likely_shift(decoded: FloatArray, likely: FloatArray, standing: NDArray[np.bool_]) -> float:
+    """Return by how much `FrequencyMechanism.likely_frequencies` lowers the estimates of items that do not stand out, down to 0."""
+    others = ~standing
+    return float(decoded[others].max() - likely[others].max()) if others.any() else float(decoded.max())

@@ -83,5 +83,5 @@ def sum_epsilon(noise_multiplier: float, cohort: int) -> str:
     layers = ModelLayers("parameters", (Layer("all", ((paper.value("parameters"),),)),))
     # A sum changes by up to two clip norms.
     options = {"bits": paper.value("bits"), "noise_multiplier": noise_multiplier / 2}
-    epsilon = training_plan(setting, "distributed-discrete-gaussian", options, layers).epsilons[-1]
-    return f"{math.ceil(epsilon):,}".replace(",", " ")
+    epsilon = math.ceil(training_plan(setting, "distributed-discrete-gaussian", options, layers).epsilons[-1])
+    return f"{epsilon:,}".replace(",", " ") if epsilon >= 10_000 else str(epsilon)

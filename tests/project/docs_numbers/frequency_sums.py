@@ -84,10 +84,12 @@ MESSAGES = (
 )
 
 
-def short(value: float) -> str:
-    """Return a number in three digits, without a power of ten where it is at least a thousandth."""
+def three_digits(value: float) -> str:
+    """Return a number in three digits, with a power of ten where it is below a thousandth, and whole where it has more."""
+    if value >= 1000:
+        return f"{value:.0f}"
     if value >= 1e-3:
-        return f"{value:.3g}"
+        return f"{value:#.3g}"
     mantissa, _, exponent = f"{value:.2e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
 
@@ -96,7 +98,7 @@ def message_rows() -> Iterator[list[str]]:
     """Return histograms and sketches: bits, noise of an item, and squared error of all items."""
     for title, name, options in MESSAGES:
         mechanism = built(name, **options)
-        yield [title, f"{mechanism.bits_per_client / 1000:.0f}", short(noise(mechanism)), short(squared_error(mechanism))]
+        yield [title, f"{mechanism.bits_per_client / 1000:.0f}", three_digits(noise(mechanism)), three_digits(squared_error(mechanism))]
 
 
 def mechanism_rows() -> Iterator[list[str]]:
@@ -107,7 +109,7 @@ def mechanism_rows() -> Iterator[list[str]]:
         rows.append((f"`{name}`, 15 x 1024", name, {**SKETCH, **({"signed": True} if signs else {})}))
     for title, name, options in rows:
         mechanism = built(name, **options)
-        yield [title, short(squared_error(mechanism)), f"{mechanism.bits_per_client:.0f}"]
+        yield [title, three_digits(squared_error(mechanism)), f"{mechanism.bits_per_client:.0f}"]
 
 
 def over_histogram(what: str) -> float:
@@ -187,7 +189,7 @@ def sparse_rows() -> Iterator[list[str]]:
     """Return squared errors and kilobits of each variant."""
     for distinct, prior in DISTINCT:
         cells = [sparse(variant, distinct, prior) for variant in VARIANTS]
-        yield [f"{distinct} {prior}", *(f"{short(error)}, {bits / 1000:.0f}" for error, bits in cells)]
+        yield [f"{distinct} {prior}", *(f"{three_digits(error)}, {bits / 1000:.0f}" for error, bits in cells)]
 
 
 def sparse_saving(variant: str, distinct: int, prior: str) -> float:

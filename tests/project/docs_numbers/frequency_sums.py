@@ -152,7 +152,7 @@ CELLS = (("geometric", 1.0), ("geometric", 5.0), ("geometric", 10.0), ("zipf", 1
 def error_rows() -> Iterator[list[str]]:
     """Return largest errors, times 10^4."""
     for series in (*SERIES, CENTRAL):
-        yield [series, *(f"{1e4 * measured(series, *cell):.3g}" for cell in CELLS)]
+        yield [series, *(three_digits(1e4 * measured(series, *cell)) for cell in CELLS)]
 
 
 def error_ratio(upper: str, lower: str, population: str, epsilon: float) -> float:

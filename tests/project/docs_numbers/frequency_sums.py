@@ -1,13 +1,43 @@
 """Numbers of docs/frequency-sums.md."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from functools import cache
+
+import numpy as np
+import pandas as pd
 
 import quietbits
+from quietbits.analysis.comparisons.frequencies.regimes import RegimePoint, winners
+from quietbits.analysis.comparisons.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
+from quietbits.analysis.comparisons.frequencies.sparse_sums import SparseSumPoint
+from quietbits.analysis.simulation.category_populations import item_probabilities
+from quietbits.analysis.study.demo_words import description_words
+from quietbits.analysis.study.frequency_study import FrequencyStudy, study_frequencies
+from quietbits.design.contracts.mechanism import FrequencyMechanism
+from quietbits.design.frequencies.item_sketch import ItemSketch  # noqa: F401 - the page's
+from quietbits.design.frequencies.item_thresholds import error_threshold, proof_threshold, stated_threshold  # noqa: F401 - the page's
+from quietbits.design.frequencies.worst_pair import worst_pair  # noqa: F401 - the page's
 from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 
-PAGE = Path(quietbits.__file__).parent / "docs" / "frequency-sums.md"
+ITEMS, CLIENTS, DELTA = 100_000, 50_000, 1e-5
+HISTOGRAM = {"width": ITEMS}
+SKETCH = {"rows": 15, "width": 1024}
+TOSSES, GAUSSIAN, SKELLAM = "sketched-poisson-binomial", "sketched-discrete-gaussian-frequencies", "sketched-skellam-frequencies"
+
+
+LOCAL = (
+    "frequency-randomised-response",
+    "hadamard-response",
+    "recursive-hadamard-response",
+    "projective-geometry-response",
+    "unary-encoding",
+    "subset-selection",
+)
+SHUFFLED = "shuffled-frequency-randomised-response"
+# Series of the measured errors.
+HADAMARD, PROJECTIVE = "Hadamard response", "projective geometry"
+TOSSES_SKETCH, TOSSES_BEST = "Poisson-binomial sketch, L = 10", "Poisson-binomial, best"
 
 
 def cells_cost(clients: int, theta: float = 0.05) -> float:
@@ -16,24 +46,152 @@ def cells_cost(clients: int, theta: float = 0.05) -> float:
     return 100 * (cells / extremes - 1)
 
 
-def sketch_over_histogram(column: int) -> float:
-    """Return the Poisson-binomial sketch's largest error over the histogram's, as the page's table says; figures compute the table."""
-    lines = PAGE.read_text(encoding="utf-8").splitlines()
-    rows = [next(line for line in lines if line.startswith(f"| Poisson-binomial {kind}")) for kind in ("sketch", "histogram")]
-    sketch, histogram = (float(row.split("|")[column + 1]) for row in rows)
-    return sketch / histogram
+def concentration(population: str) -> float:
+    """Return the sum of squared frequencies."""
+    return float(np.sum(item_probabilities(population, ITEMS) ** 2))
 
 
-def message_rows() -> Iterator[list[object]]:
-    """Return messages of a histogram and of sketches; squared errors of all items are of the page's population, and not computed here."""
-    task = quietbits.Task(quietbits.Categories(100_000), clients=50_000, epsilon=1.0, delta=1e-5, adjacency="replace-one")
-    for title, name, options in (
-        ("histogram, discrete Gaussian", "sketched-discrete-gaussian-frequencies", {"width": 100_000}),
-        ("histogram, Skellam", "sketched-skellam-frequencies", {"width": 100_000}),
-        ("histogram, tosses (w = 2^17)", "sketched-poisson-binomial", {"width": 2**17}),
-        ("15 x 1024, discrete Gaussian", "sketched-discrete-gaussian-frequencies", {"rows": 15, "width": 1024}),
-        ("15 x 1024, Skellam, signs", "sketched-skellam-frequencies", {"rows": 15, "width": 1024, "signed": True}),
-        ("15 x 1024, tosses, signs", "sketched-poisson-binomial", {"rows": 15, "width": 1024, "signed": True}),
-    ):
-        mechanism = quietbits.build_mechanism(name, task, options)
-        yield [title, f"{mechanism.bits_per_client / 1000:.0f}", ..., ...]
+@cache
+def built(name: str, **options: object) -> FrequencyMechanism:
+    """Return a mechanism for the page's task: epsilon = 1, replace-one adjacency."""
+    delta = 0.0 if name in LOCAL else DELTA
+    task = quietbits.Task(quietbits.Categories(ITEMS), clients=CLIENTS, epsilon=1.0, delta=delta, adjacency="replace-one")
+    return quietbits.build_mechanism(name, task, options)
+
+
+def noise(mechanism: FrequencyMechanism) -> float:
+    """Return the standard deviation of an item's frequency, without collisions."""
+    return float((mechanism.worst_variance / CLIENTS / ITEMS) ** 0.5)
+
+
+def squared_error(mechanism: FrequencyMechanism) -> float:
+    """Return the predicted squared error of all frequencies of Zipf's law."""
+    return float(mechanism.worst_variance / CLIENTS + mechanism.shared_variance(item_probabilities("zipf", ITEMS)))
+
+
+def share_of_noise() -> float:
+    """Return the noise of a histogram's bucket for each client, in items, if it were not sent in several steps."""
+    return noise(built(GAUSSIAN, **HISTOGRAM)) * CLIENTS / CLIENTS**0.5
+
+
+MESSAGES = (
+    ("histogram, discrete Gaussian", GAUSSIAN, HISTOGRAM),
+    ("histogram, Skellam", SKELLAM, HISTOGRAM),
+    ("histogram, tosses (w = 2^17)", TOSSES, {"width": 2**17}),
+    ("15 x 1024, discrete Gaussian", GAUSSIAN, SKETCH),
+    ("15 x 1024, Skellam, signs", SKELLAM, {**SKETCH, "signed": True}),
+    ("15 x 1024, tosses, signs", TOSSES, {**SKETCH, "signed": True}),
+)
+
+
+def three_digits(value: float) -> str:
+    """Return a number in three digits, with a power of ten where it is below a thousandth, and whole where it has more."""
+    if value >= 1000:
+        return f"{value:.0f}"
+    if value >= 1e-3:
+        return f"{value:#.3g}"
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def message_rows() -> Iterator[list[str]]:
+    """Return histograms and sketches: bits, noise of an item, and squared error of all items."""
+    for title, name, options in MESSAGES:
+        mechanism = built(name, **options)
+        yield [title, f"{mechanism.bits_per_client / 1000:.0f}", three_digits(noise(mechanism)), three_digits(squared_error(mechanism))]
+
+
+def mechanism_rows() -> Iterator[list[str]]:
+    """Return every mechanism for items with its predicted squared error and its bits."""
+    rows = [(f"`{name}`", name, {}) for name in (*LOCAL, SHUFFLED)]
+    for name, width, signs in ((TOSSES, 2**17, True), (GAUSSIAN, ITEMS, False), (SKELLAM, ITEMS, False)):
+        rows.append((f"`{name}`, a histogram", name, {"width": width}))
+        rows.append((f"`{name}`, 15 x 1024", name, {**SKETCH, **({"signed": True} if signs else {})}))
+    for title, name, options in rows:
+        mechanism = built(name, **options)
+        yield [title, three_digits(squared_error(mechanism)), f"{mechanism.bits_per_client:.0f}"]
+
+
+def over_histogram(what: str) -> float:
+    """Return how many times shorter, or less right, the discrete Gaussian sketch is than the histogram."""
+    histogram, sketch = built(GAUSSIAN, **HISTOGRAM), built(GAUSSIAN, **SKETCH)
+    if what == "bits":
+        return histogram.bits_per_client / sketch.bits_per_client
+    return squared_error(sketch) / squared_error(histogram)
+
+
+def noise_threshold() -> float:
+    """Return the threshold of two standard errors and more that noise alone asks for, with the page's sketch."""
+    return error_threshold(built(GAUSSIAN, **SKETCH))
+
+
+def regime_rows() -> Iterator[list[str]]:
+    """Return which kind of mechanism wins at 10^5 clients, and its error over a trusted server's."""
+    budgets = (1e3, 1e5, 1e7)
+    for power in range(2, 5):
+        row = [f"10^{power}"]
+        for epsilon in (1.0, 10.0):
+            point = RegimePoint(seed=0, clients=100_000, categories=10**power, epsilon=epsilon, budgets=budgets)
+            best = winners(pd.DataFrame(point.run())).set_index("budget")
+            for budget in budgets:
+                winner = best.loc[budget]
+                row.append(f"{winner['kind']}, {winner['predicted_squared_error'] / winner['central_squared_error']:.2f}")
+        yield row
+
+
+@cache
+def measured(series: str, population: str, epsilon: float, clients: int = CLIENTS) -> float:
+    """Return the mean of three rounds' largest errors, as figures draw it."""
+    point = FrequencyPoint(seed=0, series=series, population=population, categories=ITEMS, clients=clients, epsilon=epsilon)
+    return float(np.mean([row["largest_error"] for row in point.run()]))
+
+
+CELLS = (("geometric", 1.0), ("geometric", 5.0), ("geometric", 10.0), ("zipf", 1.0), ("zipf", 10.0))
+
+
+def error_rows() -> Iterator[list[str]]:
+    """Return largest errors, times 10^4."""
+    for series in (*SERIES, CENTRAL):
+        yield [series, *(three_digits(1e4 * measured(series, *cell)) for cell in CELLS)]
+
+
+def error_ratio(upper: str, lower: str, population: str, epsilon: float) -> float:
+    """Return the largest error of a series over that of another one."""
+    return measured(upper, population, epsilon) / measured(lower, population, epsilon)
+
+
+@cache
+def words(mechanism: str, delta: float, message_bits: int | None = None) -> FrequencyStudy:
+    """Return the study of the real words."""
+    options = {} if message_bits is None else {"message_bits": message_bits}
+    return study_frequencies(description_words(), mechanism, epsilon=1.0, delta=delta, options=options, top=8)
+
+
+def word_rows() -> Iterator[list[str]]:
+    """Return the most frequent words, with their estimated and their true frequencies."""
+    for item in words(GAUSSIAN, DELTA).items:
+        yield [item.item, f"{item.frequency:.4f}", f"{item.true_frequency:.4f}"]
+
+
+DISTINCT = ((100, "uniform"), (1000, "uniform"), (1000, "zipf"), (5000, "zipf"), (5000, "uniform"))
+VARIANTS = ("histogram-threshold", "sketch", "known", "two-rounds")
+
+
+@cache
+def sparse(variant: str, distinct: int, prior: str) -> tuple[float, float]:
+    """Return the squared error and the bits of few different items, averages of three repetitions."""
+    points = [SparseSumPoint(seed=0, variant=variant, prior=prior, distinct=distinct, repetition=index) for index in range(3)]
+    rows = pd.DataFrame([row for point in points for row in point.run()])
+    return float(rows["squared_error"].mean()), float(rows["bits_per_client"].mean())
+
+
+def sparse_rows() -> Iterator[list[str]]:
+    """Return squared errors and kilobits of each variant."""
+    for distinct, prior in DISTINCT:
+        cells = [sparse(variant, distinct, prior) for variant in VARIANTS]
+        yield [f"{distinct} {prior}", *(f"{three_digits(error)}, {bits / 1000:.0f}" for error, bits in cells)]
+
+
+def sparse_saving(variant: str, distinct: int, prior: str) -> float:
+    """Return how many times shorter messages are than those of a histogram."""
+    return sparse("histogram-threshold", distinct, prior)[1] / sparse(variant, distinct, prior)[1]

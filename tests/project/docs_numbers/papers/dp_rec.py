@@ -37,7 +37,9 @@ def tags_bits() -> int:
 def hoelder_ratio(setting: PublishedSetting) -> float:
     """Return the conservative epsilon over the published one."""
     privacy = setting.training.privacy()
-    conservative, published = (privacy.account(name).bound(setting.delta, setting.rounds, None).epsilon for name in ("conservative", "published"))
+    conservative, published = (
+        privacy.account(name).bound(setting.delta, setting.rounds, None).epsilon for name in ("conservative", "published")
+    )
     return conservative / published
 
 

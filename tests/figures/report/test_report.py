@@ -163,6 +163,26 @@ def test_items_are_drawn_as_they_are(tmp_path: Path) -> None:
     assert "体重" in page
 
 
+def test_reports_say_at_the_top_that_they_are_experiments(text: str, tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("a\nb\na\n", encoding="utf-8")
+    frequencies = frequency_report_html(study_frequencies(load_items(tmp_path / "items.txt", None), "unary-encoding", 2.0))
+    for report in (text, frequencies):
+        assert re.search(r"<h1>[^<]*, an experiment</h1>", report)
+        assert "<h1>Private" not in report
+        assert report.index("This is an experiment, not a private release") < report.index('class="headline"')
+
+
+def test_narrow_screens_name_every_cell_of_a_card(text: str, tmp_path: Path) -> None:
+    (tmp_path / "items.txt").write_text("a\nb\na\n", encoding="utf-8")
+    frequencies = frequency_report_html(study_frequencies(load_items(tmp_path / "items.txt", None), "unary-encoding", 2.0))
+    for report, count in ((text, 2), (frequencies, 1)):
+        cards = re.findall(r'<table class="[^"]*cards">.*?</table>', report, flags=re.DOTALL)
+        assert len(cards) == count
+        for card in cards:
+            assert set(re.findall(r'data-label="([^"]*)"', card)) <= set(re.findall(r'<th[^>]* scope="col">([^<]*)</th>', card))
+            assert card.count("<td") == card.count("data-label") > 0
+
+
 def test_metric_privacy_is_explained() -> None:
     data = DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0))
     text = Page(report_html(study_mean(data, 2.0, 2, 1, metric="l2", objective="worst"))).text

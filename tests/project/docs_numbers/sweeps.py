@@ -1,0 +1,18 @@
+"""Numbers and table of docs/sweeps.md."""
+
+import quietbits
+from quietbits.analysis.sweeps.reused_memory import MOST_KEPT
+from quietbits.analysis.sweeps.task import KEPT_INPUTS, KEPT_NUMBERS, design_options
+
+__all__ = ["KEPT_INPUTS", "KEPT_NUMBERS", "MOST_KEPT", "mechanisms"]
+
+
+def mechanisms() -> list[list[str]]:
+    """Return each mechanism's name, trust model, and options with their choices."""
+    return [[f"`{name}`", entry.trust_model, ", ".join(map(shown, design_options(entry)))] for name, entry in quietbits.REGISTRY.items()]
+
+
+def shown(option: quietbits.Option) -> str:
+    """Return an option's name, with its choices."""
+    choices = ", ".join(f'`"{choice}"`' for choice in option.choices or ())
+    return f"`{option.name}`" + (f" ({choices})" if choices else "")

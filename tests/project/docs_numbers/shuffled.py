@@ -90,7 +90,9 @@ def account_rows() -> Iterator[list[str]]:
             if clients < 100_000:
                 cells.append(f"{math.floor(1000 * realised(weights, clients, blanket)) / 1000:.3f}")
             if clients > 1000:
-                cells.append(rounded_up(clones_epsilon(local, clients, DELTA)) if local <= largest_clones_epsilon(clients, DELTA) else "none")
+                cells.append(
+                    rounded_up(clones_epsilon(local, clients, DELTA)) if local <= largest_clones_epsilon(clients, DELTA) else "none"
+                )
         yield cells
 
 

@@ -6,6 +6,27 @@ from collections.abc import Iterator
 import quietbits
 from quietbits import InfeasibleError
 from quietbits.analysis.comparisons.binomial_slack import SlackPoint
+from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
+from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
+
+
+def theorem(trials: int, shift: int, delta: float) -> float:
+    """Return epsilon of a shift of fair binomial noise by Theorem 1."""
+    return binomial_theorem_epsilon(trials, 0.5, 1.0, 1, float(shift), float(shift), float(shift), delta)
+
+
+def exact(trials: int, shift: int, delta: float) -> float:
+    """Return the exact epsilon of a shift of fair binomial noise."""
+    return shifted_binomial_epsilon(trials, 0.5, shift, delta)
+
+
+def delta_of_theorem() -> float:
+    """Return the exact delta of 10 000 fair trials and a shift by 1000 at the epsilon of Theorem 1."""
+    return shifted_binomial_delta(10**4, 0.5, 1000, theorem(10**4, 1000, 1e-6))
+
+
+def central_error() -> float:
+    return quietbits.central_gaussian_error(quietbits.NormBall(1024, 2.0), 1000, 1.0, 1e-5, "replace-one")
 
 
 def trial_rows() -> Iterator[list[str]]:

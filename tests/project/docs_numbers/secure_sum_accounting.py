@@ -6,11 +6,18 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 import quietbits
 from quietbits import FixedSizeSampling, PoissonSampling
 from quietbits.analysis.comparisons.binomial_slack import SlackPoint
-from quietbits.solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_renyi, summed_discrete_gaussian_losses
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.divergences.discrete_gaussian_divergence import (
+    discrete_gaussian_renyi,
+    discrete_gaussian_tau,
+    summed_discrete_gaussian_losses,
+)
+from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_renyi as poisson_binomial_renyi
 
 BINOMIAL = {"trials": 2_560_000, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 20.0, "l2": 20.0, "linf": 20.0}
@@ -94,3 +101,64 @@ def tau_rows() -> Iterator[list[str]]:
     for sigma, digits, note in ((0.5, 3, " (noise of 9 counted)"), (0.7, 5, ""), (1.0, 5, "")):
         bound = float(discrete_gaussian_renyi(50, sigma, 1.0, 1, [2.0])[0])
         yield ["50", f"{sigma:g}", f"{exact_renyi(50, sigma, 2.0):.5f}", f"{1 / (50 * sigma**2):.5f}", f"{bound:.{digits}f}{note}"]
+
+
+@cache
+def fair_noise(dimension: int, account: str) -> float:
+    """Return epsilon of fair binomial noise with a variance of 100 000, for a shift by 85 in the L2 norm."""
+    noise = {"trials": 400_000, "probability": 0.5, "scale": 1.0, "dimension": dimension, "l1": 85.0**2, "l2": 85.0, "linf": 85.0}
+    return quietbits.account("binomial", delta=1e-5, **noise).epsilon_by(account)
+
+
+def near_gaussian_cost() -> float:
+    """Return how far epsilon of 65 536 coordinates is above that of Gaussian noise."""
+    return fair_noise(65_536, "near-gaussian") - gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5)
+
+
+def renyi_cost() -> float:
+    """Return by how many percent epsilon by Rényi divergences is above that of Gaussian noise."""
+    return 100 * (fair_noise(65_536, "rdp") / gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5) - 1)
+
+
+def discrete_renyi_cost() -> float:
+    """Return by how many percent epsilon of the page's command by Rényi divergences is above that by Gaussian noise."""
+    asked = {"clients": 1000, "dimension": 65_536, "clip": 1.0, "local_sigma": 0.13, "granularity": 7e-4, "delta": 1e-5}
+    report = quietbits.account("distributed-discrete-gaussian", **asked)
+    return 100 * (report.epsilon_by("rdp") / report.epsilon_by("near-gaussian") - 1)
+
+
+@cache
+def extremes_are_worst() -> tuple[int, int]:
+    """Return in how many settings all others at one extreme attain the largest divergence of all configurations, and of how many."""
+    largest = []
+    for clients, trials in ((7, 3), (20, 2), (40, 1), (4, 30)):
+        for theta in (0.001, 0.02, 0.1, 0.25, 0.45):
+            pairs = poisson_binomial_pairs(clients, trials, theta)
+            assert pairs.proven
+            rows = np.array([loss.renyi_divergences([1.01, 1.1, 2.0, 8.0, 64.0, 1e4]) for loss in pairs.losses])
+            extreme = np.maximum(rows[0], rows[-1])
+            largest.append(bool(np.all(extreme >= rows.max(axis=0) * (1 - 1e-9))))
+    return sum(largest), len(largest)
+
+
+def middle_renyi() -> float:
+    """Return the divergence of order 2 of 10 clients with two trials and theta = 1/4, if the others are at 1/2."""
+    noise = binom.pmf(np.arange(19), 18, 0.5)
+    upper, lower = (np.convolve(binom.pmf(np.arange(3), 2, 0.5 + sign / 4), noise) for sign in (1, -1))
+    return math.log(float(np.sum(upper**2 / lower)))
+
+
+def mixture_epsilon(*, extremes: bool) -> float:
+    """Return epsilon of 40 clients' single tosses without Rényi divergences, for all others at one extreme or for every configuration."""
+    epsilons = [loss.epsilon(0.01) for loss in poisson_binomial_pairs(40, 1, 0.4).losses]
+    return max(epsilons[0], epsilons[-1]) if extremes else max(epsilons)
+
+
+@cache
+def tau_ratios() -> list[float]:
+    """Return the paper's tau over ours where the paper's is proven."""
+    return [
+        10 * sum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, clients)) / discrete_gaussian_tau(clients, sigma)
+        for sigma in (0.5, 0.7, 1.0, 3.0)
+        for clients in (2, 10, 1000)
+    ]

@@ -8,7 +8,7 @@ import quietbits
 from quietbits import FixedSizeSampling, NormBall, PoissonSampling
 from quietbits.design.local.vector_grid import VectorGrid
 from quietbits.design.local.vector_table import dithered_distance
-from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS  # noqa: F401 - the page counts them
+from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
 from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
 
 REPLACE_ONE = NeighboringRelation.REPLACE_ONE
@@ -54,3 +54,8 @@ def replace_one(accountant: type[PLDAccountant] | type[RdpAccountant]) -> float:
 def dithered() -> float:
     """Return how far apart two dithered vectors of the unit L2 ball of 128 coordinates can be, with 5 bits in."""
     return dithered_distance(VectorGrid(NormBall(128, 2.0), 5), rejecting=False)
+
+
+def orders() -> int:
+    """Return the number of Rényi orders that are tried."""
+    return len(DEFAULT_ORDERS)

@@ -81,7 +81,7 @@ def gaussian_draws(setting: PublishedSetting) -> float:
 
 def gaussian_draws_row() -> Iterator[list[str]]:
     values = [gaussian_draws(setting) for setting in PUBLISHED_SETTINGS]
-    yield [up(value, 2 if value > 1 else 3) for value in values]
+    yield [up(value, 2 if value > 1 else 3 if value > 0.1 else 4) for value in values]
 
 
 def published_over_gaussian(setting: PublishedSetting) -> float:

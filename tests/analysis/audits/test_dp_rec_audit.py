@@ -2,12 +2,10 @@
 
 import math
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import quietbits
 from quietbits.analysis.audits.dp_rec_audit import (
     DivergenceAudit,
     audit_divergences,
@@ -20,7 +18,6 @@ from quietbits.solvers.divergences.dp_rec_index_privacy import index_log_moment
 from quietbits.solvers.divergences.dp_rec_privacy import draw_log_moment
 from quietbits.solvers.divergences.importance_resampling import (
     proven_divergences,
-    resampled_moments,
     resampling_mixture_divergences,
     resampling_renyi_divergences,
 )
@@ -186,29 +183,3 @@ def test_other_bad_arguments() -> None:
         sampled_divergences(1.0, 2, 1, [2])
     with pytest.raises(ValueError, match="orders must be a whole number from 2 to 16, got 17"):
         sampled_divergences(1.0, 2, 10, [17])
-
-
-def documented_rows(first_cell: str) -> list[list[float]]:
-    """The rows of numbers of the table of docs/dp-rec-coding.md whose header begins with these cells."""
-    text = (Path(quietbits.__file__).parent / "docs" / "dp-rec-coding.md").read_text(encoding="utf-8")
-    table = text.split(first_cell, 1)[1].split("\n\n", 1)[0].splitlines()[2:]
-    return [[float(cell) for cell in line.strip("| ").split("|")] for line in table]
-
-
-def test_documented_divergences_are_those_that_are_computed() -> None:
-    rows = documented_rows("| c | K | order |")
-    assert len(rows) == 6
-    for clip_ratio, samples, order, *divergences in rows:
-        found = audit(clip_ratio, int(samples))
-        exact = [
-            float(each[ORDERS.index(int(order))]) for each in (found.added, found.removed, found.gaussian, found.published, found.opposite)
-        ]
-        assert divergences == [round(each, 3) for each in exact]
-
-
-def test_documented_biases_are_those_that_are_computed() -> None:
-    rows = documented_rows("| c | K = 2 |")
-    assert len(rows) == 4
-    for shift, *shares in rows:
-        computed = [1 - resampled_moments(shift, 2**bits).mean / shift for bits in (1, 4, 7, 10, 14)]
-        assert shares == [float(f"{share:.2g}") for share in computed]

@@ -1,7 +1,17 @@
 """Numbers of docs/accounting.md."""
 
+from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
+from dp_accounting.pld import PLDAccountant
+from dp_accounting.rdp import RdpAccountant
+
 import quietbits
-from quietbits import FixedSizeSampling, PoissonSampling
+from quietbits import FixedSizeSampling, NormBall, PoissonSampling
+from quietbits.design.local.vector_grid import VectorGrid
+from quietbits.design.local.vector_table import dithered_distance
+from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
+from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
+
+REPLACE_ONE = NeighboringRelation.REPLACE_ONE
 
 
 def gaussian(multiplier: float, delta: float, rounds: int = 1, probability: float | None = None, account: str | None = None) -> float:
@@ -18,6 +28,34 @@ def samples(multiplier: float, population: int, size: int, delta: float, rounds:
     return quietbits.account("gaussian", sampling=sampling, adjacency="replace-one", **asked).epsilon
 
 
-def cldp(epsilon: float, delta: float, rounds: int) -> float:
-    """Return epsilon of rounds of randomised response."""
-    return quietbits.account("cldp", epsilon=epsilon, delta=delta, rounds=rounds).epsilon
+def default_grid(rounds: int) -> float:
+    """Return epsilon of Gaussian noise with multiplier 100, sampled with probability 0.01, on dp-accounting's usual grid."""
+    rounds_of_noise = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(100.0)), rounds)
+    return PLDAccountant().compose(rounds_of_noise).get_epsilon(1e-6)
+
+
+def amplified(multiplier: float, rounds: int) -> float:
+    """Return epsilon of samples of 1000 of 342 477 clients at delta 1/342 477, when every round is amplified."""
+    curve = sampled_gaussian_curve(multiplier, FixedSizeSampling(342_477, 1000), "replace-one")
+    return curve.composed(rounds).epsilon(1 / 342_477).epsilon
+
+
+def by_differences() -> float:
+    """Return epsilon of one sample of 300 of 1000 clients, noise multiplier 10 and delta 1e-6, by dp-accounting's moments."""
+    event = SampledWithoutReplacementDpEvent(1000, 300, GaussianDpEvent(10.0))
+    return RdpAccountant(neighboring_relation=REPLACE_ONE).compose(event).get_epsilon(1e-6)
+
+
+def replace_one(accountant: type[PLDAccountant] | type[RdpAccountant]) -> float:
+    """Return epsilon of a Gaussian event of noise multiplier 2 at delta 1e-5, as dp-accounting replaces a client."""
+    return accountant(neighboring_relation=REPLACE_ONE).compose(GaussianDpEvent(2.0)).get_epsilon(1e-5)
+
+
+def dithered() -> float:
+    """Return how far apart two dithered vectors of the unit L2 ball of 128 coordinates can be, with 5 bits in."""
+    return dithered_distance(VectorGrid(NormBall(128, 2.0), 5), rejecting=False)
+
+
+def orders() -> int:
+    """Return the number of Rényi orders that are tried."""
+    return len(DEFAULT_ORDERS)

@@ -7,11 +7,17 @@ from functools import cache
 import pandas as pd
 
 import quietbits
-from quietbits.analysis.comparisons.linear_compression.training_privacy import training_privacy
+from quietbits.analysis.comparisons.linear_compression.settings import SETTINGS, modular_clip_probability
+from quietbits.analysis.comparisons.linear_compression.training_privacy import CLIENTS_PER_ROUND, POPULATION, ROUNDS, training_privacy
+from quietbits.analysis.simulation.digit_gradients import gradient_unit, hidden_widths, model_of_dimension, summarise_gradients
 from quietbits.design.contracts.gaussian import gaussian_privacy
-from quietbits.design.federated.adaptive_clipping import sum_noise_multiplier
+from quietbits.design.federated.adaptive_clipping import AdaptiveClipping, sum_noise_multiplier
+from quietbits.design.federated.model_layers import model_layers
 from quietbits.design.secure_sum.noisy_count import NoisyCount
-from quietbits.solvers.accounting.sampling import PoissonSampling
+from quietbits.solvers.accounting.renyi_curve import EpsilonAtDelta, RenyiCurve
+from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations
+from quietbits.tests.project.docs_numbers.shared import up
 
 
 @cache
@@ -56,7 +62,7 @@ def published_rows() -> Iterator[list[str]]:
     ):
         for multiplier, paper in ((0.5, "about 10"), (0.6, "about 5")):
             epsilons = [published_epsilon(multiplier, sampling, sensitivity, name) for name in ("rdp", "rdp-classic", "pld")]
-            numbers = [f"{value:.2f}" if value < 50 else f"{value:.1f}" if value < 100 else f"{value:.0f}" for value in epsilons]
+            numbers = [up(value, 2 if value < 50 else 1 if value < 100 else 0) for value in epsilons]
             words = "1 clip norm" if (sampling, multiplier) == ("Poisson", 0.5) else str(sensitivity)
             yield [str(multiplier), f"{sampling}, {adjacency}", words, *numbers, paper if sampling == "fixed size" else ""]
 
@@ -68,3 +74,55 @@ def joint(separately: bool) -> float:
     if separately:
         return first.epsilon(5e-6, sampling=sampling) + second.epsilon(5e-6, sampling=sampling)
     return quietbits.joint_privacy([first, second], "add-or-remove-one").epsilon(1e-5, sampling=sampling)
+
+
+def amplified(multiplier: float, conversion: str = "optimal", *, whole_orders: bool = False) -> EpsilonAtDelta:
+    """Return epsilon of the published training whose every round is amplified, for add-or-remove-one adjacency with Poisson sampling."""
+    curve = sampled_gaussian_curve(multiplier, PoissonSampling(CLIENTS_PER_ROUND / POPULATION), "add-or-remove-one")
+    chosen = curve.orders == curve.orders.round() if whole_orders else slice(None)
+    return RenyiCurve(curve.orders[chosen], curve.divergences[chosen]).composed(ROUNDS).epsilon(1 / POPULATION, conversion)
+
+
+def amplified_batches(multiplier: float) -> float:
+    """Return epsilon of the published training whose every batch of a fixed size is amplified, with a sensitivity of 2 clip norms."""
+    curve = sampled_gaussian_curve(multiplier / 2, FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND), "replace-one")
+    return curve.composed(ROUNDS).epsilon(1 / POPULATION).epsilon
+
+
+def most_draws() -> int:
+    """Return how many rounds a client is drawn for at most, except with probability delta / 2."""
+    return likely_participations(CLIENTS_PER_ROUND / POPULATION, ROUNDS, 1 / POPULATION / 2)
+
+
+def bits_over_rate(source: str) -> list[float]:
+    """Return bits over rate of a table or figure of the paper, without repetitions."""
+    return list(dict.fromkeys(setting.bits_per_parameter for setting in SETTINGS if setting.source == source))
+
+
+def parameters(model: str) -> int:
+    """Return the size of a model of the paper."""
+    return model_layers(model).dimension
+
+
+def wrapping() -> float:
+    """Return the probability with which a modulus of four standard deviations either way wraps."""
+    return modular_clip_probability()
+
+
+def rounds_of_growth() -> int:
+    """Return in how many rounds the clip norm grows tenfold where no update is below it."""
+    clipping = AdaptiveClipping()
+    state = clipping.start()
+    for rounds in range(1, 1000):
+        state = clipping.step(state, 0.0)
+        if state.clip_norm >= 10 * clipping.start().clip_norm * (1 - 1e-9):
+            return rounds
+    raise AssertionError
+
+
+def gradient_rows() -> Iterator[list[str]]:
+    """Return networks of the digits, and how far inside the ball the mean of their clipped gradients is."""
+    for name, dimension in (("650", 650), ("8170", 8170), ("2¹⁷", 2**17), ("2²⁰", 2**20)):
+        model = model_of_dimension(dimension)
+        summary = summarise_gradients(model, gradient_unit(model))
+        yield [name, ", ".join(map(str, hidden_widths(dimension))) or "none", f"{summary.mean_norm_over_clip:.3f}"]

@@ -3,6 +3,7 @@
 import functools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from quietbits.attack.exact_accounts import Pair, cpsgd, discrete_gaussian, pois
 from quietbits.attack.trainings import composed_delta, round_masses
 from quietbits.design.contracts.joint_privacy import _joint_noise, joint_privacy
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.privacy import NearGaussianNoise
+from quietbits.design.contracts.privacy import Account, EpsilonBound, NearGaussianNoise
 from quietbits.design.frequencies.noisy_sketch import discrete_gaussian_items_privacy
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
@@ -20,6 +21,8 @@ from quietbits.design.secure_sum.distributed_skellam import distributed_skellam_
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.design.secure_sum.noisy_count import NoisyCount
 from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 
 ADDED = "add-or-remove-one"
 
@@ -98,6 +101,18 @@ def test_a_published_account_is_never_joined() -> None:
     joint = joint_privacy([mechanism.privacy(), NoisyCount.of_deviation(100, 5.0).privacy("replace-one")], "replace-one")
     assert "theorem-1" not in [one.name for one in joint.accounts]
     assert all(one.is_guarantee for one in joint.accounts)
+
+
+def test_curves_and_noises_are_joined_of_guarantees_for_the_adjacency_alone() -> None:
+    noise = NearGaussianNoise(lambda *_: 0.1)
+    unusable: list[dict[str, Any]] = [{"proven": False}, {"assumes": "others are honest"}, {"adjacency": "replace-one"}]
+    for fields in unusable:
+        stated = {"name": "stated", "adjacency": ADDED, "bound": lambda *_: EpsilonBound(0.1), **fields}
+        stated |= {"curve": lambda: RenyiCurve(np.array([2.0]), np.array([0.1])), "near_gaussian": noise}
+        release = Privacy("central", (Account(**stated), Account("pure", ADDED, lambda *_: EpsilonBound(2.0))))
+        joint = joint_privacy([release, gaussian_privacy(1.0, ADDED, "central")], ADDED)
+        assert [account.name for account in joint.accounts] == ["basic"]
+        assert joint.epsilon(1e-5) == pytest.approx(2.0 + gaussian_epsilon(1.0, 5e-6), rel=1e-9)
 
 
 def test_what_is_no_joint_release_is_refused() -> None:

@@ -142,7 +142,11 @@ def test_one_round_is_amplified_and_several_are_those_of_everyone() -> None:
     assert epsilon(account, 1e-3, 2, FIXED) == epsilon(account, 1e-3, 2)
     unknown = loss_account("pld", lambda rounds, _: None if rounds > 1 else 1.0, "replace-one").bound(1e-3, 2, FIXED)
     assert unknown.reason == "too expensive to compute, or not known, for these rounds, this sampling and this delta"
+    nothing = loss_account("pld", lambda *_: None, "replace-one").bound(1e-3, 1, FIXED)
+    assert (nothing.epsilon, nothing.reason) == (math.inf, unknown.reason)
     # Everyone is no sampling.
+    everyone = loss_account("pld", lambda rounds, delta: None if delta < 9e-4 else rounds * 2.0, "replace-one")
+    assert everyone.bound(1e-3, 4, FixedSizeSampling(7, 7)).epsilon == 8.0
     assert epsilon(account, 1e-3, 4, FixedSizeSampling(7, 7)) == pytest.approx(8 - 1e-3)
     assert account.bound(0.0, 1, None) == EpsilonBound.nothing(NEEDS_DELTA)
     better = loss_account("pld", lambda *_: 1.0, "replace-one", sampled=lambda rounds, *_: 0.1 * rounds)

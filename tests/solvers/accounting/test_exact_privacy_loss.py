@@ -73,6 +73,16 @@ def test_epsilon_is_where_delta_is_reached(values: int, scale: float, certain: f
     assert certain == 0 or math.isinf(loss.epsilon(certain * 0.999))
 
 
+@pytest.mark.parametrize("tangents", [0, 1, 3])
+def test_halving_takes_over_where_tangents_are_too_few(monkeypatch: pytest.MonkeyPatch, tangents: int) -> None:
+    loss = pair(40, 0.5, 1e-4)
+    usual = [loss.epsilon(delta) for delta in (2e-4, 1e-2, 0.1)]
+    monkeypatch.setattr(exact_privacy_loss, "MOST_TANGENTS", tangents)
+    for delta, epsilon in zip((2e-4, 1e-2, 0.1), usual, strict=True):
+        assert loss.epsilon(delta) == pytest.approx(epsilon, rel=1e-9)
+        assert exact_delta(loss, loss.epsilon(delta)) <= delta * (1 + 1e-11)
+
+
 @pytest.mark.parametrize("interval", [0.05, 0.4])
 def test_a_grid_reveals_more_and_keeps_both_masses(interval: float) -> None:
     loss = pair(300, 0.7, 1e-3)

@@ -73,6 +73,22 @@ def test_the_edge_of_the_orders_is_said() -> None:
     assert not gaussian_privacy(2.0).report(1e-6).account("rdp").bound.order_at_edge
 
 
+def test_deltas_and_noise_too_small_for_the_exact_account_leave_the_others() -> None:
+    for report in (gaussian_privacy(1.0).report(1e-301), gaussian_privacy(1.0).report(1e-5, rounds=1_000_001)):
+        assert math.isinf(report.epsilon_by("pld"))
+        assert report.account("pld").bound.reason is not None
+        assert report.epsilon == report.epsilon_by("rdp") < math.inf
+    assert gaussian_privacy(1.0).report(1e-5, rounds=10**6).epsilon_by("pld") == gaussian_epsilon(1e-3, 1e-5)
+
+
+def test_its_noise_is_exactly_gaussian() -> None:
+    noise = gaussian_privacy(2.0).account("pld").near_gaussian
+    assert noise is not None
+    assert not noise.of_a_pair
+    assert noise.epsilon(1e-5, 9, None) == gaussian_epsilon(2 / 3, 1e-5)
+    assert noise.epsilon(1e-5, 9, lambda multiplier, delta: multiplier + delta) == 2.0 + 1e-5
+
+
 def test_without_delta_nothing_is_proven() -> None:
     report = gaussian_privacy(1.0).report(0.0)
     assert math.isinf(report.guarantee.epsilon)

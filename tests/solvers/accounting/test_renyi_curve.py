@@ -78,7 +78,7 @@ def test_infinite_divergences_prove_nothing() -> None:
 
 
 @pytest.mark.parametrize("conversion", CONVERSIONS)
-@pytest.mark.parametrize("multiplier", [0.5, 2.0, 20.0, 200.0, 2000.0])
+@pytest.mark.parametrize("multiplier", [0.05, 0.5, 2.0, 20.0, 200.0, 2000.0])
 def test_no_conversion_is_below_the_exact_epsilon_of_gaussian_noise(multiplier: float, conversion: str) -> None:
     # Also just below the delta that epsilon = 0 has: 0.4 over the multiplier, where divergences are about its square.
     orders = np.array(DEFAULT_ORDERS[:-1])

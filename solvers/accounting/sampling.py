@@ -9,6 +9,8 @@ from ..numerics.bisection import first_true
 LARGEST_POPULATION = 10**12
 # What the incomplete beta function may be off by, as a share; 6e-14 was seen.
 TAIL_ERROR = 1e-9
+# Larger exponentials could overflow.
+LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
     >>> round(amplified_epsilon(1.0, 0.01), 6)
     0.017037
     """
-    if epsilon > 1:
+    if epsilon > LARGEST_EXPONENT:
         return epsilon + math.log(probability + (1 - probability) * math.exp(-epsilon))
     return math.log1p(probability * math.expm1(epsilon))
 

@@ -21,7 +21,7 @@ from quietbits.design.contracts.accounts import (
 from quietbits.design.contracts.privacy import Account, EpsilonBound
 from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
-from quietbits.solvers.accounting.renyi_curve import RenyiCurve
+from quietbits.solvers.accounting.renyi_curve import LazyRenyiCurve, RenyiCurve
 from quietbits.solvers.accounting.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_curve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, amplified_epsilon
 
@@ -68,6 +68,9 @@ def test_without_a_pure_guarantee_there_is_one_account_that_says_so() -> None:
 def test_sampling_amplifies_pure_privacy() -> None:
     account = pure_account(1.0)
     assert epsilon(account, 0.0, 3, FIXED) == pytest.approx(3 * math.log1p(0.1 * math.expm1(1.0)), rel=1e-12)
+    # It holds at delta = 0, whatever delta is asked: all rounds count.
+    assert epsilon(account, 0.5, 1000, FIXED) == pytest.approx(1000 * math.log1p(0.1 * math.expm1(1.0)), rel=1e-12)
+    assert account.at_delta_zero
     assert epsilon(pure_account(1.0, "add-or-remove-one"), 0.0, 1, PoissonSampling(1.0)) == pytest.approx(1.0, rel=1e-12)
     assert amplified_epsilon(700.0, 0.5) == pytest.approx(700 - math.log(2))
     with pytest.raises(ValueError, match=r"sampling must be for replace-one adjacency, got Poisson sampling .*, which is for add"):
@@ -123,6 +126,8 @@ def test_sampled_divergences_are_those_of_every_mechanism_unless_better_ones_are
         account = renyi_account(lambda: CURVE, sampling.adjacency)
         expected = sampled(CURVE, 0.1).composed(7).epsilon(1e-4).epsilon
         assert epsilon(account, 1e-4, 7, sampling) == expected < epsilon(account, 1e-4, 7)
+        lazy = renyi_account(lambda: LazyRenyiCurve(lambda orders: orders / 20, CURVE.orders), sampling.adjacency)
+        assert epsilon(lazy, 1e-4, 7, sampling) == expected
         with pytest.raises(ValueError, match=f"sampling must be for {'replace-one' if sampling is not FIXED else 'add-or-remove-one'}"):
             renyi_account(lambda: CURVE, "replace-one" if sampling is not FIXED else "add-or-remove-one").bound(1e-4, 1, sampling)
     better = renyi_account(lambda: CURVE, "replace-one", sampled=lambda *_: RenyiCurve(np.array([2.0]), np.array([0.0])))
@@ -142,7 +147,11 @@ def test_one_round_is_amplified_and_several_are_those_of_everyone() -> None:
     assert epsilon(account, 1e-3, 2, FIXED) == epsilon(account, 1e-3, 2)
     unknown = loss_account("pld", lambda rounds, _: None if rounds > 1 else 1.0, "replace-one").bound(1e-3, 2, FIXED)
     assert unknown.reason == "too expensive to compute, or not known, for these rounds, this sampling and this delta"
+    nothing = loss_account("pld", lambda *_: None, "replace-one").bound(1e-3, 1, FIXED)
+    assert (nothing.epsilon, nothing.reason) == (math.inf, unknown.reason)
     # Everyone is no sampling.
+    everyone = loss_account("pld", lambda rounds, delta: None if delta < 9e-4 else rounds * 2.0, "replace-one")
+    assert everyone.bound(1e-3, 4, FixedSizeSampling(7, 7)).epsilon == 8.0
     assert epsilon(account, 1e-3, 4, FixedSizeSampling(7, 7)) == pytest.approx(8 - 1e-3)
     assert account.bound(0.0, 1, None) == EpsilonBound.nothing(NEEDS_DELTA)
     better = loss_account("pld", lambda *_: 1.0, "replace-one", sampled=lambda rounds, *_: 0.1 * rounds)

@@ -11,10 +11,18 @@ from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 from scipy.special import ndtr
 
-from quietbits.design.contracts.gaussian import central_gaussian_error, central_gaussian_reference, gaussian_privacy, l2_radius
+from quietbits.design.contracts.accounts import amplified_rounds
+from quietbits.design.contracts.gaussian import (
+    central_gaussian_error,
+    central_gaussian_reference,
+    gaussian_privacy,
+    l2_radius,
+    near_gaussian_account,
+)
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.privacy import PrivacyReport
+from quietbits.design.contracts.privacy import EpsilonBound, NearGaussianNoise, PrivacyReport
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
 from quietbits.solvers.accounting.sampled_noise import SAMPLED_ORDERS, sampled_gaussian_curve, sampled_gaussian_loss
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
@@ -63,6 +71,22 @@ def test_beyond_what_is_affordable_renyi_divergences_are_left() -> None:
 def test_the_edge_of_the_orders_is_said() -> None:
     assert gaussian_privacy(0.02).report(0.5).account("rdp").bound.order_at_edge
     assert not gaussian_privacy(2.0).report(1e-6).account("rdp").bound.order_at_edge
+
+
+def test_deltas_and_noise_too_small_for_the_exact_account_leave_the_others() -> None:
+    for report in (gaussian_privacy(1.0).report(1e-301), gaussian_privacy(1.0).report(1e-5, rounds=1_000_001)):
+        assert math.isinf(report.epsilon_by("pld"))
+        assert report.account("pld").bound.reason is not None
+        assert report.epsilon == report.epsilon_by("rdp") < math.inf
+    assert gaussian_privacy(1.0).report(1e-5, rounds=10**6).epsilon_by("pld") == gaussian_epsilon(1e-3, 1e-5)
+
+
+def test_its_noise_is_exactly_gaussian() -> None:
+    noise = gaussian_privacy(2.0).account("pld").near_gaussian
+    assert noise is not None
+    assert not noise.of_a_pair
+    assert noise.epsilon(1e-5, 9, None) == gaussian_epsilon(2 / 3, 1e-5)
+    assert noise.epsilon(1e-5, 9, lambda multiplier, delta: multiplier + delta) == 2.0 + 1e-5
 
 
 def test_without_delta_nothing_is_proven() -> None:
@@ -197,3 +221,29 @@ def test_the_central_error_grows_with_the_square_of_what_the_sum_may_move_by() -
         exact = ndtr(0.5 / multiplier - multiplier) - math.e * ndtr(-0.5 / multiplier - multiplier)
         assert exact == pytest.approx(1e-5, rel=1e-6)
         assert exact <= 1e-5
+
+
+@pytest.mark.parametrize("rounds", [1, 30])
+@pytest.mark.parametrize("sampling", [PoissonSampling(0.05), FixedSizeSampling(100, 5), FixedSizeSampling(100, 100)])
+@pytest.mark.parametrize("of_a_pair", [False, True])
+def test_noise_that_hides_one_clients_vectors_is_amplified_round_by_round_in_samples_of_fixed_size(
+    of_a_pair: bool, sampling: Sampling, rounds: int
+) -> None:
+    delta, adjacency, asked = 1e-5, sampling.adjacency, list[bool]()
+
+    # Noise that is exactly Gaussian, of multiplier 2.
+    def epsilon(delta: float, rounds: int, sampled: Callable[[float, float], float | None] | None) -> float | None:
+        asked.append(sampled is not None)
+        return gaussian_epsilon(2 / math.sqrt(rounds), delta) if sampled is None else sampled(2.0, delta)
+
+    account = near_gaussian_account(NearGaussianNoise(epsilon, of_a_pair), adjacency, "too little")
+    everyone = gaussian_epsilon(2 / math.sqrt(rounds), delta)
+    assert account.bound(delta, rounds, None).epsilon == everyone
+    together = sampling.share < 1 and not (of_a_pair and isinstance(sampling, FixedSizeSampling))
+    answer = account.bound(delta, rounds, sampling)
+    assert any(asked) == together
+    of_rounds = amplified_rounds(lambda delta: EpsilonBound(gaussian_epsilon(2.0, delta)), delta, rounds, sampling, adjacency).epsilon
+    of_gaussian = sampled(2.0, sampling, rounds, delta).epsilon if together else math.inf
+    # The rounds of a client may be fewer.
+    of_few = answer.epsilon if "participations" in answer.details else math.inf
+    assert answer.epsilon == min(of_rounds, of_gaussian, of_few, everyone)

@@ -3,6 +3,7 @@
 import functools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ import pytest
 from quietbits import FixedSizeSampling, PoissonSampling, Privacy, gaussian_privacy, pure_privacy
 from quietbits.attack.exact_accounts import Pair, cpsgd, discrete_gaussian, poisson_binomial, skellam
 from quietbits.attack.trainings import composed_delta, round_masses
+from quietbits.design.contracts.accounts import renyi_account
 from quietbits.design.contracts.joint_privacy import _joint_noise, joint_privacy
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.privacy import NearGaussianNoise
+from quietbits.design.contracts.privacy import Account, EpsilonBound, NearGaussianNoise
 from quietbits.design.frequencies.noisy_sketch import discrete_gaussian_items_privacy
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
@@ -20,6 +22,8 @@ from quietbits.design.secure_sum.distributed_skellam import distributed_skellam_
 from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.design.secure_sum.noisy_count import NoisyCount
 from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.renyi_curve import LazyRenyiCurve, RenyiCurve
 
 ADDED = "add-or-remove-one"
 
@@ -98,6 +102,36 @@ def test_a_published_account_is_never_joined() -> None:
     joint = joint_privacy([mechanism.privacy(), NoisyCount.of_deviation(100, 5.0).privacy("replace-one")], "replace-one")
     assert "theorem-1" not in [one.name for one in joint.accounts]
     assert all(one.is_guarantee for one in joint.accounts)
+
+
+def test_curves_and_noises_are_joined_of_guarantees_for_the_adjacency_alone() -> None:
+    noise = NearGaussianNoise(lambda *_: 0.1)
+    unusable: list[dict[str, Any]] = [{"proven": False}, {"assumes": "others are honest"}, {"adjacency": "replace-one"}]
+    for fields in unusable:
+        stated = {"name": "stated", "adjacency": ADDED, "bound": lambda *_: EpsilonBound(0.1), **fields}
+        stated |= {"curve": lambda: RenyiCurve(np.array([2.0]), np.array([0.1])), "near_gaussian": noise}
+        release = Privacy("central", (Account(**stated), Account("pure", ADDED, lambda *_: EpsilonBound(2.0))))
+        joint = joint_privacy([release, gaussian_privacy(1.0, ADDED, "central")], ADDED)
+        assert [account.name for account in joint.accounts] == ["basic"]
+        assert joint.epsilon(1e-5) == pytest.approx(2.0 + gaussian_epsilon(1.0, 5e-6), rel=1e-9)
+
+
+def test_noise_or_delta_too_small_for_gaussian_accounts_leaves_the_others() -> None:
+    joint = joint_privacy([gaussian_privacy(1.0, ADDED, "central")] * 2, ADDED)
+    for report in (joint.report(1e-301), joint.report(1e-5, rounds=500_001)):
+        assert report.account("near-gaussian").bound.reason == "the noise of each release must be larger to be nearly Gaussian"
+        assert report.epsilon == min(report.epsilon_by(name) for name in ("basic", "rdp")) < math.inf
+    nothing = joint_privacy([pure_privacy(math.inf, "central"), pure_privacy(1.0, "central")], "replace-one").report(1e-5)
+    assert nothing.account("basic").bound.reason == "a release has no finite epsilon"
+
+
+def test_lazy_curves_are_joined_at_all_their_orders() -> None:
+    lazy = renyi_account(lambda: LazyRenyiCurve(lambda orders: orders / 8, [2.0, 3.0, 5.0]), ADDED)
+    whole = renyi_account(lambda: RenyiCurve(np.array([2.0, 5.0, 7.0]), np.array([0.1, 0.2, 0.3])), ADDED)
+    curve = joint_privacy([Privacy("central", (lazy,)), Privacy("central", (whole,))], ADDED).account("rdp").curve
+    assert curve is not None
+    assert curve().orders.tolist() == [2.0, 5.0]
+    np.testing.assert_allclose(curve().divergences, [0.35, 0.825], rtol=1e-14)
 
 
 def test_what_is_no_joint_release_is_refused() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from quietbits.design.contracts.privacy import Account, EpsilonBound, Privacy
+from quietbits.design.contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privacy, PrivacyReport
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
@@ -109,13 +109,25 @@ def test_the_question_reaches_every_account_and_the_report() -> None:
     }
 
 
+def test_what_is_not_said_of_accounts_and_bounds_is_the_usual() -> None:
+    account = Account("some", "replace-one", lambda *_: EpsilonBound(1.0))
+    assert (account.proven, account.assumes, account.at_delta_zero, account.curve, account.near_gaussian) == (True, None, False, None, None)
+    assert not NearGaussianNoise(lambda *_: None).of_a_pair
+    assert not EpsilonBound(1.0).order_at_edge
+    privacy = Privacy("central", (account,))
+    report = privacy.report(0.0)
+    assert not privacy.allow_real_numbers
+    stated = PrivacyReport(report.delta, report.rounds, report.adjacency, report.trust_model, report.sampling, report.accounts)
+    assert not stated.guarantee.allow_real_numbers
+
+
 def test_what_is_infinite_is_null_in_a_document() -> None:
     pure = Account("pure", "replace-one", lambda *_: EpsilonBound(2.0, order=math.inf))
     document = json.loads(json.dumps(Privacy("local", (pure, silent("other", "too dear"))).report(0.0).document(), allow_nan=False))
     assert document["accounts"]["pure"]["order"] is None
     assert (document["accounts"]["other"]["epsilon"], document["accounts"]["other"]["reason"]) == (None, "too dear")
     nothing = Privacy("local", (silent("other", "too dear"),)).report(0.0).document()
-    assert nothing["epsilon"] is nothing["method"] is None
+    assert nothing["epsilon"] is nothing["method"] is nothing["sampling"] is None
 
 
 @pytest.mark.parametrize("trust_model", ["secure-sum", "central"])
@@ -146,7 +158,12 @@ def test_only_the_rounds_of_a_client_count_but_with_half_of_delta() -> None:
 
 
 def test_a_client_that_is_hardly_ever_drawn_reveals_nothing() -> None:
-    assert Privacy("central", (each_round(2.0),)).report(1e-3, rounds=15, sampling=PoissonSampling(1e-5)).epsilon == 0.0
+    def bound(_: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        assert rounds > 0
+        return EpsilonBound(2.0 * rounds) if sampling is None else EpsilonBound.nothing("not sampled")
+
+    privacy = Privacy("central", (Account("some", "add-or-remove-one", bound),))
+    assert privacy.report(1e-3, rounds=15, sampling=PoissonSampling(1e-5)).epsilon == 0.0
 
 
 def test_what_holds_at_delta_zero_counts_all_rounds() -> None:

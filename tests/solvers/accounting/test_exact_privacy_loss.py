@@ -73,6 +73,16 @@ def test_epsilon_is_where_delta_is_reached(values: int, scale: float, certain: f
     assert certain == 0 or math.isinf(loss.epsilon(certain * 0.999))
 
 
+@pytest.mark.parametrize("tangents", [0, 1, 3])
+def test_halving_takes_over_where_tangents_are_too_few(monkeypatch: pytest.MonkeyPatch, tangents: int) -> None:
+    loss = pair(40, 0.5, 1e-4)
+    usual = [loss.epsilon(delta) for delta in (2e-4, 1e-2, 0.1)]
+    monkeypatch.setattr(exact_privacy_loss, "MOST_TANGENTS", tangents)
+    for delta, epsilon in zip((2e-4, 1e-2, 0.1), usual, strict=True):
+        assert loss.epsilon(delta) == pytest.approx(epsilon, rel=1e-9)
+        assert exact_delta(loss, loss.epsilon(delta)) <= delta * (1 + 1e-11)
+
+
 @pytest.mark.parametrize("interval", [0.05, 0.4])
 def test_a_grid_reveals_more_and_keeps_both_masses(interval: float) -> None:
     loss = pair(300, 0.7, 1e-3)
@@ -219,3 +229,19 @@ def test_divergences_of_what_is_next_to_impossible(values: int) -> None:
     loss = ExactPrivacyLoss(np.full(values, -400.0), losses, 1.0, 1.0)
     expected = [float(logsumexp(-400.0 + (order - 1) * losses)) / (order - 1) for order in (2.0, 20.0)]
     np.testing.assert_allclose(loss.renyi_divergences([2.0, 20.0]), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("few", [0, 2])
+def test_a_sum_far_below_one_between_orders_where_it_is_near_one_keeps_its_digits(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(exact_privacy_loss, "FEW_VALUES", few)
+    # Nearly all of P has a small loss and 5 % of it is certain; at order 1000 a rare value with a larger loss makes up for that.
+    log_masses, losses = [math.log(0.95), -99.9], [math.log(0.95 / 0.999), 0.1]
+    loss = ExactPrivacyLoss(np.array(log_masses), np.array(losses), 0.05, 0.001)
+    orders = [2.0, 30.0, 500.0, 700.0, 1000.0]
+    for order, result in zip(orders, loss.renyi_divergences(orders).tolist(), strict=True):
+        with mpmath.workdps(60):
+            total = mpmath.fsum(
+                mpmath.exp(mpmath.mpf(mass) + (order - 1) * mpmath.mpf(own)) for mass, own in zip(log_masses, losses, strict=True)
+            )
+            assert result * (order - 1) == pytest.approx(float(mpmath.log(total)), rel=1e-11, abs=1e-12)
+    assert -31 < 699 * float(loss.renyi_divergences([700.0, 1000.0])[0]) < -29

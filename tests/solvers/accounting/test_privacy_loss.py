@@ -65,8 +65,12 @@ def test_parts_of_any_size_make_the_same_whole(monkeypatch: pytest.MonkeyPatch, 
     np.testing.assert_allclose(largest_hockey_sticks(table, rows, others, factors)[:-1], expected[:-1], rtol=1e-11, atol=2e-15)
 
 
+@pytest.mark.parametrize("chunk", [7, 2**15])
 @pytest.mark.parametrize("factor", [1.0, 1.2, 2.7])
-def test_sums_of_chosen_pairs_and_of_all_are_those_of_whole_fractions(factor: float) -> None:
+def test_sums_of_chosen_pairs_and_of_all_are_those_of_whole_fractions(monkeypatch: pytest.MonkeyPatch, factor: float, chunk: int) -> None:
+    # A chunk is one pair or all of them; what is not computed is not a number.
+    monkeypatch.setattr(privacy_loss, "CHUNK", chunk)
+    monkeypatch.setattr(privacy_loss.np, "empty", lambda shape: np.full(shape, np.nan))
     table = np.random.default_rng(5).dirichlet(np.ones(7), size=9)
     rows, others = (index.ravel() for index in np.indices((9, 9)))
     exact = [
@@ -112,3 +116,30 @@ def test_equal_rows_reveal_nothing() -> None:
     loss = dominating_privacy_loss(np.full((3, 4), 0.25))
     assert loss.get_epsilon_for_delta(1e-9) == 0.0
     assert loss.get_delta_for_epsilon(0.0) == 0.0
+    # The hockey-stick divergence of two equal distributions is max(0, 1 - e^epsilon).
+    np.testing.assert_allclose(loss.deltas, [1 - np.exp(-1), 0, 0], rtol=1e-15)
+    assert loss.self_compose(3).get_epsilon_for_delta(1e-9) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("distance", [0.15, 0.3, 1.0])
+def test_only_inputs_within_the_distance_are_compared(distance: float) -> None:
+    # The first rows differ least, the last ones most.
+    table = np.cumsum(np.random.default_rng(2).random((8, 5)) * np.arange(1, 9)[:, None], axis=0) + 1
+    table /= table.sum(axis=1, keepdims=True)
+    rows, others = (index.ravel() for index in np.indices((8, 8)))
+    near = np.abs(rows - others) <= 7 * distance
+    rows, others = rows[near], others[near]
+    loss = dominating_privacy_loss(table, distance)
+    steps = len(loss.deltas) // 2
+    factors = np.exp(loss.interval * np.arange(-steps, steps + 1))
+    expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
+    np.testing.assert_allclose(loss.deltas, expected, rtol=1e-10, atol=1e-15)
+
+
+def test_a_pair_as_large_as_its_first_bound_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("FEW", 0), ("BATCH", 1), ("MANY", 1.0), ("MOST", 1.0)):
+        monkeypatch.setattr(privacy_loss, name, value)
+    # Two letters: the divergence is linear between factor 1 and the largest ratio, as the bound is. The second pair has the larger ratio.
+    table = np.array([[0.6, 0.4], [0.4, 0.6], [0.1, 0.9], [0.01, 0.99]])
+    result = largest_hockey_sticks(table, np.array([0, 2]), np.array([1, 3]), np.array([1.0, 1.2, 10.1]))
+    np.testing.assert_allclose(result, [0.2, 0.12, 0.0], rtol=1e-14)

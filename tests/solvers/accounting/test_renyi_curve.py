@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quietbits.arrays import FloatArray
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import CONVERSIONS, DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve
 
 
@@ -74,3 +75,13 @@ def test_infinite_divergences_prove_nothing() -> None:
     computed = curve.epsilon(1e-5)
     assert computed.epsilon == RenyiCurve([2.0], [1.0]).epsilon(1e-5).epsilon
     assert computed.order == 2.0
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+@pytest.mark.parametrize("multiplier", [0.05, 0.5, 2.0, 20.0, 200.0, 2000.0])
+def test_no_conversion_is_below_the_exact_epsilon_of_gaussian_noise(multiplier: float, conversion: str) -> None:
+    # Also just below the delta that epsilon = 0 has: 0.4 over the multiplier, where divergences are about its square.
+    orders = np.array(DEFAULT_ORDERS[:-1])
+    curve = RenyiCurve(orders, orders / (2 * multiplier**2))
+    for delta in (*np.geomspace(1e-12, 0.9, 40), 0.99 * gaussian_delta(multiplier, 0.0)):
+        assert curve.epsilon(float(delta), conversion).epsilon >= gaussian_epsilon(multiplier, float(delta)) * (1 - 1e-9)

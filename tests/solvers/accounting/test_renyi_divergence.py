@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.solvers.accounting import renyi_divergence
+from quietbits.solvers.accounting import pair_search, renyi_divergence
 from quietbits.solvers.accounting.renyi_divergence import (
     divergence_by_distance,
     kullback_leibler_matrix,
@@ -169,7 +169,7 @@ def test_the_largest_of_all_pairs_is_found_at_every_order(kind: str) -> None:
         assert np.all(found >= by_distance[:, : reach + 1].max(axis=1) * (1 - 1e-13))
 
 
-def _both(table: NDArray[np.float64], order: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _both(table: NDArray[np.float64] | NDArray[np.int64], order: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     matrix = renyi_matrix(table, order)
     return matrix, matrix.T
 
@@ -217,3 +217,46 @@ def test_sums_of_all_pairs_in_blocks_of_rows(order: float) -> None:
     exponents = order * centred[:, None] + (1 - order) * centred[None] + log_scale
     np.testing.assert_allclose(sums.bound, np.logaddexp.reduce(exponents, axis=2), rtol=1e-11, atol=1e-11)
     assert sums.exact.all()
+
+
+# Where one pair may stand for a few others, what they can differ by is added.
+@pytest.mark.parametrize(("few", "excess"), [(2**16, 1e-12), (16, 2e-9)])
+@pytest.mark.parametrize("kind", ["random", "gaussian", "laplace", "alike", "silent", "steep"])
+def test_no_largest_pair_is_missed_however_small_batches_and_blocks_are(
+    monkeypatch: pytest.MonkeyPatch, kind: str, few: int, excess: float
+) -> None:
+    for module, name, value in (
+        (pair_search, "FEW", few),
+        (pair_search, "BATCH", 1),
+        (renyi_divergence, "BATCH", 1),
+        (renyi_divergence, "BLOCK_ROWS", 4),
+        (renyi_divergence, "BLOCKS_WORTH", 1),
+    ):
+        monkeypatch.setattr(module, name, value)
+    rng = np.random.default_rng(3)
+    for whole in (False, True, False, True):
+        size, letters = int(rng.integers(4, 14)), int(rng.integers(2, 6))
+        gaps = np.linspace(0, 1, size)[:, None] - np.linspace(-1, 2, letters)
+        uniform, normal, scale = rng.random(gaps.shape), rng.normal(size=gaps.shape), rng.choice([3.0, 30.0])
+        weights: NDArray[np.float64] = {
+            "random": uniform**3 + 1e-4,
+            "gaussian": np.exp(-15 * scale * gaps**2) + 1e-250,
+            "laplace": np.exp(-2 * scale * np.abs(gaps)),
+            "alike": 1 + 1e-3 * uniform,
+            "silent": np.where(uniform < 0.1, 0, uniform) + (np.arange(letters) == 0),
+            "steep": np.exp(scale * normal),
+        }[kind]
+        table: NDArray[np.float64] | NDArray[np.int64] = weights / weights.sum(axis=1, keepdims=True)
+        if whole:
+            table = np.round(table * 2.0**52).astype(np.int64)
+            table[np.arange(size), table.argmax(axis=1)] += 2**52 - table.sum(axis=1)
+        orders = rng.permutation([1.1, 1.4, 1.5, *rng.choice([2.0, 3.0, 5.0, 8.0, 16.0, 32.0, 100.0, 1000.0], 5, replace=False), math.inf])
+        largest = np.array([np.maximum(*_both(table, order)) for order in orders])
+        expected = np.array([[np.diag(matrix, distance).max(initial=0.0) for distance in range(size)] for matrix in largest])
+        compared = [(divergence_by_distance(table, orders), expected)]
+        compared += [
+            (largest_divergences(table, orders, reach), expected[:, : reach + 1].max(axis=1)) for reach in (1, size // 2, size - 1)
+        ]
+        for result, truth in compared:
+            assert np.all(result >= truth * (1 - 1e-13))
+            assert np.all(result <= truth * (1 + excess))

@@ -37,7 +37,11 @@ def test_noise_of_any_size_has_losses(multiplier: float) -> None:
 
 
 def test_what_is_not_accounted_for_is_refused() -> None:
-    for sampling, adjacency in ((PoissonSampling(0.1), "replace-one"), (FixedSizeSampling(10, 1), "replace-one")):
+    for sampling, adjacency in (
+        (PoissonSampling(0.1), "replace-one"),
+        (FixedSizeSampling(10, 1), "replace-one"),
+        (FixedSizeSampling(10, 1), "add-or-remove-one"),
+    ):
         with pytest.raises(ValueError, match=r"sampling must be Poisson .*: it is not accounted for by privacy loss distributions"):
             sampled_gaussian_loss(1.0, sampling, adjacency)
 

@@ -68,6 +68,21 @@ def test_rounding_exceeds_the_length_no_more_often_than_stated(norm: float, radi
         assert chances[lengths > bound].sum() <= failure
 
 
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 2.5, 3.0, 7.3, 64.0])
+@pytest.mark.parametrize("dimension", [1, 2, 30])
+def test_a_single_coordinate_that_is_rounded_up_is_inside(norm: float, dimension: int) -> None:
+    # Powers of fractional order are no whole numbers.
+    for radius in (0.7, 1.0, 2.0, 2.3, 5.9, 40.0):
+        assert rounded_norm_bound(dimension, norm, radius) >= math.ceil(radius)
+
+
+@pytest.mark.parametrize("norm", [1.0, 2.0, 5.0, math.inf])
+def test_the_largest_coordinate_is_rounded_up_and_nothing_stays_nothing(norm: float) -> None:
+    assert rounded_norm_bound(50, norm, 0.0) == 0.0
+    if math.isinf(norm):
+        assert [rounded_norm_bound(50, norm, radius) for radius in (0.2, 1.0, 3.7, 255.0)] == [1.0, 1.0, 4.0, 255.0]
+
+
 @pytest.mark.parametrize("norm", [1.0, 2.0])
 @pytest.mark.parametrize("failure", [0.1, 1e-5])
 def test_the_shrunk_ball_stays_inside_and_a_larger_one_does_not(norm: float, failure: float) -> None:

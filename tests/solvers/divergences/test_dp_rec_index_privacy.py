@@ -155,3 +155,11 @@ def test_divergences_of_messages_at_all_orders() -> None:
         message_divergences(0.3, [1.0])
     with pytest.raises(ValueError, match="clip_ratio must be a number from 1e-06 to 100, got 0"):
         message_divergences(0.0, [2.0])
+
+
+@pytest.mark.parametrize(("ratio", "order"), [(0.5, 10), (3.0, 2), (3.0, 5), (10.0, 3), (10.0, 12)])
+def test_a_single_client_is_as_private_as_its_own_weights(ratio: float, order: int) -> None:
+    # E[y^a] is at most exp(a^2 c^2 / 2), and E[y^(1 - a)] at most exp((a - 1)^2 c^2).
+    expected = max(order**2 * ratio**2 / 2, (order - 1) ** 2 * ratio**2)
+    assert index_log_moment(ratio, 1, order) == pytest.approx(expected, rel=1e-9)
+    assert index_log_moment(ratio, 1, order) >= expected

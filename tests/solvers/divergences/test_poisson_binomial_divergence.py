@@ -343,3 +343,14 @@ def test_losses_in_a_window_are_those_of_whole_sums(clients: int, trials: int, t
         inside = slice(start, start + len(loss.losses))
         np.testing.assert_allclose(loss.losses, all_of_it.losses[inside], rtol=1e-9, atol=1e-12)
         np.testing.assert_allclose(loss.log_masses, all_of_it.log_masses[inside], rtol=1e-9)
+
+
+@pytest.mark.parametrize("below", [-6.0, -106.0])
+def test_tails_are_bounded_by_the_end_of_each_stretch_where_the_exponential_is_largest(below: float) -> None:
+    # Losses above the window are between its highest and that of their stretch, those below between that of theirs and the lowest.
+    logs_below, logs_above = np.array([below, below - 2]), np.array([-5.0, -9.0])
+    tails = SumTails(logs_below, logs_above, np.array([2.5, 3.5]), np.array([2.0, 3.0]), lowest=-2.0, highest=1.0)
+    for exponent in (0.5, 2.0, -0.5, -2.0):
+        ends_below, ends_above = (np.array([-2.0, -2.0]), np.array([2.0, 3.0])) if exponent > 0 else (np.array([-2.5, -3.5]), np.ones(2))
+        expected = max(*(logs_below + exponent * ends_below), *(logs_above + exponent * ends_above)) + math.log(4)
+        assert expected <= float(tails.log_sums(np.array([exponent]))[0]) <= expected + 2e-6

@@ -43,6 +43,15 @@ def test_bits_are_those_of_the_number_of_clients_and_a_few_more(clients: int) ->
     assert most < 2 ** (count.bits - 1)
 
 
+@pytest.mark.parametrize(("sigma", "steps", "bits"), [(10.0, 32735, 18), (10.05, 32735, 19), (10.0, 32736, 19)])
+def test_one_bit_fewer_could_wrap(sigma: float, steps: int, bits: int) -> None:
+    # Four clients' answers and their noise at its bound, 130.89 or 131.55 steps, must be 2**(bits - 1) - 1 = 131071 at most for 18 bits.
+    count = NoisyCount(4, sigma, steps)
+    assert count.bits == bits
+    room = math.sqrt(2 * 4 * math.log(2e9)) * sigma
+    assert (4 * steps + room <= 2**17 - 1) == (bits == 18)
+
+
 def test_one_sum_is_what_it_is_alone() -> None:
     alone = discrete_gaussian_privacy(1000, 1024, 1.0, 0.2, 0.001)
     mechanism = DistributedDiscreteGaussianMechanism(NormBall(1024, 2.0), 1000, 20, 0.001, 0.2, 1e-5)

@@ -372,3 +372,23 @@ def test_the_client_that_would_mask_again_is_named(first: int) -> None:
     session.mask(3, np.zeros((1, 1), dtype=int))
     with pytest.raises(ValueError, match="got client 3 again"):
         session.mask(first, np.zeros((3 + 1 - first + 1, 1), dtype=int))
+
+
+@pytest.mark.parametrize("neighbours", [2, 3, 4])
+def test_two_pairs_of_survivors_are_one_group_only_if_they_share_masks(neighbours: int) -> None:
+    # With an odd number of neighbours, a client that is gone has neighbours on both sides of the ring, and joins them no more.
+    secure_sum, values = SecureSum(12, 1, 7, neighbours, threshold=1), np.arange(12)[:, None] % 7
+    groups = set()
+    for first, second in itertools.combinations(range(12), 2):
+        session = secure_sum.session(np.random.default_rng(second))
+        pair, other = ({int(session.graph.order[(place + step) % 12]) for step in (0, 1)} for place in (first, second))
+        kept = sorted(pair | other)
+        session.receive(kept, session.mask(0, values)[kept])
+        joined = bool(pair & other) or any(not other.isdisjoint(session.graph.neighbours_of(client).tolist()) for client in pair)
+        groups.add(joined)
+        if joined:
+            np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
+        else:
+            with pytest.raises(InfeasibleError, match="the 4 clients that remain fall apart into 2 groups"):
+                session.unmask()
+    assert groups == {True, False}

@@ -348,6 +348,7 @@ def test_one_seed_biases_by_at_most_what_is_cut_off_a_vector_along_an_axis() -> 
     high = made(ball=NormBall(1024, 2.0), rotated=True, delta=1e-2)
     assert high.level_bound < 1.0
     assert high.seed_bias_bound == pytest.approx(1.0 - high.level_bound, rel=1e-9)
+    assert made(high, ball=NormBall(1024, 2.0, 8.0)).seed_bias_bound == pytest.approx(8 * high.seed_bias_bound, rel=1e-9)
     # The rotated vector along an axis is itself, and the levels end before it.
     assert made(rotated=True, delta=1e-9).level_bound > 2.0
     assert made(rotated=True, delta=1e-9).seed_bias_bound == made(rotated=False).seed_bias_bound == 0.0

@@ -98,6 +98,25 @@ def test_what_one_seed_may_bias_is_what_wraps_of_the_largest_coordinates_cost(me
 
 
 @EVERY
+@pytest.mark.parametrize("bits", range(4, 10))
+def test_fewer_sums_wrap_with_more_bits_and_bias_less(mechanism: RoundedSecureSum, bits: int) -> None:
+    few = replace(mechanism, bits=bits)
+    furthest = math.sqrt(few.padded_dimension) * 2 ** (bits - 1) * few.granularity / few.clients + few.ball.clip_norm
+    wraps = min(1.0, few.padded_dimension * few._certain_wrap_probability)
+    assert few.seed_bias_bound == pytest.approx(few.bias_bound + math.sqrt(wraps) * furthest, rel=1e-9)
+    assert (wraps == 1.0) == (bits < 7)
+
+
+@EVERY
+def test_the_worst_variance_is_that_of_noise_and_of_coordinates_half_way(mechanism: RoundedSecureSum) -> None:
+    # Noise on each coordinate of a vector; a quarter of a squared step of 0.5 for each rotated one, of which the padding keeps its share.
+    noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
+    rounded = 5 if mechanism.rotation == "hadamard" else mechanism.padded_dimension
+    rejected = math.exp(-0.5)
+    assert mechanism.worst_variance == pytest.approx(5 * noise + rounded * 0.25 / 4 / (1 - rejected), rel=1e-9)
+
+
+@EVERY
 def test_a_granularity_is_a_number_above_zero(mechanism: RoundedSecureSum) -> None:
     for granularity in (0.0, -0.5, math.inf, math.nan):
         with pytest.raises(ValueError, match="granularity must be a number from 1e-100"):

@@ -212,3 +212,20 @@ def test_least_squares_on_the_right_coordinates_stays_in_the_ball() -> None:
 
 def test_an_estimate_and_a_mean_in_the_ball_are_at_most_its_diameter_apart() -> None:
     assert replace(made(SKETCHES["hadamard"]), ball=NormBall(DIMENSION, 2.0, 0.25)).bias_bound == 0.5
+
+
+def test_each_draw_of_the_predicted_error_has_another_sketch_in_any_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, renewed = list[int](), SparseSum.renewed
+
+    def recorded(mechanism: SparseSum, seed: int) -> SparseSum:
+        seeds.append(seed)
+        return renewed(mechanism, seed)
+
+    monkeypatch.setattr(SparseSum, "renewed", recorded)
+    predicted = [
+        made(SKETCHES[name]).predicted_error(sparse_vectors()[0], 0.0, draws=4).of_mean(CLIENTS)
+        for name in ("count-mean", "count-mean over 5")
+    ]
+    assert len(set(seeds[:4])) == 4
+    assert seeds[:4] == seeds[4:]
+    assert predicted[1] == pytest.approx(predicted[0], rel=1e-6)

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from functools import lru_cache
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -352,3 +353,13 @@ def test_one_seed_biases_by_at_most_what_is_cut_off_a_vector_along_an_axis() -> 
     # The rotated vector along an axis is itself, and the levels end before it.
     assert made(rotated=True, delta=1e-9).level_bound > 2.0
     assert made(rotated=True, delta=1e-9).seed_bias_bound == made(rotated=False).seed_bias_bound == 0.0
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+@pytest.mark.parametrize(("adjacency", "vectors_apart"), [("replace-one", 2), ("add-or-remove-one", 1)])
+def test_the_distance_covers_the_rounding_of_clipped_vectors(rotated: bool, adjacency: str, vectors_apart: int) -> None:
+    mechanism = made(ball=NormBall(5, 2.0, 0.7), rotated=rotated, adjacency=adjacency)
+    clipped = mechanism._flattened(np.random.default_rng(1).normal(size=(100, 5)) * 10)
+    largest = max(sum(Fraction(value) ** 2 for value in vector) for vector in clipped.tolist())
+    # In exact arithmetic some clipped vectors are longer than the clip norm.
+    assert Fraction(0.7) ** 2 < largest <= (Fraction(mechanism.distance) / vectors_apart) ** 2

@@ -229,3 +229,10 @@ def test_each_draw_of_the_predicted_error_has_another_sketch_in_any_unit(monkeyp
     assert len(set(seeds[:4])) == 4
     assert seeds[:4] == seeds[4:]
     assert predicted[1] == pytest.approx(predicted[0], rel=1e-6)
+
+
+def test_the_noise_of_the_mean_of_sketches_counts_rounding() -> None:
+    # Noise of 0.3 and rounding by steps of 0.8, whose deviation is 0.4 at most, of ten clients.
+    mechanism = made(SKETCHES["hadamard"])
+    coarse = replace(mechanism, inner=replace(mechanism.inner, local_sigma=0.3, granularity=0.8))
+    assert coarse.noise_deviation == pytest.approx(0.5 / math.sqrt(10), rel=1e-12)

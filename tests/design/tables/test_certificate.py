@@ -60,6 +60,9 @@ def test_each_objective_is_its_figure_of_the_variances() -> None:
     assert objective_value(moments, "mean", None) == 4.0
     assert objective_value(moments, "worst", None) == 5.0
     assert objective_value(moments, "prior", (0.75, 0.25)) == 3.5
+    # Weights that do not quite sum to one are shares of their sum.
+    nearly = (Fraction(0.75), Fraction(0.25 + 5e-10))
+    assert objective_value(moments, "prior", (0.75, 0.25 + 5e-10)) == float((3 * nearly[0] + 5 * nearly[1]) / sum(nearly))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 6, 9])

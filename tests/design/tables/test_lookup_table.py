@@ -218,3 +218,13 @@ def test_rows_are_whole_numbers() -> None:
     for row in (-1, len(table.weights)):
         with pytest.raises(ValueError, match=f"rows must be from 0 to {len(table.weights) - 1}, got 0 to {row}|got -1 to 0"):
             table.letters_of_rows([0, row], np.zeros(2, dtype=np.uint64))
+
+
+def test_a_frame_has_one_row_for_each_input_and_letter() -> None:
+    table = table_of(np.array([[3, 1], [2, 2], [1, 3], [0, 4]]), [Fraction(-1, 2), Fraction(2)], (-1.0, 5.0))
+    frame = table.to_frame()
+    assert frame["input"].tolist() == [-1.0, -1.0, 1.0, 1.0, 3.0, 3.0, 5.0, 5.0]
+    assert frame["letter"].tolist() == [0, 1] * 4
+    assert frame["decoded"].tolist() == [-4.0, 11.0] * 4
+    assert frame["weight"].tolist() == [3, 1, 2, 2, 1, 3, 0, 4]
+    assert frame["probability"].tolist() == [0.75, 0.25, 0.5, 0.5, 0.25, 0.75, 0.0, 1.0]

@@ -20,6 +20,7 @@ from quietbits.design.secure_sum.modular_arithmetic import (
     modular_subtract,
     modular_sum,
     residues,
+    summed_messages,
 )
 from quietbits.design.secure_sum.pairwise_masks import MaskGraph, MaskSource
 from quietbits.errors import InfeasibleError
@@ -392,3 +393,9 @@ def test_two_pairs_of_survivors_are_one_group_only_if_they_share_masks(neighbour
             with pytest.raises(InfeasibleError, match="the 4 clients that remain fall apart into 2 groups"):
                 session.unmask()
     assert groups == {True, False}
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 3), ()])
+def test_messages_have_one_row_for_each_client(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 3\)"):
+        summed_messages(np.zeros(shape, dtype=np.uint64), 3, 7)

@@ -113,6 +113,8 @@ def test_what_is_refused() -> None:
         count.encode(np.zeros(0, dtype=bool), rng)
     with pytest.raises(ValueError, match="answers must be truth values"):
         count.encode([0.5], rng)
+    with pytest.raises(ValueError, match=r"answers must be truth values, shape \(clients,\), .* got bool and \(2, 2\)"):
+        count.encode(np.ones((2, 2), dtype=bool), rng)
     with pytest.raises(ValueError, match="clients must be a whole number from 1"):
         NoisyCount(0, 1.0)
     with pytest.raises(ValueError, match=r"local_sigma must be a number from 0\.001"):
@@ -139,5 +141,12 @@ def test_steps_are_as_short_as_smooth_noise_takes_and_no_shorter(deviation: floa
 
 def test_noise_that_is_far_from_gaussian_has_its_reason() -> None:
     bound = NoisyCount(1, 0.001, 10**6).privacy().account("near-gaussian").bound(1e-5, 1, None)
+    assert bound.epsilon == math.inf
+    assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"
+
+
+def test_noise_far_below_the_sensitivity_is_sampled_as_rounds_of_their_own() -> None:
+    privacy, sampling = joint_discrete_gaussian_privacy(10, [NoisySum(1000.0, 1e12, 1)]), PoissonSampling(0.1)
+    bound = privacy.account("near-gaussian").bound(1e-5, 1, sampling)
     assert bound.epsilon == math.inf
     assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"

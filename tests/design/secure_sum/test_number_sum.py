@@ -63,6 +63,8 @@ def test_a_ball_must_hold_the_interval() -> None:
     inner = replace(sum_of(2.0).inner, ball=NormBall(2, 2.0, 2.0))  # type: ignore[type-var]
     with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got "):
         NumberSum(inner, INTERVAL)
+    with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got Interval"):
+        NumberSum(sum_of(2.0), INTERVAL)  # type: ignore[arg-type]
 
 
 def test_an_interval_is_two_numbers_that_rise() -> None:

@@ -328,6 +328,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "value below zero": (lambda: run([[[0, 0], [-1, 1], [5, 2]]]), r"values must be from 0 to 6, got -1 \(1 such values\)"),
     "fractions": (lambda: run([VALUES + 0.5]), "values must be whole numbers of at most 64 bits, got an array of float64"),
     "shape": (lambda: run([VALUES[:, :1]]), r"values must have the shape \(clients, 2\), got \(3, 1\)"),
+    "three axes": (lambda: run([VALUES[:, :, None]]), r"values must have the shape \(clients, 2\), got \(3, 2, 1\)"),
     "too few clients": (lambda: run([VALUES[:2]]), "chunks must hold the vectors of 3 clients, got 2"),
     "too many clients": (lambda: run([VALUES, VALUES[:1]]), "first_client must be a whole number from 0 to 2, got 3"),
     "a chunk too long": (lambda: run([np.zeros((4, 2), dtype=int)]), "values must hold the vectors of at most 3 clients, got 4"),

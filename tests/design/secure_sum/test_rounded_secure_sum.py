@@ -82,8 +82,12 @@ def test_wrapping_does_not_depend_on_the_unit_of_length(mechanism: RoundedSecure
 @EVERY
 @pytest.mark.parametrize(("bits", "word"), [(7, np.uint8), (8, np.uint8), (9, np.uint16), (16, np.uint16), (17, np.uint32)])
 def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: int, word: type) -> None:
-    messages = replace(mechanism, bits=bits).encode(np.zeros((2, 5)), np.random.default_rng(0))
+    few = replace(mechanism, bits=bits)
+    messages = few.encode(np.zeros((2, 5)), np.random.default_rng(0))
     assert messages.dtype == word
+    # Noise below zero is a residue, too.
+    np.testing.assert_array_equal(messages, few.noisy_steps(np.zeros((2, 5)), np.random.default_rng(0)) % 2**bits)
+    assert messages.max() == 2**bits - 1
     assert messages_modulo([-1, 3], 2**bits).dtype == word
     assert residues([-1, 3], 2**bits).tolist() == messages_modulo([-1, 3], 2**bits).tolist() == [2**bits - 1, 3]
 

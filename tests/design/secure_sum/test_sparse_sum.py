@@ -174,6 +174,7 @@ def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
     mechanism = made(SKETCHES["hadamard"])
     assert mechanism.guarantee == mechanism.inner.guarantee
     assert mechanism.error().shared == mechanism.shared_variance(np.ones(DIMENSION)) == 0.0
+    assert not mechanism.decodes_linearly
     assert mechanism.renewed(9) == replace(mechanism, sketch=HadamardSketch(DIMENSION, 250, seed=9))
     assert mechanism.bits_per_client == 250 * 30
 
@@ -236,3 +237,16 @@ def test_the_noise_of_the_mean_of_sketches_counts_rounding() -> None:
     mechanism = made(SKETCHES["hadamard"])
     coarse = replace(mechanism, inner=replace(mechanism.inner, local_sigma=0.3, granularity=0.8))
     assert coarse.noise_deviation == pytest.approx(0.5 / math.sqrt(10), rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_coordinates_no_larger_than_noise_are_left_out_and_the_others_fitted_again(share: float) -> None:
+    mechanism, mean = made(SKETCHES["gaussian"]), sparse_vectors()[0]
+    mean[100] = share * mechanism.noise_level
+    observed = mechanism.sketch.encode(mean[None])[0]
+    fitted = mechanism._refitted(observed, np.array(sorted([*SUPPORT, 100])))
+    kept = SUPPORT if share < 1 else sorted([*SUPPORT, 100])
+    columns = mechanism.sketch.encode(np.eye(DIMENSION)[kept]).T
+    expected = np.zeros(DIMENSION)
+    expected[kept] = np.linalg.lstsq(columns, observed)[0]
+    np.testing.assert_allclose(fitted, expected, rtol=1e-9, atol=0)

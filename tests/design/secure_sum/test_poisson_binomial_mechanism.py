@@ -192,6 +192,13 @@ def test_where_not_all_configurations_are_computed_half_the_others_are_counted_o
     assert many.account("rdp-extremes").assumes == "all other clients at the same extreme hide a client the least"
 
 
+def test_the_exact_loss_is_stated_only_where_all_configurations_are_computed() -> None:
+    few, many = (poisson_binomial_privacy(clients, 4, 0.1).account("pld") for clients in (20, 1000))
+    assert few.bound(1e-5, 1, None).epsilon == poisson_binomial_pairs(20, 4, 0.1).epsilon(1e-5)
+    assert math.isinf(few.bound(1e-5, 2, None).epsilon)
+    assert math.isinf(many.bound(1e-5, 1, None).epsilon)
+
+
 def test_sampling_amplifies_one_round_by_its_loss_and_many_by_divergences() -> None:
     privacy, sampling = poisson_binomial_privacy(50, 2, 0.1), FixedSizeSampling(50, 5)
     one, many = (privacy.report(1e-5, rounds=rounds, sampling=sampling) for rounds in (1, 100))

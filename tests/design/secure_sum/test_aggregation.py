@@ -334,7 +334,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "a chunk too long": (lambda: run([np.zeros((4, 2), dtype=int)]), "values must hold the vectors of at most 3 clients, got 4"),
     "dropped": (lambda: SecureSum(3, 2, 7).total([VALUES], np.random.default_rng(0), [3]), "dropped must be a whole number from 0 to 2"),
     "messages": (lambda: session().receive([0], [[7, 0]]), "messages must be from 0 to 6, got 7"),
-    "nobody": (lambda: session().unmask(), "0 of 3 clients remain"),
+    "nobody": (lambda: session().unmask(), "0 of 3 clients remain: client 0 has 0 of its 2 neighbours left"),
     "a single number": (lambda: modular_sum(3, 7), "values must have a first axis"),
     "order": (lambda: MaskGraph(np.array([0, 0, 1]), 2), "order must hold each of the numbers 0 to 2 once"),
     "no such client": (lambda: session().graph.neighbours_of(3), "client must be a whole number from 0 to 2, got 3"),

@@ -392,3 +392,9 @@ def test_samples_of_a_fixed_size_are_amplified_round_by_round() -> None:
     # Sampled Gaussian noise would have a smaller epsilon.
     gaussian = near_gaussian_account(NearGaussianNoise(SAMPLED.gaussian_epsilon), "replace-one", "")
     assert gaussian.bound(1e-5, rounds, sampling).epsilon < 0.9 * expected.epsilon
+
+
+def test_the_theorem_is_no_guarantee() -> None:
+    privacy = SAMPLED.privacy()
+    assert {account.name: account.is_guarantee for account in privacy.accounts} == {"theorem-1": False, "rdp": True, "near-gaussian": True}
+    assert SAMPLED.guarantee.epsilon == min(account.bound(1e-5, 1, None).epsilon for account in privacy.accounts[1:])

@@ -150,3 +150,9 @@ def test_noise_far_below_the_sensitivity_is_sampled_as_rounds_of_their_own() -> 
     bound = privacy.account("near-gaussian").bound(1e-5, 1, sampling)
     assert bound.epsilon == math.inf
     assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"
+
+
+def test_the_sum_is_of_one_coordinate_and_a_client_moves_it_by_its_steps() -> None:
+    count = NoisyCount(10, 3.5, 4)
+    assert count.noisy_sum() == NoisySum(3.5, 4.0, 1)
+    assert count.noisy_sum("replace-one") == NoisySum(3.5, 8.0, 1)

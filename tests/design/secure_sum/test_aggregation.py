@@ -400,3 +400,13 @@ def test_two_pairs_of_survivors_are_one_group_only_if_they_share_masks(neighbour
 def test_messages_have_one_row_for_each_client(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 3\)"):
         summed_messages(np.zeros(shape, dtype=np.uint64), 3, 7)
+
+
+def test_a_missing_client_needs_as_many_neighbours_as_one_that_remains() -> None:
+    session = SecureSum(12, 1, 7, neighbours=4, threshold=2).session(np.random.default_rng(0))
+    ring, messages = session.graph.order, session.mask(0, np.zeros((12, 1), dtype=int))
+    # Of the five that are missing, those at either end have two neighbours left, the next ones have one, and the middle one has none.
+    session.receive(ring[5:], messages[ring[5:]])
+    fewest = min(ring[[1, 3]].tolist())
+    with pytest.raises(InfeasibleError, match=f"7 of 12 clients remain: client {fewest} has 1 of its 4 neighbours left"):
+        session.unmask()

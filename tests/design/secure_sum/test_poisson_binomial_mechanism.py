@@ -196,6 +196,7 @@ def test_the_exact_loss_is_stated_only_where_all_configurations_are_computed() -
     few, many = (poisson_binomial_privacy(clients, 4, 0.1).account("pld") for clients in (20, 1000))
     assert few.bound(1e-5, 1, None).epsilon == poisson_binomial_pairs(20, 4, 0.1).epsilon(1e-5)
     assert math.isinf(few.bound(1e-5, 2, None).epsilon)
+    assert math.isinf(poisson_binomial_privacy(20, 4, 0.1, dimension=2).account("pld").bound(1e-5, 2, None).epsilon)
     assert math.isinf(many.bound(1e-5, 1, None).epsilon)
 
 

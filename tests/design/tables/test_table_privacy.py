@@ -83,6 +83,14 @@ def test_the_pure_epsilon_of_one_number_is_that_of_the_certificate(epsilon: floa
     assert table_privacy(table, dimension=3, norm=math.inf).epsilon(0.0) == pytest.approx(3 * table.certificate.realised_epsilon, rel=1e-9)
 
 
+def test_vectors_are_close_in_the_l1_norm_of_one_unless_they_are_said_to_be_others(table: LookupTable) -> None:
+    usual, given, wider, longer = (
+        table_privacy(table, dimension=5, **changes).epsilon(1e-3)
+        for changes in ({}, {"norm": 1.0, "radius": 1.0}, {"norm": 2.0}, {"radius": 2.0})
+    )
+    assert usual == given < min(wider, longer)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

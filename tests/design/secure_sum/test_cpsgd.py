@@ -394,6 +394,11 @@ def test_samples_of_a_fixed_size_are_amplified_round_by_round() -> None:
     assert gaussian.bound(1e-5, rounds, sampling).epsilon < 0.9 * expected.epsilon
 
 
+def test_one_round_is_accounted_for_unless_more_are_asked_for() -> None:
+    assert SAMPLED.gaussian_epsilon(1e-5) == SAMPLED.gaussian_epsilon(1e-5, 1) < SAMPLED.gaussian_epsilon(1e-5, 2)
+    assert SAMPLED.renyi_epsilon(1e-5) == SAMPLED.renyi_epsilon(1e-5, 1) != SAMPLED.renyi_epsilon(1e-5, 2)
+
+
 def test_the_theorem_is_no_guarantee() -> None:
     privacy = SAMPLED.privacy()
     assert {account.name: account.is_guarantee for account in privacy.accounts} == {"theorem-1": False, "rdp": True, "near-gaussian": True}

@@ -143,6 +143,7 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
             function = f"{function}.{node.name}".lstrip(".")
             children: list[ast.AST | None] = [*node.body]
             # Defaults and fields are evaluated when the module is imported, before any test: they count as constants of the module.
+            imported: list[ast.AST]
             if isinstance(node, ast.FunctionDef):
                 imported = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
             else:

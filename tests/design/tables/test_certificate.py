@@ -77,3 +77,16 @@ def test_the_worst_case_bound_takes_any_input_weights() -> None:
     worst = certify(table.weights, table.alphabet, table.total, epsilon=1.0, metric=None, objective="worst", prior=None, dual=dual)
     assert worst.lower_bound is not None
     assert worst.lower_bound <= worst.worst_variance
+
+
+def test_the_bound_for_a_prior_is_that_of_its_own_weights() -> None:
+    table = generalised_randomised_response(1.0, 1)
+
+    def bound(prior: tuple[float, float], input_weights: tuple[float, float]) -> float | None:
+        dual = DualCertificate((0.0, 0.0), (-0.9, 0.9), input_weights)
+        facts = {"epsilon": 1.0, "metric": None, "objective": "prior", "prior": prior, "dual": dual}
+        return certify(table.weights, table.alphabet, table.total, **facts).lower_bound
+
+    assert bound((0.75, 0.25), (0.75, 0.25)) != bound((0.5, 0.5), (0.5, 0.5))
+    with pytest.raises(ValueError, match=r"dual\.input_weights must be those of the objective 'prior'"):
+        bound((0.75, 0.25), (0.5, 0.5))

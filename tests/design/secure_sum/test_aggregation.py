@@ -381,9 +381,9 @@ def test_two_pairs_of_survivors_are_one_group_only_if_they_share_masks(neighbour
     # With an odd number of neighbours, a client that is gone has neighbours on both sides of the ring, and joins them no more.
     secure_sum, values = SecureSum(12, 1, 7, neighbours, threshold=1), np.arange(12)[:, None] % 7
     groups = set()
-    for first, second in itertools.combinations(range(12), 2):
+    for second in range(1, 12):
         session = secure_sum.session(np.random.default_rng(second))
-        pair, other = ({int(session.graph.order[(place + step) % 12]) for step in (0, 1)} for place in (first, second))
+        pair, other = ({int(session.graph.order[(place + step) % 12]) for step in (0, 1)} for place in (0, second))
         kept = sorted(pair | other)
         session.receive(kept, session.mask(0, values)[kept])
         joined = bool(pair & other) or any(not other.isdisjoint(session.graph.neighbours_of(client).tolist()) for client in pair)

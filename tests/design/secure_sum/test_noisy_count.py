@@ -139,12 +139,6 @@ def test_steps_are_as_short_as_smooth_noise_takes_and_no_shorter(deviation: floa
     assert count.steps == 1 or count.local_sigma * (count.steps - 1) / count.steps < 3.0
 
 
-def test_noise_that_is_far_from_gaussian_has_its_reason() -> None:
-    bound = NoisyCount(1, 0.001, 10**6).privacy().account("near-gaussian").bound(1e-5, 1, None)
-    assert bound.epsilon == math.inf
-    assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"
-
-
 def test_noise_far_below_the_sensitivity_is_sampled_as_rounds_of_their_own() -> None:
     privacy, sampling = joint_discrete_gaussian_privacy(10, [NoisySum(1000.0, 1e12, 1)]), PoissonSampling(0.1)
     bound = privacy.account("near-gaussian").bound(1e-5, 1, sampling)

@@ -18,6 +18,7 @@ def test_binary_randomised_response_is_certified_optimal() -> None:
     certified = with_lower_bound(table, DualCertificate((0.0, 0.0), (-price, price), (0.5, 0.5))).certificate
     assert certified.lower_bound == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
     assert certified.optimality_gap == pytest.approx(0.0, abs=1e-12)
+    assert "at least 0.920674 (" in certified.line
     loose = with_lower_bound(table, DualCertificate((0.0, 0.0), (0.0, 0.0), (0.5, 0.5))).certificate
     assert loose.lower_bound is not None
     assert loose.lower_bound < certified.lower_bound

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quietbits.design.tables.exact_rounding import RoundedTable, lifted, rebalanced, round_table
+from quietbits.design.tables.exact_rounding import RoundedTable, _with_spare_letters, lifted, rebalanced, round_table
 from quietbits.design.tables.exact_table import exact_table
 from quietbits.design.tables.letter_grid import letter_grid, position_candidates
 from quietbits.design.tables.lookup_table import LookupTable
@@ -247,3 +247,10 @@ def test_entries_too_small_for_exact_rows_are_refused() -> None:
     rounded = round_table(table, letters, RatioConstraint(30.0, neighbours_only=False))
     assert_rows(rounded)
     assert rounded.weights.min() > 0
+
+
+def test_an_odd_middle_weight_is_split_so_that_the_table_stays_mirrored() -> None:
+    weights = np.array([[3, 3, 2], [2, 3, 3]])
+    split = _with_spare_letters(weights, (Fraction(0), Fraction(1, 2), Fraction(1)), 4, symmetric=True)
+    assert split.weights.tolist() == [[3, 2, 1, 2], [2, 1, 2, 3]]
+    assert split.alphabet == (0, Fraction(1, 2), Fraction(1, 2), 1)

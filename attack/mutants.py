@@ -51,7 +51,7 @@ class Mutant:
     module : str
         Path of the module below the root, as ``solvers/divergences/skellam_divergence.py``.
     function : str
-        Qualified name of the function that has the fault; empty for constants of the module.
+        Qualified name of the function that has the fault; empty for what is evaluated when the module is imported.
     line, first, last : int
         Line of the fault, and the lines of the statement that it is in; of a compound statement its head.
     before, after : str
@@ -141,8 +141,16 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
             place = node
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             function = f"{function}.{node.name}".lstrip(".")
-            defaults = [*node.args.defaults, *node.args.kw_defaults] if isinstance(node, ast.FunctionDef) else []
-            children: list[ast.AST | None] = [*node.body, *defaults]
+            children: list[ast.AST | None] = [*node.body]
+            # Defaults and fields are evaluated when the module is imported, before any test: they count as constants of the module.
+            imported: list[ast.AST]
+            if isinstance(node, ast.FunctionDef):
+                imported = [default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None]
+            else:
+                imported = [part for part in node.body if not isinstance(part, ast.FunctionDef | ast.ClassDef)]
+                children = [part for part in node.body if part not in imported]
+            for part in imported:
+                yield from walk(part, "", limit, place)
         elif isinstance(node, ast.AnnAssign):
             children = [node.value] if node.value is not None else []
         elif isinstance(node, ast.Raise | ast.JoinedStr | ast.Import | ast.ImportFrom | ast.Assert) or _is_text(node):

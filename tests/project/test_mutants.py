@@ -48,6 +48,16 @@ def test_every_kind_of_fault_is_made() -> None:
     assert {mutant.function for mutant in mutants} == {"", "bound"}
 
 
+def test_what_an_import_evaluates_is_tried_with_every_test_of_the_module() -> None:
+    # No test runs a field or a default while it is traced.
+    source = "class Sum:\n    clients: int = 5\n\n    def noise(self, rounds=6):\n        return 7 * rounds\n"
+    assert {(mutant.before, mutant.function) for mutant in mutants_of("module.py", source) if mutant.kind == "constants"} == {
+        ("5", ""),
+        ("6", ""),
+        ("7", "Sum.noise"),
+    }
+
+
 RAISED = "raise ValueError(f'first must be at most {second - 1}')"
 
 

@@ -20,6 +20,7 @@ from quietbits.design.secure_sum.modular_arithmetic import (
     modular_subtract,
     modular_sum,
     residues,
+    summed_messages,
 )
 from quietbits.design.secure_sum.pairwise_masks import MaskGraph, MaskSource
 from quietbits.errors import InfeasibleError
@@ -327,12 +328,13 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "value below zero": (lambda: run([[[0, 0], [-1, 1], [5, 2]]]), r"values must be from 0 to 6, got -1 \(1 such values\)"),
     "fractions": (lambda: run([VALUES + 0.5]), "values must be whole numbers of at most 64 bits, got an array of float64"),
     "shape": (lambda: run([VALUES[:, :1]]), r"values must have the shape \(clients, 2\), got \(3, 1\)"),
+    "three axes": (lambda: run([VALUES[:, :, None]]), r"values must have the shape \(clients, 2\), got \(3, 2, 1\)"),
     "too few clients": (lambda: run([VALUES[:2]]), "chunks must hold the vectors of 3 clients, got 2"),
     "too many clients": (lambda: run([VALUES, VALUES[:1]]), "first_client must be a whole number from 0 to 2, got 3"),
     "a chunk too long": (lambda: run([np.zeros((4, 2), dtype=int)]), "values must hold the vectors of at most 3 clients, got 4"),
     "dropped": (lambda: SecureSum(3, 2, 7).total([VALUES], np.random.default_rng(0), [3]), "dropped must be a whole number from 0 to 2"),
     "messages": (lambda: session().receive([0], [[7, 0]]), "messages must be from 0 to 6, got 7"),
-    "nobody": (lambda: session().unmask(), "0 of 3 clients remain"),
+    "nobody": (lambda: session().unmask(), "0 of 3 clients remain: client 0 has 0 of its 2 neighbours left"),
     "a single number": (lambda: modular_sum(3, 7), "values must have a first axis"),
     "order": (lambda: MaskGraph(np.array([0, 0, 1]), 2), "order must hold each of the numbers 0 to 2 once"),
     "no such client": (lambda: session().graph.neighbours_of(3), "client must be a whole number from 0 to 2, got 3"),
@@ -372,3 +374,39 @@ def test_the_client_that_would_mask_again_is_named(first: int) -> None:
     session.mask(3, np.zeros((1, 1), dtype=int))
     with pytest.raises(ValueError, match="got client 3 again"):
         session.mask(first, np.zeros((3 + 1 - first + 1, 1), dtype=int))
+
+
+@pytest.mark.parametrize("neighbours", [2, 3, 4])
+def test_two_pairs_of_survivors_are_one_group_only_if_they_share_masks(neighbours: int) -> None:
+    # With an odd number of neighbours, a client that is gone has neighbours on both sides of the ring, and joins them no more.
+    secure_sum, values = SecureSum(12, 1, 7, neighbours, threshold=1), np.arange(12)[:, None] % 7
+    groups = set()
+    for second in range(1, 12):
+        session = secure_sum.session(np.random.default_rng(second))
+        pair, other = ({int(session.graph.order[(place + step) % 12]) for step in (0, 1)} for place in (0, second))
+        kept = sorted(pair | other)
+        session.receive(kept, session.mask(0, values)[kept])
+        joined = bool(pair & other) or any(not other.isdisjoint(session.graph.neighbours_of(client).tolist()) for client in pair)
+        groups.add(joined)
+        if joined:
+            np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
+        else:
+            with pytest.raises(InfeasibleError, match="the 4 clients that remain fall apart into 2 groups"):
+                session.unmask()
+    assert groups == {True, False}
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 3), ()])
+def test_messages_have_one_row_for_each_client(shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"messages must have the shape \(clients, 3\)"):
+        summed_messages(np.zeros(shape, dtype=np.uint64), 3, 7)
+
+
+def test_a_missing_client_needs_as_many_neighbours_as_one_that_remains() -> None:
+    session = SecureSum(12, 1, 7, neighbours=4, threshold=2).session(np.random.default_rng(0))
+    ring, messages = session.graph.order, session.mask(0, np.zeros((12, 1), dtype=int))
+    # Of the five that are missing, those at either end have two neighbours left, the next ones have one, and the middle one has none.
+    session.receive(ring[5:], messages[ring[5:]])
+    fewest = min(ring[[1, 3]].tolist())
+    with pytest.raises(InfeasibleError, match=f"7 of 12 clients remain: client {fewest} has 1 of its 4 neighbours left"):
+        session.unmask()

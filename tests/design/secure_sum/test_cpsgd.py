@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -9,14 +10,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from quietbits.design.contracts.accounts import amplified_rounds
+from quietbits.design.contracts.gaussian import near_gaussian_account
 from quietbits.design.contracts.mechanism import SecureSumMechanism
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import NearGaussianNoise
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.transforms.k_level_quantisation import quantisation_error
 from quietbits.design.transforms.rotation import RandomisedHadamard
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.sampling import FixedSizeSampling
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
@@ -348,6 +353,53 @@ def test_one_seed_biases_by_at_most_what_is_cut_off_a_vector_along_an_axis() -> 
     high = made(ball=NormBall(1024, 2.0), rotated=True, delta=1e-2)
     assert high.level_bound < 1.0
     assert high.seed_bias_bound == pytest.approx(1.0 - high.level_bound, rel=1e-9)
+    assert made(high, ball=NormBall(1024, 2.0, 8.0)).seed_bias_bound == pytest.approx(8 * high.seed_bias_bound, rel=1e-9)
     # The rotated vector along an axis is itself, and the levels end before it.
     assert made(rotated=True, delta=1e-9).level_bound > 2.0
     assert made(rotated=True, delta=1e-9).seed_bias_bound == made(rotated=False).seed_bias_bound == 0.0
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+@pytest.mark.parametrize(("adjacency", "vectors_apart"), [("replace-one", 2), ("add-or-remove-one", 1)])
+def test_the_distance_covers_the_rounding_of_clipped_vectors(rotated: bool, adjacency: str, vectors_apart: int) -> None:
+    mechanism = made(ball=NormBall(5, 2.0, 0.7), rotated=rotated, adjacency=adjacency)
+    clipped = mechanism._flattened(np.random.default_rng(1).normal(size=(100, 5)) * 10)
+    largest = max(sum(Fraction(value) ** 2 for value in vector) for vector in clipped.tolist())
+    # In exact arithmetic some clipped vectors are longer than the clip norm.
+    assert Fraction(0.7) ** 2 < largest <= (Fraction(mechanism.distance) / vectors_apart) ** 2
+
+
+SAMPLED = CpsgdMechanism(NormBall(3, 2.0), clients=1000, levels=65, trials=4000, delta=1e-5)
+
+
+def test_one_sampled_round_is_amplified_and_several_are_not_by_divergences() -> None:
+    sampling = FixedSizeSampling(1000, 100)
+    for name in ("rdp", "near-gaussian"):
+        account = SAMPLED.privacy().account(name)
+        everyone = account.bound(1e-4, 1, None).epsilon
+        assert account.bound(1e-5, 1, sampling).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
+    # Two sampled rounds reveal no more than two with everyone: nothing less is known of them.
+    divergences = SAMPLED.privacy().account("rdp")
+    assert divergences.bound(1e-5, 2, sampling).epsilon == divergences.bound(1e-5, 2, None).epsilon > 0.3
+
+
+def test_samples_of_a_fixed_size_are_amplified_round_by_round() -> None:
+    # The bound is for two vectors that the same random numbers round, and such a sample may contain another client's vector.
+    sampling, rounds = FixedSizeSampling(1000, 10), 1000
+    account = SAMPLED.privacy().account("near-gaussian")
+    expected = amplified_rounds(lambda delta: account.bound(delta, 1, None), 1e-5, rounds, sampling, "replace-one")
+    assert account.bound(1e-5, rounds, sampling).epsilon == expected.epsilon
+    # Sampled Gaussian noise would have a smaller epsilon.
+    gaussian = near_gaussian_account(NearGaussianNoise(SAMPLED.gaussian_epsilon), "replace-one", "")
+    assert gaussian.bound(1e-5, rounds, sampling).epsilon < 0.9 * expected.epsilon
+
+
+def test_one_round_is_accounted_for_unless_more_are_asked_for() -> None:
+    assert SAMPLED.gaussian_epsilon(1e-5) == SAMPLED.gaussian_epsilon(1e-5, 1) < SAMPLED.gaussian_epsilon(1e-5, 2)
+    assert SAMPLED.renyi_epsilon(1e-5) == SAMPLED.renyi_epsilon(1e-5, 1) != SAMPLED.renyi_epsilon(1e-5, 2)
+
+
+def test_the_theorem_is_no_guarantee() -> None:
+    privacy = SAMPLED.privacy()
+    assert {account.name: account.is_guarantee for account in privacy.accounts} == {"theorem-1": False, "rdp": True, "near-gaussian": True}
+    assert SAMPLED.guarantee.epsilon == min(account.bound(1e-5, 1, None).epsilon for account in privacy.accounts[1:])

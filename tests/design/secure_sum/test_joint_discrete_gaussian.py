@@ -152,3 +152,9 @@ def test_a_ratio_counts_in_sampled_divergences_as_often_as_it_can_change_them(mo
     ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
     ratio = next(ratio for ratio in ratios if ratio <= 1e-8)
     np.testing.assert_allclose(sampled.divergences * (orders - 1), ratio * (orders + (orders - 1)), rtol=1e-4)
+
+
+def test_noise_that_is_far_from_gaussian_has_its_reason() -> None:
+    bound = joint_discrete_gaussian_privacy(1, [NoisySum(0.001, 1e6, 1)]).account("near-gaussian").bound(1e-5, 1, None)
+    assert bound.epsilon == math.inf
+    assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"

@@ -43,6 +43,15 @@ def test_bits_are_those_of_the_number_of_clients_and_a_few_more(clients: int) ->
     assert most < 2 ** (count.bits - 1)
 
 
+@pytest.mark.parametrize(("sigma", "steps", "bits"), [(10.0, 32735, 18), (10.05, 32735, 19), (10.0, 32736, 19)])
+def test_one_bit_fewer_could_wrap(sigma: float, steps: int, bits: int) -> None:
+    # Four clients' answers and their noise at its bound, 130.89 or 131.55 steps, must be 2**(bits - 1) - 1 = 131071 at most for 18 bits.
+    count = NoisyCount(4, sigma, steps)
+    assert count.bits == bits
+    room = math.sqrt(2 * 4 * math.log(2e9)) * sigma
+    assert (4 * steps + room <= 2**17 - 1) == (bits == 18)
+
+
 def test_one_sum_is_what_it_is_alone() -> None:
     alone = discrete_gaussian_privacy(1000, 1024, 1.0, 0.2, 0.001)
     mechanism = DistributedDiscreteGaussianMechanism(NormBall(1024, 2.0), 1000, 20, 0.001, 0.2, 1e-5)
@@ -104,6 +113,8 @@ def test_what_is_refused() -> None:
         count.encode(np.zeros(0, dtype=bool), rng)
     with pytest.raises(ValueError, match="answers must be truth values"):
         count.encode([0.5], rng)
+    with pytest.raises(ValueError, match=r"answers must be truth values, shape \(clients,\), .* got bool and \(2, 2\)"):
+        count.encode(np.ones((2, 2), dtype=bool), rng)
     with pytest.raises(ValueError, match="clients must be a whole number from 1"):
         NoisyCount(0, 1.0)
     with pytest.raises(ValueError, match=r"local_sigma must be a number from 0\.001"):
@@ -126,3 +137,16 @@ def test_steps_are_as_short_as_smooth_noise_takes_and_no_shorter(deviation: floa
     count = NoisyCount.of_deviation(50, deviation)
     assert count.local_sigma >= 3.0
     assert count.steps == 1 or count.local_sigma * (count.steps - 1) / count.steps < 3.0
+
+
+def test_noise_far_below_the_sensitivity_is_sampled_as_rounds_of_their_own() -> None:
+    privacy, sampling = joint_discrete_gaussian_privacy(10, [NoisySum(1000.0, 1e12, 1)]), PoissonSampling(0.1)
+    bound = privacy.account("near-gaussian").bound(1e-5, 1, sampling)
+    assert bound.epsilon == math.inf
+    assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"
+
+
+def test_the_sum_is_of_one_coordinate_and_a_client_moves_it_by_its_steps() -> None:
+    count = NoisyCount(10, 3.5, 4)
+    assert count.noisy_sum() == NoisySum(3.5, 4.0, 1)
+    assert count.noisy_sum("replace-one") == NoisySum(3.5, 8.0, 1)

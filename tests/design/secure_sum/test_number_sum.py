@@ -9,6 +9,7 @@ from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.design.contracts.domains import Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
+from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from quietbits.design.secure_sum.number_sum import NumberSum
 
@@ -38,6 +39,15 @@ def test_a_ball_that_is_a_step_wider_rejects_nothing() -> None:
         assert biased or off < 5 * STEP * np.sqrt(0.09 / len(steps))
 
 
+def test_a_number_that_is_padded_may_be_rejected() -> None:
+    # The Fourier rotation makes two coordinates of one, which may both be rounded away from zero.
+    wide = sum_of(2.0 + STEP)
+    padded = NumberSum(replace(wide.inner, rotation="fourier"), INTERVAL)  # type: ignore[type-var]
+    assert padded.bias_bound == padded.inner.bias_bound > wide.bias_bound == 0
+    # Nothing is rejected where numbers are rounded to levels.
+    assert NumberSum(CpsgdMechanism(NormBall(1, 2.0, 2.0), 4, levels=5, trials=100, delta=1e-5), INTERVAL).bias_bound == 0
+
+
 @pytest.mark.parametrize("name", ["distributed-discrete-gaussian", "distributed-skellam"])
 def test_calibration_makes_room_for_that_step(name: str) -> None:
     task = Task(Interval(*INTERVAL), 1000, 1.0, 1e-5, "replace-one")
@@ -53,6 +63,8 @@ def test_a_ball_must_hold_the_interval() -> None:
     inner = replace(sum_of(2.0).inner, ball=NormBall(2, 2.0, 2.0))  # type: ignore[type-var]
     with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got "):
         NumberSum(inner, INTERVAL)
+    with pytest.raises(ValueError, match="inner must be for vectors of one coordinate up to 2, got Interval"):
+        NumberSum(sum_of(2.0), INTERVAL)  # type: ignore[arg-type]
 
 
 def test_an_interval_is_two_numbers_that_rise() -> None:

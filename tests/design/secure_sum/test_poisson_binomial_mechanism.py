@@ -192,6 +192,14 @@ def test_where_not_all_configurations_are_computed_half_the_others_are_counted_o
     assert many.account("rdp-extremes").assumes == "all other clients at the same extreme hide a client the least"
 
 
+def test_the_exact_loss_is_stated_only_where_all_configurations_are_computed() -> None:
+    few, many = (poisson_binomial_privacy(clients, 4, 0.1).account("pld") for clients in (20, 1000))
+    assert few.bound(1e-5, 1, None).epsilon == poisson_binomial_pairs(20, 4, 0.1).epsilon(1e-5)
+    assert math.isinf(few.bound(1e-5, 2, None).epsilon)
+    assert math.isinf(poisson_binomial_privacy(20, 4, 0.1, dimension=2).account("pld").bound(1e-5, 2, None).epsilon)
+    assert math.isinf(many.bound(1e-5, 1, None).epsilon)
+
+
 def test_sampling_amplifies_one_round_by_its_loss_and_many_by_divergences() -> None:
     privacy, sampling = poisson_binomial_privacy(50, 2, 0.1), FixedSizeSampling(50, 5)
     one, many = (privacy.report(1e-5, rounds=rounds, sampling=sampling) for rounds in (1, 100))
@@ -202,9 +210,9 @@ def test_sampling_amplifies_one_round_by_its_loss_and_many_by_divergences() -> N
     assert many.epsilon < privacy.epsilon(1e-5, rounds=100) * 0.8
 
 
-def sum_of_two(first: float, second: float) -> np.ndarray:
+def sum_of_two(first: float, second: float, mechanism: PoissonBinomialMechanism = PAIR) -> np.ndarray:
     """The joint distribution of the pair's two sums, shape (5, 5), from the frame's two coefficients of each vector."""
-    coefficients = PAIR.frame.analysis(np.array([[first], [second]])) / PAIR.level
+    coefficients = mechanism.frame.analysis(np.array([[first], [second]])) / mechanism.level
     columns = []
     for own, other in coefficients.T.tolist():
         one, two = (stats.binom.pmf(np.arange(3), 2, 0.5 + 0.25 * ratio) for ratio in (own, other))
@@ -238,9 +246,17 @@ def test_what_is_enumerated_is_what_the_mechanism_sends_and_its_mean_is_the_vect
     counted = np.bincount(5 * sums[:, 0] + sums[:, 1], minlength=25)
     # Chi-square with 24 degrees of freedom: exceeds 75 with probability 4e-7.
     assert np.sum((counted - rounds * masses.ravel()) ** 2 / (rounds * masses.ravel())) < 75
-    estimates = [[PAIR.decode(np.array([i, j], dtype=np.uint64), 2)[0] for j in range(5)] for i in range(5)]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_mean_and_the_variance_of_all_that_is_enumerated(seed: int) -> None:
+    # The frame of seed 0 is the matrix's alternating row, that of seed 1 its constant row, for which half of all trials do not cancel.
+    mechanism, vectors = dataclasses.replace(PAIR, frame_seed=seed), np.array([[3.0], [2.4]])
+    assert abs(mechanism.frame.synthesis(np.ones((1, 2)))[0, 0]) == pytest.approx(math.sqrt(2) * seed)
+    masses = sum_of_two(3.0, 2.4, mechanism)
+    estimates = [[mechanism.decode(np.array([i, j], dtype=np.uint64), 2)[0] for j in range(5)] for i in range(5)]
     assert np.sum(masses * estimates) == pytest.approx(2.7, abs=1e-12)
-    assert np.sum(masses * (np.array(estimates) - 2.7) ** 2) == pytest.approx(PAIR.variance(vectors).mean() / 2, rel=1e-12)
+    assert np.sum(masses * (np.array(estimates) - 2.7) ** 2) == pytest.approx(mechanism.variance(vectors).mean() / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(

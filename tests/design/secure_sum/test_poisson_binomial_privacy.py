@@ -11,7 +11,12 @@ from quietbits.design.secure_sum import poisson_binomial_mechanism
 from quietbits.design.secure_sum.poisson_binomial_mechanism import hiding_clients, poisson_binomial_privacy
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
-from quietbits.solvers.divergences.poisson_binomial_divergence import SMALLEST_WINDOW, poisson_binomial_renyi, windows
+from quietbits.solvers.divergences.poisson_binomial_divergence import (
+    SMALLEST_WINDOW,
+    poisson_binomial_pairs,
+    poisson_binomial_renyi,
+    windows,
+)
 
 ORDERS = np.array([1.1, 2.0, 4.0, 8.0, 16.0, 32.0, 63.0])
 
@@ -34,6 +39,8 @@ def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: floa
         first, second = np.convolve(high, noise), np.convolve(low, noise)
         assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
     assert hiding_clients(5, 2, 0.25) == 5
+    # The client itself, and half of 999 or 1000 others, rounded up to a whole number that one extreme has at least.
+    assert [hiding_clients(many, 4, 0.1) for many in (1000, 1001)] == [500, 501]
 
 
 def test_the_proven_bound_is_about_twice_a_small_divergence() -> None:
@@ -66,3 +73,15 @@ def test_a_narrow_window_gives_the_epsilon_of_the_widest_one(
     widest = poisson_binomial_privacy(clients, trials, theta, dimension).report(delta, rounds=rounds, sampling=sampling)
     for name in ("rdp", "rdp-extremes"):
         assert narrow.epsilon_by(name) == pytest.approx(widest.epsilon_by(name), rel=1e-9)
+
+
+def test_orders_that_no_window_is_wide_enough_for_have_a_bound_all_the_same() -> None:
+    clients, trials, theta = 50, 100, 0.499
+    account, orders = poisson_binomial_privacy(clients, trials, theta).account("rdp"), np.array(poisson_binomial_mechanism.ORDERS)
+    pairs = poisson_binomial_pairs(hiding_clients(clients, trials, theta), trials, theta, SMALLEST_WINDOW)
+    assert not pairs.tight(orders).all()
+    expected = RenyiCurve(orders, pairs.renyi_divergences(orders))
+    assert account.curve is not None
+    assert account.curve().epsilon(1e-5).epsilon == account.bound(1e-5, 1, None).epsilon == expected.epsilon(1e-5).epsilon
+    # The largest loss alone says little more.
+    assert 0.99 * trials * math.log(0.999 / 0.001) < expected.epsilon(1e-5).epsilon < trials * math.log(0.999 / 0.001)

@@ -82,8 +82,12 @@ def test_wrapping_does_not_depend_on_the_unit_of_length(mechanism: RoundedSecure
 @EVERY
 @pytest.mark.parametrize(("bits", "word"), [(7, np.uint8), (8, np.uint8), (9, np.uint16), (16, np.uint16), (17, np.uint32)])
 def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: int, word: type) -> None:
-    messages = replace(mechanism, bits=bits).encode(np.zeros((2, 5)), np.random.default_rng(0))
+    few = replace(mechanism, bits=bits)
+    messages = few.encode(np.zeros((2, 5)), np.random.default_rng(0))
     assert messages.dtype == word
+    # Noise below zero is a residue, too.
+    np.testing.assert_array_equal(messages, few.noisy_steps(np.zeros((2, 5)), np.random.default_rng(0)) % 2**bits)
+    assert messages.max() == 2**bits - 1
     assert messages_modulo([-1, 3], 2**bits).dtype == word
     assert residues([-1, 3], 2**bits).tolist() == messages_modulo([-1, 3], 2**bits).tolist() == [2**bits - 1, 3]
 
@@ -95,6 +99,25 @@ def test_what_one_seed_may_bias_is_what_wraps_of_the_largest_coordinates_cost(me
     few = replace(mechanism, bits=4)
     furthest = math.sqrt(few.padded_dimension) * 8 * few.granularity / few.clients + few.ball.clip_norm
     assert few.seed_bias_bound == pytest.approx(few.bias_bound + furthest, rel=1e-12)
+
+
+@EVERY
+@pytest.mark.parametrize("bits", range(4, 10))
+def test_fewer_sums_wrap_with_more_bits_and_bias_less(mechanism: RoundedSecureSum, bits: int) -> None:
+    few = replace(mechanism, bits=bits)
+    furthest = math.sqrt(few.padded_dimension) * 2 ** (bits - 1) * few.granularity / few.clients + few.ball.clip_norm
+    wraps = min(1.0, few.padded_dimension * few._certain_wrap_probability)
+    assert few.seed_bias_bound == pytest.approx(few.bias_bound + math.sqrt(wraps) * furthest, rel=1e-9)
+    assert (wraps == 1.0) == (bits < 7)
+
+
+@EVERY
+def test_the_worst_variance_is_that_of_noise_and_of_coordinates_half_way(mechanism: RoundedSecureSum) -> None:
+    # Noise on each coordinate of a vector; a quarter of a squared step of 0.5 for each rotated one, of which the padding keeps its share.
+    noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
+    rounded = 5 if mechanism.rotation == "hadamard" else mechanism.padded_dimension
+    rejected = math.exp(-0.5)
+    assert mechanism.worst_variance == pytest.approx(5 * noise + rounded * 0.25 / 4 / (1 - rejected), rel=1e-9)
 
 
 @EVERY

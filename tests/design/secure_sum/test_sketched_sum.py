@@ -230,3 +230,9 @@ def test_what_one_seed_biases_the_sum_by_is_decoded_with_it(name: str) -> None:
     assert mechanism.inner.seed_bias_bound > 0
     of_sketches = SketchedMechanism.seed_bias_bound.fget(mechanism)  # type: ignore[attr-defined]
     assert mechanism.seed_bias_bound - of_sketches >= mechanism.inner.seed_bias_bound * longest * (1 - 1e-9)
+
+
+def test_the_unit_of_sketches_does_not_matter_to_what_one_seed_biases() -> None:
+    usual, scaled = (summed(SKETCHES[name], bits=6) for name in ("several rows", "several rows over their number"))
+    assert scaled.sketch.length_factor == 0.5 * usual.sketch.length_factor
+    assert scaled.seed_bias_bound == pytest.approx(usual.seed_bias_bound, rel=1e-9)

@@ -112,12 +112,14 @@ def test_noise_alone_is_below_the_penalty(name: str) -> None:
     # It is above it with a probability of 1/20 at most: of 100 rounds, in 18 or fewer except once in a million.
     mechanism = made(SKETCHES[name], sigma=0.5, failure_probability=0.05)
     zeros, rng = np.zeros((CLIENTS, DIMENSION)), seeded_words(np.random.default_rng(6))
-    above = 0
+    above = above_level = 0
     for _ in range(100):
         observed = mechanism.inner.decode(mechanism.aggregate(mechanism.encode(zeros, rng)), CLIENTS)
         correlations = mechanism.sketch.operator().rmatvec(observed)
         above += np.abs(correlations).max() / mechanism.sketch_dimension > mechanism.penalty
-    assert above <= scipy.stats.binom.ppf(1 - 1e-6, 100, 0.05)
+        # Over the squared length of a column, correlations are least squares of one coordinate.
+        above_level += np.abs(mechanism.sketch.decode(observed)).max() > mechanism.noise_level
+    assert above_level == above <= scipy.stats.binom.ppf(1 - 1e-6, 100, 0.05)
     # Nor is it far above: the noise comes close to it.
     assert np.abs(correlations).max() / mechanism.sketch_dimension > 0.6 * mechanism.penalty
     larger = replace(mechanism, failure_probability=1e-6)
@@ -172,6 +174,7 @@ def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
     mechanism = made(SKETCHES["hadamard"])
     assert mechanism.guarantee == mechanism.inner.guarantee
     assert mechanism.error().shared == mechanism.shared_variance(np.ones(DIMENSION)) == 0.0
+    assert not mechanism.decodes_linearly
     assert mechanism.renewed(9) == replace(mechanism, sketch=HadamardSketch(DIMENSION, 250, seed=9))
     assert mechanism.bits_per_client == 250 * 30
 
@@ -210,3 +213,40 @@ def test_least_squares_on_the_right_coordinates_stays_in_the_ball() -> None:
 
 def test_an_estimate_and_a_mean_in_the_ball_are_at_most_its_diameter_apart() -> None:
     assert replace(made(SKETCHES["hadamard"]), ball=NormBall(DIMENSION, 2.0, 0.25)).bias_bound == 0.5
+
+
+def test_each_draw_of_the_predicted_error_has_another_sketch_in_any_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, renewed = list[int](), SparseSum.renewed
+
+    def recorded(mechanism: SparseSum, seed: int) -> SparseSum:
+        seeds.append(seed)
+        return renewed(mechanism, seed)
+
+    monkeypatch.setattr(SparseSum, "renewed", recorded)
+    predicted = [
+        made(SKETCHES[name]).predicted_error(sparse_vectors()[0], 0.0, draws=4).of_mean(CLIENTS)
+        for name in ("count-mean", "count-mean over 5")
+    ]
+    assert len(set(seeds[:4])) == 4
+    assert seeds[:4] == seeds[4:]
+    assert predicted[1] == pytest.approx(predicted[0], rel=1e-6)
+
+
+def test_the_noise_of_the_mean_of_sketches_counts_rounding() -> None:
+    # Noise of 0.3 and rounding by steps of 0.8, whose deviation is 0.4 at most, of ten clients.
+    mechanism = made(SKETCHES["hadamard"])
+    coarse = replace(mechanism, inner=replace(mechanism.inner, local_sigma=0.3, granularity=0.8))
+    assert coarse.noise_deviation == pytest.approx(0.5 / math.sqrt(10), rel=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_coordinates_no_larger_than_noise_are_left_out_and_the_others_fitted_again(share: float) -> None:
+    mechanism, mean = made(SKETCHES["gaussian"]), sparse_vectors()[0]
+    mean[100] = share * mechanism.noise_level
+    observed = mechanism.sketch.encode(mean[None])[0]
+    fitted = mechanism._refitted(observed, np.array(sorted([*SUPPORT, 100])))
+    kept = SUPPORT if share < 1 else sorted([*SUPPORT, 100])
+    columns = mechanism.sketch.encode(np.eye(DIMENSION)[kept]).T
+    expected = np.zeros(DIMENSION)
+    expected[kept] = np.linalg.lstsq(columns, observed)[0]
+    np.testing.assert_allclose(fitted, expected, rtol=1e-9, atol=0)

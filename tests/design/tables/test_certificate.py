@@ -18,6 +18,7 @@ def test_binary_randomised_response_is_certified_optimal() -> None:
     certified = with_lower_bound(table, DualCertificate((0.0, 0.0), (-price, price), (0.5, 0.5))).certificate
     assert certified.lower_bound == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
     assert certified.optimality_gap == pytest.approx(0.0, abs=1e-12)
+    assert "at least 0.920674 (" in certified.line
     loose = with_lower_bound(table, DualCertificate((0.0, 0.0), (0.0, 0.0), (0.5, 0.5))).certificate
     assert loose.lower_bound is not None
     assert loose.lower_bound < certified.lower_bound
@@ -60,6 +61,9 @@ def test_each_objective_is_its_figure_of_the_variances() -> None:
     assert objective_value(moments, "mean", None) == 4.0
     assert objective_value(moments, "worst", None) == 5.0
     assert objective_value(moments, "prior", (0.75, 0.25)) == 3.5
+    # Weights that do not quite sum to one are shares of their sum.
+    nearly = (Fraction(0.75), Fraction(0.25 + 5e-10))
+    assert objective_value(moments, "prior", (0.75, 0.25 + 5e-10)) == float((3 * nearly[0] + 5 * nearly[1]) / sum(nearly))
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 6, 9])
@@ -74,3 +78,16 @@ def test_the_worst_case_bound_takes_any_input_weights() -> None:
     worst = certify(table.weights, table.alphabet, table.total, epsilon=1.0, metric=None, objective="worst", prior=None, dual=dual)
     assert worst.lower_bound is not None
     assert worst.lower_bound <= worst.worst_variance
+
+
+def test_the_bound_for_a_prior_is_that_of_its_own_weights() -> None:
+    table = generalised_randomised_response(1.0, 1)
+
+    def bound(prior: tuple[float, float], input_weights: tuple[float, float]) -> float | None:
+        dual = DualCertificate((0.0, 0.0), (-0.9, 0.9), input_weights)
+        facts = {"epsilon": 1.0, "metric": None, "objective": "prior", "prior": prior, "dual": dual}
+        return certify(table.weights, table.alphabet, table.total, **facts).lower_bound
+
+    assert bound((0.75, 0.25), (0.75, 0.25)) != bound((0.5, 0.5), (0.5, 0.5))
+    with pytest.raises(ValueError, match=r"dual\.input_weights must be those of the objective 'prior'"):
+        bound((0.75, 0.25), (0.5, 0.5))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quietbits.design.tables.exact_rounding import RoundedTable, lifted, rebalanced, round_table
+from quietbits.design.tables.exact_rounding import RoundedTable, _with_spare_letters, lifted, rebalanced, round_table
 from quietbits.design.tables.exact_table import exact_table
 from quietbits.design.tables.letter_grid import letter_grid, position_candidates
 from quietbits.design.tables.lookup_table import LookupTable
@@ -235,3 +235,22 @@ def test_letter_grids_span_their_letters_and_split_them_without_bias(seed: int, 
         for row in (0, 3, 7):
             mean = Fraction(grid.moment(row, 62) * 2**grid.shift, 2**62 * 7 * grid.scale) + Fraction(grid.origin, 7 * grid.scale)
             assert mean == Fraction(row, 7)
+
+
+def test_entries_too_small_for_exact_rows_are_refused() -> None:
+    # Each row uses two letters that the other one does not: exact rows would take weights below zero, which have no ratios.
+    letters = np.array([-0.3, 0.41, 0.5, 1.2])
+    lower, upper = 0.3 / 0.71, 0.5 / 0.7
+    table = np.array([[1 - lower, lower, 0.0, 0.0], [0.0, 0.0, 1 - upper, upper]])
+    with pytest.raises(ConvergenceError, match=r"row 1 of the table has too small entries to be made exact"):
+        round_table(table, letters, RatioConstraint(60.0, neighbours_only=False))
+    rounded = round_table(table, letters, RatioConstraint(30.0, neighbours_only=False))
+    assert_rows(rounded)
+    assert rounded.weights.min() > 0
+
+
+def test_an_odd_middle_weight_is_split_so_that_the_table_stays_mirrored() -> None:
+    weights = np.array([[3, 3, 2], [2, 3, 3]])
+    split = _with_spare_letters(weights, (Fraction(0), Fraction(1, 2), Fraction(1)), 4, symmetric=True)
+    assert split.weights.tolist() == [[3, 2, 1, 2], [2, 1, 2, 3]]
+    assert split.alphabet == (0, Fraction(1, 2), Fraction(1, 2), 1)

@@ -43,3 +43,17 @@ def test_letters_are_those_of_a_search(
         words[place] = (min(max(edge, 0), 2**total_bits - 1) << (64 - total_bits)) + low
     expected = [bisect_right(cumulative[row], word >> (64 - total_bits)) for row, word in zip(rows.tolist(), words.tolist(), strict=True)]
     assert letter_guide(weights, 2**total_bits).letters_of(rows, words).tolist() == expected
+
+
+def test_a_letter_that_always_comes_is_found_for_every_word() -> None:
+    # No cell is crowded, and letters of no weight stand before and after it.
+    for weights in ([[0, 4], [0, 4]], [[4, 0], [4, 0]], [[0, 0, 4, 0], [0, 0, 4, 0]]):
+        letter = weights[0].index(4)
+        words = np.arange(8, dtype=np.uint64) << np.uint64(61)
+        assert letter_guide(np.array(weights), 4).letters_of(np.ones(8, dtype=np.int64), words).tolist() == [letter] * 8
+
+
+def test_letters_of_no_weight_in_every_cell_are_never_drawn() -> None:
+    # Two letters end in each of the two cells.
+    words = np.array([0, 2**63 - 1, 2**63, 2**64 - 1], dtype=np.uint64)
+    assert letter_guide(np.array([[1, 0, 1, 0]] * 2), 2).letters_of(np.ones(4, dtype=np.int64), words).tolist() == [0, 0, 2, 2]

@@ -218,3 +218,32 @@ def test_rows_are_whole_numbers() -> None:
     for row in (-1, len(table.weights)):
         with pytest.raises(ValueError, match=f"rows must be from 0 to {len(table.weights) - 1}, got 0 to {row}|got -1 to 0"):
             table.letters_of_rows([0, row], np.zeros(2, dtype=np.uint64))
+
+
+def test_a_frame_has_one_row_for_each_input_and_letter() -> None:
+    table = table_of(np.array([[3, 1], [2, 2], [1, 3], [0, 4]]), [Fraction(-1, 2), Fraction(2)], (-1.0, 5.0))
+    frame = table.to_frame()
+    assert frame["input"].tolist() == [-1.0, -1.0, 1.0, 1.0, 3.0, 3.0, 5.0, 5.0]
+    assert frame["letter"].tolist() == [0, 1] * 4
+    assert frame["decoded"].tolist() == [-4.0, 11.0] * 4
+    assert frame["weight"].tolist() == [3, 1, 2, 2, 1, 3, 0, 4]
+    assert frame["probability"].tolist() == [0.75, 0.25, 0.5, 0.5, 0.25, 0.75, 0.0, 1.0]
+
+
+def test_the_variance_between_inputs_is_that_of_the_mixture_of_their_rows() -> None:
+    table = table_of(np.array([[12, 4], [11, 5], [6, 10], [1, 15]]), [Fraction(-1, 2), Fraction(2)], (-1.0, 5.0))
+    values = np.array([-1.0, -0.5, 0.75, 1.5, 2.9, 3.5, 4.75, 5.0])
+    letters = np.array([-4.0, 11.0])
+    for value, variance in zip(values, table.variance(values), strict=True):
+        lower = min(int((value + 1) / 2), 2)
+        share = (value + 1) / 2 - lower
+        row = ((1 - share) * table.weights[lower] + share * table.weights[lower + 1]) / 16
+        assert variance == pytest.approx(row @ letters**2 - (row @ letters) ** 2, rel=1e-12)
+
+
+def test_no_rows_have_no_letters_and_the_certificate_says_whether_it_has_a_bound() -> None:
+    table = table_of(np.array([[3, 1], [1, 3]]), [Fraction(-1, 2), Fraction(3, 2)])
+    assert table.letters_of_rows([], np.zeros(0, dtype=np.uint64)).shape == (0,)
+    assert "no lower bound" in table.certificate.line
+    assert "dual" not in table.certificate.to_frame().columns
+    assert table.certificate.to_frame()["mean_variance"].tolist() == [0.75]

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -5,7 +6,12 @@ import numpy as np
 import pytest
 
 from quietbits.design.tables.lookup_table import LookupTable
-from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response, is_bitwise_response
+from quietbits.design.tables.randomised_response import (
+    bitwise_randomised_response,
+    generalised_randomised_response,
+    is_bitwise_response,
+    is_generalised_response,
+)
 
 EPSILONS = (0.001, 0.05, 0.5, 1.0, 5.0, 10.0, 20.0)
 
@@ -88,3 +94,41 @@ def test_tables_of_bits_are_known_and_others_are_not(bits: int) -> None:
     assert is_bitwise_response(table)
     # One weight for all other letters: bits are not flipped independently.
     assert not is_bitwise_response(generalised_randomised_response(2.0, bits))
+
+
+@pytest.mark.parametrize("bits", [1, 2, 3, 5])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_every_table_is_of_its_own_kind(epsilon: float, bits: int) -> None:
+    generalised, bitwise = generalised_randomised_response(epsilon, bits), bitwise_randomised_response(epsilon, bits)
+    assert is_generalised_response(generalised)
+    assert is_bitwise_response(bitwise)
+    # With one bit, both flip it.
+    assert is_generalised_response(bitwise) == is_bitwise_response(generalised) == (bits == 1)
+
+
+def two_bits(by_flips: tuple[int, int, int], kept: Fraction, total: int = 2**20) -> LookupTable:
+    """Return a table of two bits with a weight for each number of flips, and the letters of bits that keep a share of their mean."""
+    flips = np.bitwise_count(np.arange(4)[:, None] ^ np.arange(4))
+    letters = tuple(Fraction(1, 2) + (Fraction(y, 3) - Fraction(1, 2)) / kept for y in range(4))
+    table = bitwise_randomised_response(1.0, 2)
+    return dataclasses.replace(table, total=total, weights=np.array(by_flips)[flips], alphabet=letters)
+
+
+@pytest.mark.parametrize(("excess", "independent"), [(-12, False), (-11, True), (0, True), (11, True), (12, False)])
+def test_bits_are_independent_up_to_the_rounding_of_weights(excess: int, independent: bool) -> None:
+    # Each bit is flipped with probability 1/4, whatever the excess. Rounding moves a weight by less than (bits + 1) 2**bits = 12.
+    unit = 2**16
+    table = two_bits((9 * unit + excess, 3 * unit - excess, unit + excess), Fraction(1, 2))
+    assert is_bitwise_response(table) == independent
+    assert not is_bitwise_response(dataclasses.replace(table, alphabet=(Fraction(0), *table.alphabet[1:])))
+
+
+def test_bits_that_are_flipped_half_of_the_time_or_more_are_no_response() -> None:
+    unit = 2**16
+    assert not is_bitwise_response(two_bits((4 * unit,) * 3, Fraction(1)))
+    assert not is_bitwise_response(two_bits((unit, 3 * unit, 9 * unit), Fraction(-1, 2)))
+    assert not is_generalised_response(two_bits((4 * unit,) * 3, Fraction(1)))
+    # The true input is the rarest letter: (d - o) a_i + o sum_j a_j = total i / 3 has the letters below.
+    other = two_bits((unit, 5 * unit, 5 * unit), Fraction(1))
+    letters = tuple((Fraction(16 * i, 3) - 10) / -4 for i in range(4))
+    assert not is_generalised_response(dataclasses.replace(other, alphabet=letters))

@@ -1,10 +1,14 @@
 """Means by a table: the largest variance by a fine search, and histograms of letters that are the table's."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
+from quietbits.design.tables.certificate import certified_table
 from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.mvu import design_mvu
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.design.tables.table_mean import TableMeanMechanism
 
@@ -13,10 +17,21 @@ TABLES = [
     generalised_randomised_response(6.0, 2, interval=(-2.0, 5.0)),
     bitwise_randomised_response(9.0, 2),
     design_mvu(6.0, 2, 2, interval=(0.0, 0.1)),
+    # Letters are farthest apart, and dithering costs most, between the last two inputs.
+    certified_table(
+        mechanism="mvu",
+        epsilon=5.0,
+        metric=None,
+        alphabet=(Fraction(0), Fraction(1, 10), Fraction(1, 5), Fraction(1)),
+        total=64,
+        weights=np.ones((4, 4), dtype=np.int64) + 60 * np.eye(4, dtype=np.int64),
+        provenance=record_provenance("by hand", 0, 0.0),
+        interval=(-2.0, 5.0),
+    ),
 ]
 
 
-@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.mechanism}-{table.bits_in}")
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.mechanism}-{table.bits_in}-{table.total}")
 def test_the_worst_variance_is_the_largest_between_grid_points_too(table: LookupTable) -> None:
     mechanism = TableMeanMechanism(table)
     variances = mechanism.variance(np.linspace(*table.interval, 100_001))

@@ -1,5 +1,6 @@
 """What letters reveal: whole vectors against enumeration of all messages, rounding that is counted, and an exact pure epsilon."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable
@@ -82,6 +83,14 @@ def test_the_pure_epsilon_of_one_number_is_that_of_the_certificate(epsilon: floa
     assert table_privacy(table, dimension=3, norm=math.inf).epsilon(0.0) == pytest.approx(3 * table.certificate.realised_epsilon, rel=1e-9)
 
 
+def test_vectors_are_close_in_the_l1_norm_of_one_unless_they_are_said_to_be_others(table: LookupTable) -> None:
+    usual, given, wider, longer = (
+        table_privacy(table, dimension=5, **changes).epsilon(1e-3)
+        for changes in ({}, {"norm": 1.0, "radius": 1.0}, {"norm": 2.0}, {"radius": 2.0})
+    )
+    assert usual == given < min(wider, longer)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -93,3 +102,10 @@ def test_the_pure_epsilon_of_one_number_is_that_of_the_certificate(epsilon: floa
 def test_bad_arguments_are_refused(make: Callable[[LookupTable], object], message: str, table: LookupTable) -> None:
     with pytest.raises(ValueError, match=message):
         make(table)
+
+
+def test_rows_that_can_be_told_apart_with_certainty_have_no_epsilon(table: LookupTable) -> None:
+    certain = dataclasses.replace(table, weights=np.array([[4, 0], [2, 2]]), total=4)
+    report = table_privacy(certain).report(1e-3)
+    assert [one.name for one in report.accounts] == ["pure", "rdp"]
+    assert report.epsilon == math.inf

@@ -154,3 +154,13 @@ def test_a_bound_and_its_dual_values_stand_together() -> None:
     assert check_of(certificate_with(PLAIN, lower_bound=0.1)) == "lower-bound"
     assert check_of(certificate_with(PLAIN, optimality_gap=0.1)) == "optimality-gap"
     assert check_of(certificate_with(PLAIN, objective="best")) == "certificate"
+
+
+def test_a_bound_below_zero_is_true_and_may_claim_no_more_either() -> None:
+    table = with_lower_bound(PLAIN, DualCertificate((0.0, 0.0), (PRICE, -PRICE), (0.5, 0.5)))
+    bound, value = table.certificate.lower_bound, table.certificate.mean_variance
+    assert bound is not None
+    assert bound < 0
+    for share, expected in ((0.0, ""), (0.5, ""), (1.04, "lower-bound")):
+        claimed = bound + share * BOUND_TOLERANCE * abs(bound)
+        assert check_of(certificate_with(table, lower_bound=claimed, optimality_gap=(value - claimed) / value)) == expected

@@ -1,17 +1,12 @@
 """Numbers of docs/noise.md."""
 
-from functools import cache
-
 import mpmath
 import numpy as np
-import scipy.stats
 
 from quietbits.arrays import WordArray
 from quietbits.design.noise.brick_cover import cover_with_bricks
-from quietbits.design.noise.discrete_gaussian import GaussianCurve, discrete_gaussian_variance, sample_discrete_gaussian
+from quietbits.design.noise.discrete_gaussian import GaussianCurve, discrete_gaussian_variance
 from quietbits.design.noise.random_words import WordSource
-
-DRAWS = 10**7
 
 
 class ZeroWords(WordSource):
@@ -49,24 +44,3 @@ def fewest_rectangles() -> float:
     """Return the least share of bricks that are rectangles, in per cent, for discrete Gaussians of some sigmas."""
     covers = [cover_with_bricks(GaussianCurve(sigma)) for sigma in (1, 10, 64, 100, 1000, 10_000)]
     return min(100 * cover.rectangles / len(cover.starts) for cover in covers)
-
-
-@cache
-def p_values() -> list[float]:
-    """Return the p-values of chi-square tests of discrete Gaussians, in their order."""
-    seeds = [(sigma, seed) for sigma in (0.5, 1.0, 10.0, 64.0, 100.0, 1e3, 1e4) for seed in (0, 1)]
-    return sorted(p_value(sigma, seed) for sigma, seed in [*seeds, *((1e4, seed) for seed in range(2, 14))])
-
-
-def p_value(sigma: float, seed: int) -> float:
-    """Return the p-value of draws of the discrete Gaussian; neighbours are merged until 20 draws are expected."""
-    bound = int(8 * sigma) + 3
-    points = np.arange(-bound, bound + 1)
-    masses = np.exp(-(points**2) / (2 * sigma**2))
-    expected = DRAWS * masses / masses.sum()
-    draws = sample_discrete_gaussian(sigma, DRAWS, np.random.default_rng(seed))
-    counts = np.bincount(np.clip(draws + bound, 0, 2 * bound), minlength=len(points))
-    cells = np.floor(np.cumsum(expected) / 20).astype(int)
-    cells = np.minimum(cells, cells[-1] - 1)
-    merged, observed = np.bincount(cells, weights=expected), np.bincount(cells, weights=counts)
-    return float(scipy.stats.chisquare(observed[merged > 0], merged[merged > 0], sum_check=False).pvalue)

@@ -52,15 +52,15 @@ def problems() -> Iterator[tuple[FloatArray, FloatArray, float]]:
     yield uniform, ((points[:, None] - codes) ** 2).sum(axis=2), 1.0
 
 
-def iteration_rows() -> Iterator[list[str]]:
+def iteration_rows() -> Iterator[list[object]]:
     """Return in how many of the problems each method reaches a gap, and the least and the most iterations that this takes."""
-    for title, method, gaps in (
-        ("Blahut–Arimoto", "blahut-arimoto", ("1e-4", "1e-6")),
-        ("interior point", "interior-point", ("1e-4", "1e-6", "1e-9")),
+    for method, gaps in (
+        ("blahut-arimoto", ("1e-4", "1e-6")),
+        ("interior-point", ("1e-4", "1e-6", "1e-9")),
     ):
         for gap in gaps:
             counts = [count for problem in problems() if (count := iterations(*problem, method, float(gap))) is not None]
-            yield [title, gap, str(len(counts)), str(min(counts)), str(max(counts))]
+            yield [..., gap, str(len(counts)), str(min(counts)), str(max(counts))]
 
 
 def iterations(source: FloatArray, distortion: FloatArray, target: float, method: str, gap: float) -> int | None:

@@ -196,7 +196,7 @@ def test_every_comment_that_computes_is_understood() -> None:
     assert written == {page: sum(one.page == page for one in ALL) for page in PAGES}
 
 
-TO_DO = {page.stem for page in PAGES} - {"choosing", "frequency-limits", "limits", "noise", "theory"}
+TO_DO = {page.stem for page in PAGES} - {"choosing", "frequency-limits", "limits", "noise", "sparse-decoding", "theory"}
 """Pages of which numbers are still typed without a reason."""
 
 

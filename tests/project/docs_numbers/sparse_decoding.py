@@ -7,14 +7,20 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from quietbits.analysis.comparisons.linear_compression.sparse_recovery import RecoveryPoint, measuring_operator
+from quietbits.analysis.comparisons.linear_compression.sparse_recovery import (
+    RecoveryPoint,
+    arrange_recovery,
+    map_zero_wins,
+    measuring_operator,
+    recovery_tasks,
+)
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.decoders.lasso import LassoSolution, solve_lasso
 from quietbits.solvers.decoders.noise_penalty import noise_penalty
 
 DIMENSION, MEASUREMENTS, SPARSITY, DRAWS = 2**16, 2**12, 25, 20
-NOISES = (1.0, 1.3, 1.4, 1.5, 1.6, 2.0, 4.0)
+NOISES = (1.0, 1.4, 1.6, 2.0, 4.0)
 
 
 def penalty(noise: float) -> float:
@@ -73,3 +79,35 @@ def multiplier() -> float:
 def clients() -> str:
     """Return for how many clients that noise has the deviation one in a measurement, where the mean has the clip norm."""
     return f"{1.1 * multiplier() * math.sqrt(MEASUREMENTS):.0f}"
+
+
+@cache
+def zero_map() -> pd.DataFrame:
+    """Return the decoder with the least error for each number of entries and level of noise."""
+    rows = [row for task in recovery_tasks(0) for row in task.run()]
+    return map_zero_wins(arrange_recovery(pd.DataFrame(rows)))
+
+
+def zero_rows() -> Iterator[list[str]]:
+    """Return a letter for the best decoder, a row for each number of entries."""
+    letters = {"lasso-refit": "**R**", "lasso": "L", "ordinary": "S", "zero": "0"}
+    for sparsity, row in zero_map().groupby("sparsity"):
+        ordered = row.sort_values("noise_deviation")
+        marks = zip(ordered.best, ordered.zero_beats_oracle, strict=True)
+        yield [str(sparsity), *("o" if best == "zero" and beats else letters[best] for best, beats in marks)]
+
+
+def largest_gain(of: pd.DataFrame) -> float:
+    """Return by how many per cent at most the Lasso's error is below that of zero, where it is the best decoder."""
+    best = of[of.best == "lasso"]
+    return 100 * float((1 - best.lasso / best.zero).max())
+
+
+def gain_at(sparsity: int) -> float:
+    """Return that for a number of entries."""
+    return largest_gain(zero_map()[zero_map().sparsity == sparsity])
+
+
+def gain_from(noise: float) -> float:
+    """Return that from a level of noise on."""
+    return largest_gain(zero_map()[zero_map().noise_deviation >= noise])

@@ -1,5 +1,7 @@
 """Numbers of docs/noise.md."""
 
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 
@@ -42,5 +44,5 @@ def half_variance_below() -> float:
 
 def fewest_rectangles() -> float:
     """Return the least share of bricks that are rectangles, in per cent, for discrete Gaussians of some sigmas."""
-    covers = [cover_with_bricks(GaussianCurve(sigma)) for sigma in (1, 10, 64, 100, 1000, 10_000)]
+    covers = [cover_with_bricks(GaussianCurve(Fraction(sigma))) for sigma in (1, 10, 64, 100, 1000, 10_000)]
     return min(100 * cover.rectangles / len(cover.starts) for cover in covers)

@@ -4,6 +4,7 @@ import math
 from functools import cache
 
 import quietbits
+from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 
 
 @cache
@@ -32,4 +33,5 @@ def padded_bits() -> tuple[int, int]:
     task = quietbits.Task(quietbits.NormBall(100, 2.0), clients=500, epsilon=1.0, delta=1e-5, adjacency="replace-one", bits=16)
     plan = quietbits.plan_task(task, trust="secure-sum", timed=False)
     (mechanism,) = (one.mechanism for one in plan.feasible if one.name == "distributed-discrete-gaussian")
+    assert isinstance(mechanism, DistributedDiscreteGaussianMechanism)
     return mechanism.bits, mechanism.padded_dimension

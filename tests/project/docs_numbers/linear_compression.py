@@ -34,13 +34,13 @@ def unsketched() -> float:
 
 def least_dimension() -> int:
     """Return the dimension from which on a slack of 2 can be kept by a count-mean sketch, to ten thousand."""
-    return round(2**16 / (2 - CLIP_MARGIN**2) / unsketched(), -4)
+    return round(2**16 / (2 - CLIP_MARGIN**2) / unsketched() / 10_000) * 10_000
 
 
 @cache
 def hadamard_dimension() -> int:
     """Return the coordinates of the shortest Hadamard sketch of 65 536 coordinates within a slack of 2."""
-    options = {"dimension": 2**16, "bits": 16, "transform": "hadamard"}
+    options: dict[str, Any] = {"dimension": 2**16, "bits": 16, "transform": "hadamard"}
     document: dict[str, Any] = quietbits.calibrate("sketched-discrete-gaussian", **options, **ASKED).document()
     return int(document["sketch_dimension"])
 
@@ -51,7 +51,7 @@ def over_oracle_norm(rate: int) -> float:
 
 
 @cache
-def recoveries(dimension: int, sparsity: int, factor: int) -> list[tuple[float, float, float, int, int]]:
+def recoveries(dimension: int, sparsity: int, factor: int) -> list[tuple[float, ...]]:
     """Return errors of an oracle and of least squares once and twice, and false and missed coordinates; a row for each round.
 
     A round has factor s ln d measurements. Coordinates of the mean have one size and either sign; its norm is the clip norm.
@@ -88,7 +88,7 @@ def recovery_rows() -> Iterator[list[object]]:
 
 def missed() -> int:
     """Return how many coordinates were missed in all of these rounds."""
-    return sum(result[-1] for case in CASES for result in recoveries(*case))
+    return round(sum(result[-1] for case in CASES for result in recoveries(*case)))
 
 
 def sparse_error() -> float:

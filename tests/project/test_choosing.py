@@ -38,7 +38,7 @@ def section(setting: TypicalSetting) -> str:
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_the_page_says_what_the_planner_says(setting: TypicalSetting) -> None:
     printed = sections(PAGE.read_text(encoding="utf-8"))[setting.title]
-    now = section(setting).partition("\n\n")[2]
+    now = section(setting).partition("\n\n")[2].strip()
     # The words are the same, and numbers are close.
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", now), "run `python tests/project/test_choosing.py` if the planner should say so"
     assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx([float(one) for one in NUMBER.findall(now)], rel=CLOSE)

@@ -17,6 +17,7 @@ from quietbits.cli.main import app
 
 PAGE = Path(quietbits.__file__).parent / "docs" / "choosing.md"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+REASON = "<!-- given: regenerated -->\n"
 # Another version of a library may end at a neighbouring design.
 CLOSE = 0.01
 
@@ -27,10 +28,17 @@ def sections(text: str) -> dict[str, str]:
     return {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in found}
 
 
+def section(setting: TypicalSetting) -> str:
+    """Return a setting's section, with the reason why its numbers are not computed in place above each paragraph and table."""
+    blocks = "\n".join(setting_lines(setting)).split("\n\n")
+    reasons = ("" if block.startswith(("#", " ")) else f"{REASON}\n" if block.startswith("|") else REASON for block in blocks)
+    return "\n\n".join(reason + block for reason, block in zip(reasons, blocks, strict=True))
+
+
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_the_page_says_what_the_planner_says(setting: TypicalSetting) -> None:
     printed = sections(PAGE.read_text(encoding="utf-8"))[setting.title]
-    now = "\n".join(setting_lines(setting)[2:]).strip()
+    now = section(setting).partition("\n\n")[2].strip()
     # The words are the same, and numbers are close.
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", now), "run `python tests/project/test_choosing.py` if the planner should say so"
     assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx([float(one) for one in NUMBER.findall(now)], rel=CLOSE)
@@ -56,7 +64,7 @@ def test_the_commands_ask_for_the_settings(setting: TypicalSetting, monkeypatch:
 
 def main() -> None:
     head, _, _ = PAGE.read_text(encoding="utf-8").partition("\n### ")
-    body = "\n\n".join("\n".join(setting_lines(setting)) for setting in SETTINGS)
+    body = "\n\n".join(map(section, SETTINGS))
     PAGE.write_text(f"{head.rstrip()}\n\n{body}\n", encoding="utf-8")
 
 

@@ -1,12 +1,17 @@
 """Numbers of docs/theory.md."""
 
+import math
 from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
 
 import quietbits
+from quietbits.design.local.sqkr import SQKRMechanism
+from quietbits.design.transforms.kashin import KASHIN_CONSTANT
+from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound, shrinkage
 from quietbits.solvers.limits.local_privacy import unbiased_local_bound
+from quietbits.solvers.numerics.projected_norm import hadamard_bias
 
 EPSILONS = (1.0, 4.0, 6.0)
 
@@ -20,7 +25,7 @@ def unit_vector_error(name: str, epsilon: float, option: str = "", value: float 
 
 
 def unit_vector_rows() -> Iterator[list[object]]:
-    """Return the errors of a unit vector; plain coding without its bias is no mechanism, and was measured."""
+    """Return the errors of a unit vector."""
     yield ["the bound", "", *(f"{unbiased_local_bound(200, 1, epsilon):.2f}" for epsilon in EPSILONS)]
     for title, bits, name, option, digits in (
         ("PrivUnit", "12 800", "privunit", (), (2, 2, 2)),
@@ -33,6 +38,41 @@ def unit_vector_rows() -> Iterator[list[object]]:
     ):
         errors = (unit_vector_error(name, epsilon, *option) for epsilon in EPSILONS)
         yield [title, bits, *(f"{error:.{places}f}" for error, places in zip(errors, digits, strict=True))]
-    yield ["plain random coding, without its bias", "8", ..., ..., ...]
     first, second, third = (unit_vector_error("poisson-private-representation", epsilon, "alpha", 2.0) for epsilon in EPSILONS)
     yield ["Poisson representation, alpha = 2", "4 to 5", f"{first:,.0f}".replace(",", " "), f"{second:.0f}", f"{third:.1f}"]
+
+
+def rounded_norm() -> float:
+    """Return the bound on the L2 norm after systematic rounding in 128 dimensions, for a ball of 15 steps."""
+    return rounded_norm_bound(128, 2.0, 15.0)
+
+
+def gamma(norm: int, bits: int) -> float:
+    """Return the factor by which rejection shrinks vectors of 128 dimensions."""
+    return shrinkage(128, float(norm), 2.0 ** (bits - 1) - 1, 0.05)
+
+
+def hadamard(projected: int) -> float:
+    """Return the bound on the bias of FastProjUnit, as a share of the norm, in 2**20 dimensions."""
+    return hadamard_bias(2**20, projected)
+
+
+def coded(epsilon: float, candidates: int = 256) -> float:
+    """Return the proven epsilon of plain random coding of an epsilon-private law."""
+    ratio = math.exp(epsilon)
+    return epsilon + math.log((1 + (candidates - 1) * ratio) / (ratio + candidates - 1))
+
+
+def sqkr_rows() -> Iterator[list[str]]:
+    """Return the largest error of SQKR by dimension and epsilon, the same without a frame, and the bias that random rows would have."""
+    for dimension, epsilon in ((16, 1.0), (64, 6.0), (200, 6.0), (512, 1.0), (1000, 6.0)):
+        constants = (KASHIN_CONSTANT, math.sqrt(dimension))
+        errors = (min(sqkr_error(dimension, epsilon, bits, constant) for bits in range(1, 9)) for constant in constants)
+        bias = 1 - KASHIN_CONSTANT / math.sqrt(dimension)
+        yield [f"{dimension}, {epsilon:g}", *(f"{error:.3g}" for error in errors), f"{bias**2:.2f}"]
+
+
+def sqkr_error(dimension: int, epsilon: float, bits: int, constant: float) -> float:
+    """Return the largest error of the mean of 100 000 vectors."""
+    mechanism = SQKRMechanism(epsilon, bits, quietbits.NormBall(dimension, 2.0), kashin_constant=constant)
+    return float(mechanism.worst_variance) / 100_000

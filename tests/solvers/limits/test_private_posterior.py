@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
@@ -11,7 +12,7 @@ from scipy.special import betainc, betaln
 from quietbits.arrays import FloatArray
 from quietbits.errors import ConvergenceError
 from quietbits.solvers.limits import private_posterior
-from quietbits.solvers.limits.private_posterior import posterior_odds, private_information
+from quietbits.solvers.limits.private_posterior import ROUNDING, _log_mean_excess, posterior_odds, private_information
 
 
 def best_cap(dimension: int, epsilon: float) -> float:
@@ -91,3 +92,20 @@ def test_mean_of_the_cap_by_quadrature() -> None:
     weight = quad(lambda x: (1 - x * x) ** ((dimension - 3) / 2), -1, 1)[0]
     excess = quad(lambda x: (x - mean) * (1 - x * x) ** ((dimension - 3) / 2), mean, 1)[0] / weight
     assert excess * math.expm1(epsilon) == pytest.approx(mean, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "log_odds"),
+    [*((dimension, log_odds) for dimension in (2, 3, 10, 1000) for log_odds in (-20.0, -5.8, 1.0, 8.0)), (10**6, -13.0), (10**9, -16.0)],
+)
+def test_quadrature_agrees_with_40_digits(dimension: int, log_odds: float) -> None:
+    with mpmath.workdps(40):
+        odds = mpmath.exp(mpmath.mpf(log_odds))
+        squared, half = odds / (1 + odds), mpmath.mpf(dimension - 1) / 2
+        log_mean = half * mpmath.log(1 - squared) - mpmath.log(2 * half * mpmath.beta(half, 0.5))
+        beyond = mpmath.betainc(half, 0.5, 0, 1 - squared, regularized=True) / 2
+        log_excess = float(mpmath.log(mpmath.exp(log_mean) - mpmath.sqrt(squared) * beyond))
+    excess, mean = _log_mean_excess(dimension, np.array([log_odds]))
+    assert excess[0] - ROUNDING == pytest.approx(log_excess, rel=0, abs=2e-11)
+    assert excess[0] >= log_excess
+    assert mean[0] == pytest.approx(float(log_mean), rel=1e-12, abs=1e-12)

@@ -40,17 +40,6 @@ SAMPLING = {"sampling_probability": SamplingProbability, "population": Populatio
 REQUIRED = inspect.Parameter.empty
 
 
-def example_option(example: Callable[[], str], what: str) -> Any:
-    """Return the option `--example`, which prints an example and ends the command."""
-
-    def print_example(wanted: bool) -> None:
-        if wanted:
-            typer.echo(example(), nl=False)
-            raise typer.Exit
-
-    return typer.Option("--example", help=f"Print {what}, and exit.", callback=print_example, is_eager=True)
-
-
 def registry_group(
     names: Callable[[], list[str]],
     subcommand: Callable[[str], Callable[..., None]],

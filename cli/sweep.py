@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .console import check_there, console, in_lines, say, warn
-from .options import Cache, Dask, Workers
-from .specification import FileSeed, example_option, run_resumable
+from .console import check_there, console, in_lines, run_resumable, say, warn
+from .options import Cache, Dask, FileSeed, Workers, example_option
 
 # As a data frame they take a gigabyte.
 MOST_SUMMED_ROWS = 2_000_000

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .commands import complain
-from .console import check_there, grid, say, working
-from .options import Dask, Workers
-from .specification import FileSeed, example_option, run_resumable
+from .console import check_there, grid, run_resumable, say, working
+from .options import Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
     from ..analysis.sweeps.run import TaskFailure

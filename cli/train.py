@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import shown_path
-from .console import check_there, console, in_lines, say
-from .options import Cache, Dask, Workers
-from .specification import FileSeed, example_option, run_resumable
+from .console import check_there, console, in_lines, run_resumable, say
+from .options import Cache, Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -60,8 +60,17 @@ def messages_of_package(federation: str) -> float:
 
 
 GRID = {
-    "clients": 100, "clients_per_round": 10, "sampling": "with-replacement", "rounds": 200, "local_epochs": 5, "client_rate": 0.5,
-    "server": "adam", "server_rate": 0.02, "delta": 100**-1.1, "adjacency": "add-or-remove-one", "download": "history",
+    "clients": 100,
+    "clients_per_round": 10,
+    "sampling": "with-replacement",
+    "rounds": 200,
+    "local_epochs": 5,
+    "client_rate": 0.5,
+    "server": "adam",
+    "server_rate": 0.02,
+    "delta": 100**-1.1,
+    "adjacency": "add-or-remove-one",
+    "download": "history",
 }
 DP_REC = MappingProxyType({"name": "dp-rec-training", "group_size": 65})
 ADAM, SGD = {"name": "none"}, {"name": "none", "server": "sgd"} | {"server_rate": 1.0}

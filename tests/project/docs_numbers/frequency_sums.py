@@ -193,16 +193,16 @@ DISTINCT = ((100, "uniform"), (1000, "uniform"), (1000, "zipf"), (5000, "zipf"),
 VARIANTS = ("histogram-threshold", "sketch", "known", "two-rounds")
 
 
-def sparse_estimate(variant: str, counts: IntegerArray, seed: int) -> tuple[FloatArray, float]:
-    """Return estimated frequencies of few different items, and the bits of a message, by one round or two with discrete Gaussian noise."""
-    categories, clients, held = len(counts), int(counts.sum()), int(np.count_nonzero(counts))
+def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int) -> tuple[FloatArray, float]:
+    """Return estimated frequencies where clients hold `distinct` items at most, and the bits of a message, with discrete Gaussian noise."""
+    categories, clients = len(counts), int(counts.sum())
     if variant == "two-rounds":
         rounds = two_round_frequencies(np.repeat(np.arange(categories), counts), categories, 1.0, DELTA, seed=seed)
         return rounds.estimate.decoded, rounds.bits_per_client
     budget = Budget(1.0, DELTA, "replace-one")
     # The concentration of the items at hand, which nobody knows, flatters the sketch and the threshold.
     concentration = float(np.sum((counts / clients) ** 2))
-    mechanism = calibrate_sparse_frequencies(categories, clients, budget, held, seed=seed)
+    mechanism = calibrate_sparse_frequencies(categories, clients, budget, distinct, seed=seed)
     if variant != "known":
         histogram = ItemSketchChoice(rows=1, width=categories)
         sketch = ItemSketchChoice(message_bits=1.01 * mechanism.bits_per_client, concentration=concentration, seed=seed)
@@ -223,7 +223,7 @@ def sparse(variant: str, distinct: int, prior: str) -> tuple[float, float]:
         weights = np.ones(distinct) if prior == "uniform" else 1 / np.arange(1, distinct + 1)
         counts = np.zeros(ITEMS, dtype=np.int64)
         counts[rng.choice(ITEMS, distinct, replace=False)] = rng.multinomial(CLIENTS, weights / weights.sum())
-        estimate, bits = sparse_estimate(variant, counts, int(rng.integers(2**62)))
+        estimate, bits = sparse_estimate(variant, counts, distinct, int(rng.integers(2**62)))
         results.append((float(np.sum((estimate - counts / CLIENTS) ** 2)), bits))
     return tuple(np.mean(results, axis=0).tolist())
 

@@ -206,17 +206,3 @@ def arrange_exact_recovery(rows: pd.DataFrame) -> pd.DataFrame:
     middle = (share + QUANTILE**2 / (2 * count)) / scale
     reach = QUANTILE * np.sqrt(share * (1 - share) / count + QUANTILE**2 / (4 * count**2)) / scale
     return arranged.assign(low=(middle - reach).clip(lower=0.0), high=(middle + reach).clip(upper=1.0))
-
-
-def recovery_frontier(arranged: pd.DataFrame, share: float = 0.9) -> pd.DataFrame:
-    """Return per size, prior and code the fewest measurements from which at least `share` of the repetitions were recovered.
-
-    That number and all larger ones that were tried; missing where the largest failed. Columns as in `arrange_exact_recovery`.
-    """
-    share = check_real("share", share, low=0.0, high=1.0)
-    least = []
-    for _, series in arranged.groupby(["clients", "dimension", "prior", "code"], sort=False):
-        falling = series.sort_values("measurements", ascending=False)
-        reached = falling[(falling["success"] >= share).cummin()]
-        least.append(reached.tail(1))
-    return pd.concat(least, ignore_index=True)

@@ -1,6 +1,6 @@
 """Sums of discrete Gaussians as Gaussian noise that was rounded at random: the ratios by quadrature.
 
-What follows for epsilon is compared with exact sums in `tests/design/secure_sum/test_joint_discrete_gaussian.py`.
+What follows for epsilon is compared with exact sums in `tests/design/secure_sum/test_noisy_sum.py`.
 """
 
 import math

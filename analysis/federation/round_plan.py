@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import PrivacyReport
 from ...design.contracts.real_numbers import REASON, RealNumberMechanism
@@ -90,8 +90,7 @@ class RoundPlan:
 
     def built_for(self, clients: int) -> Mechanism:
         """Return the mechanism for the number of clients that take part, or stay; in the local trust model it is the same."""
-        mechanism = self.built()
-        return mechanism.for_clients(clients) if isinstance(mechanism, SecureSumMechanism) else mechanism
+        return self.built().for_clients(clients)
 
     def probed(self) -> "RoundPlan":
         """Return the plan with the probe of the mechanism that is built here."""

@@ -459,7 +459,7 @@ class Entry:
                 {"epsilon_per_round" if name == "epsilon" else name: value for name, value in known.items()},
                 getattr(mechanism, "table", None),
                 ball,
-                getattr(mechanism, "clients", None),
+                mechanism.joint_clients,
             )
         )
 

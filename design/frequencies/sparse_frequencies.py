@@ -84,6 +84,10 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             self.sketch, self.clients, self.steps, self.local_sigma, self.delta, adjacency=self.adjacency
         )
 
+    def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return the weights of `dense`: sparse decoding is not linear in the sum."""
+        return self.dense.sum_weights(first, second)
+
     @property
     def item_variance(self) -> float:
         """That of least squares: m / (m - s) times as much as where every item had buckets of its own."""

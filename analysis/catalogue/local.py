@@ -11,7 +11,7 @@ from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
-from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
@@ -28,7 +28,7 @@ from ...solvers.bounds.staircase import staircase_bound
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
-from .shared_options import PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
+from .shared_options import MESSAGE_NOISE, PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
@@ -130,6 +130,10 @@ def _of_laplace(mechanism: LaplaceMechanism | VectorLaplaceMechanism) -> Values:
 def _gaussian(task: Task, _: Values) -> Mechanism:
     ball, budget = task.ball("gaussian"), task.budget_of("gaussian")
     return VectorGaussianMechanism(calibrate_noise_multiplier(budget, "local"), budget.delta, ball)
+
+
+def _gaussian_of_noise(task: Task, options: Values) -> Mechanism:
+    return VectorGaussianMechanism(options[MESSAGE_NOISE.name], task.check_delta("gaussian"), task.ball("gaussian"))
 
 
 def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
@@ -256,6 +260,7 @@ GAUSSIAN = Entry(
     ),
     lower_bound=unbiased_local_lower_bound,
     on_real_numbers=True,
+    in_place_of_budget=InPlaceOfBudget(MESSAGE_NOISE, _gaussian_of_noise),
 )
 SKELLAM = Entry(
     name="skellam",

@@ -154,7 +154,7 @@ class Mechanism(ABC):
         """
         return Error(variance, shared=self.shared_variance(mean))
 
-    def renewed(self, seed: int) -> "Mechanism":  # noqa: ARG002
+    def renewed(self, seed: int) -> Self:  # noqa: ARG002
         """Return the mechanism with other public randomness, for another round: itself, unless `shared_variance` is one over it."""
         return self
 
@@ -388,6 +388,24 @@ class VectorMechanism(Mechanism):
     def domain(self) -> NormBall:
         """The ball."""
         return self.ball
+
+    @property
+    def clips(self) -> bool:
+        """Whether vectors outside the ball are clipped to it; mechanisms without privacy may send them as they are."""
+        return True
+
+    @property
+    def memory_size(self) -> int:
+        """Length of the vector that the server of a training keeps from round to round, such as an error memory; 0 without one."""
+        return 0
+
+    def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the part of `decode` that is linear in the messages, shape (memory_size,), or the estimate without a memory."""
+        return np.asarray(self.decode(aggregate, clients))
+
+    def decode_remembered(self, measured: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the estimate from a measured mean and the memory, and the memory for the next round."""
+        return measured, memory
 
     def error(self, inputs: ArrayLike | None = None) -> Error:
         """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""

@@ -188,6 +188,22 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
+class InPlaceOfBudget:
+    """A parameter that trainings may state in place of a budget, such as the noise; the account then says what is kept.
+
+    Attributes
+    ----------
+    option : Option
+        The parameter, None by default.
+    build : callable
+        Returns the mechanism for a value of it; the task's epsilon and rounds have no effect.
+    """
+
+    option: Option
+    build: Callable[[Task, Values], Mechanism]
+
+
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A mechanism in the registry.
 
@@ -230,6 +246,8 @@ class Entry:
     on_real_numbers : bool
         Whether the guarantee is of a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
         (Mironov 2012, *On significance of the least significant bits for differential privacy*), so it is for comparisons, not releases.
+    in_place_of_budget : InPlaceOfBudget or None
+        The parameter that a training may state in place of a budget; None where a mechanism is built for budgets only.
     """
 
     name: str
@@ -251,6 +269,7 @@ class Entry:
     planned_with: tuple[str, ...] = ()
     on_real_numbers: bool = False
     predict: Callable[[Task, Values], Values] = lambda *_: MappingProxyType({})
+    in_place_of_budget: InPlaceOfBudget | None = None
 
     def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered.

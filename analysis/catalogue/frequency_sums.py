@@ -126,6 +126,17 @@ def _entry(
     )
 
 
+SPARSE_FREQUENCIES = _entry(
+    "sparse-discrete-gaussian-frequencies",
+    "Sketches of items with discrete Gaussian noise from every client, from which the server decodes a few items",
+    f"{PAPER}; Needell, Tropp 2009, CoSaMP",
+    _sparse,
+    SparseFrequencies,
+    accounts=("rdp", "near-gaussian"),
+    options=SPARSE,
+    planned_with=("distinct_items",),
+    unbiased=False,
+)
 ENTRIES = (
     _entry(
         "sketched-poisson-binomial",
@@ -153,15 +164,5 @@ ENTRIES = (
         SketchedSkellamFrequencies,
         accounts=("rdp", "near-gaussian"),
     ),
-    _entry(
-        "sparse-discrete-gaussian-frequencies",
-        "Sketches of items with discrete Gaussian noise from every client, from which the server decodes a few items",
-        f"{PAPER}; Needell, Tropp 2009, CoSaMP",
-        _sparse,
-        SparseFrequencies,
-        accounts=("rdp", "near-gaussian"),
-        options=SPARSE,
-        planned_with=("distinct_items",),
-        unbiased=False,
-    ),
+    SPARSE_FREQUENCIES,
 )

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from ...arguments import check_integer
 from ...design.contracts.domains import Categories
+from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Budget, Task
 from ...design.frequencies.item_sketch import MOST_CATEGORIES, MOST_ROWS
@@ -14,7 +15,6 @@ from ...design.frequencies.sketched_poisson_binomial import SketchedPoissonBinom
 from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from ..calibration.frequency_sums import (
-    ADJACENCIES,
     calibrate_discrete_gaussian_frequencies,
     calibrate_skellam_frequencies,
     calibrate_sketched_tosses,

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...design.contracts.domains import Interval
+from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
@@ -34,7 +35,6 @@ from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_
 from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
-CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
 BITS = Option(
@@ -146,7 +146,7 @@ ENTRIES = (
         paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD",
         domains=(NormBall, Interval),
         trust_model="secure-sum",
-        adjacencies=CPSGD_ADJACENCIES,
+        adjacencies=ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(CPSGD_BITS, ROTATED, ROTATION_SEED),
         build=numbers_too(_cpsgd),

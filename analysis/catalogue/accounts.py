@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...arguments import check_listed
 from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.registry import AccountReport, AccountSubject, Option, Values, check_pairs, check_values, usual_adjacency
-from ...design.contracts.task import Budget, Task
+from ...design.contracts.task import Budget
 from ...shown import GREY, Shown
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
@@ -34,14 +34,11 @@ class Calibration(Shown):
         What all rounds together keep to.
     report : AccountReport
         The accounts.
-    task : Task or None
-        The task that the mechanism is built for; None for bare noise, which has no clients.
     """
 
     name: str
     budget: Budget
     report: AccountReport
-    task: Task | None = None
 
     @property
     def line(self) -> str:
@@ -75,8 +72,8 @@ class Calibration(Shown):
     @property
     def lower_bound(self) -> float | None:
         """Lower bound on the worst squared error of one round of every mechanism for the task; None where none is proven."""
-        entry = REGISTRY.get(self.name)
-        return None if entry is None or self.task is None or entry.populations is not None else entry.lower_bound(self.task)
+        entry, task = REGISTRY.get(self.name), self.report.subject.task
+        return None if entry is None or task is None or entry.populations is not None else entry.lower_bound(task)
 
     def document(self) -> dict[str, Any]:
         """Return the calibration as JSON holds it."""
@@ -221,11 +218,10 @@ def calibrate(
     if name in NOISE:
         noise = NOISE[name]
         assert noise.solve is not None  # noqa: S101 - what `calibrates` says
-        found = {**values, **noise.solve(budget, values), "delta": delta}
-        subject, task = noise.account(found, budget.adjacency, sampling), None
+        subject = noise.account({**values, **noise.solve(budget, values), "delta": delta}, budget.adjacency, sampling)
     else:
-        subject, task = REGISTRY[name].calibrate(budget, values)
-    return Calibration(name, budget, subject.report(delta, rounds, sampling), task)
+        subject = REGISTRY[name].calibrate(budget, values)
+    return Calibration(name, budget, subject.report(delta, rounds, sampling))
 
 
 def _usual_adjacency(name: str, values: dict[str, Any], sampling: Sampling | None, method: str | None) -> str:

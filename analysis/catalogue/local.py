@@ -72,9 +72,6 @@ def _cldp(task: Task, options: Values) -> Mechanism:
             raise ValueError(f"draws must be 1 for CLDP on numbers, got {options['draws']}: only the L2 ball has a private vector")
         return CLDPMechanism(per_round_epsilon(task.budget), task.interval("cldp"))
     ball = task.ball("cldp", (1.0, 2.0, math.inf))
-    if task.rounds == 1:
-        # The mechanism as published, of which less may be proven than its nominal epsilon.
-        return vector_cldp_mechanism(task.epsilon, ball, options["draws"])
     return over_rounds(task.budget, lambda epsilon: vector_cldp_mechanism(epsilon, ball, options["draws"]))
 
 

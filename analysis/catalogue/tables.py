@@ -55,6 +55,8 @@ OBJECTIVE = Option(
     choices=OBJECTIVES,
 )
 SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
+# In sweeps and trainings "seed" is that of the experiment.
+DESIGN_SEED_OPTION = replace(SEED, name="design_seed", default=None, help=f"Root seed of the solver; {DESIGN_SEED} by default.")
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
 TABLE_EPSILON = Option(
     "table_epsilon", float, "Epsilon of the table, for its metric, in place of a budget.", None, EPSILON_LOW, EPSILON_HIGH, "nats"
@@ -83,7 +85,7 @@ def _mvu(task: Task, options: Values) -> Mechanism:
             raise InfeasibleError("objective must be left out for a number, got 'renyi': it is for tables for vectors")
         epsilon, interval = per_round_epsilon(task.budget), task.interval("mvu")
         bits = (options["bits_in"], options["bits_out"])
-        return TableMeanMechanism(_designed(cache, epsilon, *bits, metric, interval, options["seed"]))
+        return TableMeanMechanism(_designed(cache, epsilon, *bits, metric, interval, _seed(options)))
     ball = _ball_of_tables(task, options)
     return _vector_table(task, ball, options, metric, cache)
 
@@ -95,8 +97,13 @@ def vector_table_of(task: Task, options: Values, table_epsilon: float) -> Vector
     """
     cache = None if options["cache"] is None else TableCache(options["cache"])
     bits, metric = (options["bits_in"], options["bits_out"]), metric_name(options["metric"])
-    table = _designed(cache, table_epsilon, *bits, metric, UNUSED_INTERVAL, options["seed"])
+    table = _designed(cache, table_epsilon, *bits, metric, UNUSED_INTERVAL, _seed(options))
     return VectorTableMechanism(table, _ball_of_tables(task, options), delta=task.delta, dithering=options["dithering"])
+
+
+def _seed(options: Values) -> int:
+    seed: int | None = options[DESIGN_SEED_OPTION.name]
+    return DESIGN_SEED if seed is None else seed
 
 
 def _ball_of_tables(task: Task, options: Values) -> NormBall:
@@ -149,7 +156,7 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
             metric,
             dithering=dithering,
             rounds=task.rounds,
-            seed=options["seed"],
+            seed=_seed(options),
             method=task.method,
         ).table
 
@@ -176,7 +183,7 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
         "bits_out": bits_out,
         "metric": metric,
         "dithering": dithering,
-        "seed": options["seed"],
+        "seed": _seed(options),
     }
     if task.rounds > 1:
         specification["rounds"] = task.rounds
@@ -312,8 +319,8 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
 
 def _solve_vector(budget: Budget, given: Values) -> Values:
     """Return a table for vectors, which is designed for the budget as that of ``"mvu"`` is."""
-    task = MVU.task_of({**given, "clients": 1}, budget)
-    mechanism = MVU.mechanism_for(task, {option.name: given[option.name] for option in MVU.options})
+    task, known = MVU.task_of({**given, "clients": 1}, budget), {**given, DESIGN_SEED_OPTION.name: given[SEED.name]}
+    mechanism = MVU.mechanism_for(task, {option.name: known[option.name] for option in MVU.options})
     assert isinstance(mechanism, VectorTableMechanism)  # noqa: S101 - what that entry builds for vectors
     return {"table": mechanism.table, "order": None}
 
@@ -335,7 +342,7 @@ MVU = Entry(
     trust_model="local",
     adjacencies=REPLACE_ONE,
     accounts=PURE_ACCOUNTS,
-    options=(BITS_IN, BITS_OUT, METRIC, OBJECTIVE, DITHERING, SEED, CACHE),
+    options=(BITS_IN, BITS_OUT, METRIC, OBJECTIVE, DITHERING, DESIGN_SEED_OPTION, CACHE),
     build=_mvu,
     noise=replace(
         VECTOR_TABLE,

@@ -77,7 +77,7 @@ def calibrate_parameter(
 def per_round_epsilon(budget: Budget) -> float:
     """Return the largest pure epsilon of one round with which all rounds stay within a budget; errs downward.
 
-    One round has the whole epsilon: delta would add less than 2 delta to it.
+    One round has the whole epsilon: purely private mechanisms state their guarantee at delta = 0.
     """
     if budget.delta == 0 or (budget.rounds == 1 and budget.method in (None, "pure")):
         return budget.epsilon / budget.rounds
@@ -96,14 +96,14 @@ def _pure_epsilon_of_rounds(budget: Budget) -> float:
 def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:
     """Return the mechanism, built for an epsilon of one round up to `high`, whose rounds together stay within a budget.
 
-    One round of randomised response has an epsilon within 2 delta of its pure one: a mechanism that gains no more is not searched for.
+    One round of a mechanism that states its guarantee at delta = 0 has the budget's epsilon.
     """
-    if budget.delta == 0:
-        return build(budget.epsilon / budget.rounds)
-    if budget.rounds == 1:
-        mechanism = build(budget.epsilon)
+    if budget.delta == 0 or budget.rounds == 1:
+        mechanism = build(budget.epsilon / budget.rounds)
+        if budget.delta == 0 or (mechanism.delta == 0 and budget.method in (None, "pure")):
+            return mechanism
         reached = mechanism.privacy().epsilon(budget.delta, budget.adjacency, account=budget.method)
-        if 0 <= budget.epsilon - reached <= max(TOLERANCE, 2 * budget.delta):
+        if 0 <= budget.epsilon - reached <= TOLERANCE:
             return mechanism
 
     def epsilon_of(per_round: float) -> float:

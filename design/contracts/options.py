@@ -183,8 +183,8 @@ def parameter(
     low: float = -math.inf,
     high: float = math.inf,
     *,
-    default: Any = dataclasses.MISSING,
-    usual: Any = dataclasses.MISSING,
+    default: Any = REQUIRED,
+    usual: Any = REQUIRED,
     kind: type | None = None,
     name: str | None = None,
     unit: str = "",
@@ -219,7 +219,8 @@ def parameter(
     """
     settings = {"low": low, "high": high, "unit": unit, "choices": choices, "flags": flags, "at_most": at_most, "numeric": numeric}
     declared = {"help": help, "kind": kind, "name": name, "usual": usual, **settings}
-    return dataclasses.field(default=default, metadata={PARAMETER: declared})
+    given = dataclasses.MISSING if default is REQUIRED else default
+    return dataclasses.field(default=given, metadata={PARAMETER: declared})
 
 
 def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
@@ -293,6 +294,5 @@ def _declared(kind: type) -> Iterator[tuple[str, Option]]:
             settings = {key: value for key, value in declared.items() if key not in ("help", "kind", "name", "usual")}
             kind_of_value = field.type if declared["kind"] is None else declared["kind"]
             default = declared["usual"] if field.default is dataclasses.MISSING else field.default
-            default = REQUIRED if default is dataclasses.MISSING else default
             assert isinstance(kind_of_value, type)  # noqa: S101 - a parameter's annotation is a plain type
             yield field.name, Option(declared["name"] or field.name, kind_of_value, declared["help"], default, **settings)

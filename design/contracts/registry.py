@@ -62,6 +62,8 @@ class AccountSubject:
         Ball of the vectors whose mean is estimated, with `clients`: for the reference of a trusted server.
     clients : int or None
         Number of clients.
+    task : Task or None
+        The task that the mechanism is built for; None for bare noise, and for a mechanism that is made from its parameters.
     """
 
     mechanism: str
@@ -72,6 +74,7 @@ class AccountSubject:
     table: "LookupTable | None" = None
     ball: NormBall | None = None
     clients: int | None = None
+    task: Task | None = None
 
     def report(self, delta: float, rounds: int = 1, sampling: Sampling | None = None) -> "AccountReport":
         """Ask all accounts; arguments as in `Privacy.report`."""
@@ -385,11 +388,11 @@ class Entry:
         dimension = (
             {"default": REQUIRED} if needed else {"default": None, "help": "Number of coordinates; without it, no mechanism is built."}
         )
-        return tuple(replace(one, **dimension) if one.name == "dimension" else one for one in ball)
+        return tuple(replace(option, **dimension) if option.name == "dimension" else option for option in ball)
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
         usual = 2.0 if self.norms is None else self.norms[0]
-        return tuple(replace(one, default=f"{usual:g}") if one.name == "norm" else one for one in options)
+        return tuple(replace(option, default=f"{usual:g}") if option.name == "norm" else option for option in options)
 
     def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
         """Return the mechanism of some parameters (`account_options`) as accounting sees it; ``delta`` is among the values."""
@@ -418,8 +421,8 @@ class Entry:
             AccountSubject(f"{self.title}, epsilon {epsilon:g} per round", pure_privacy(epsilon), adjacency, details=details)
         )
 
-    def calibrate(self, budget: Budget, values: Values) -> tuple[AccountSubject, Task | None]:
-        """Return the mechanism that keeps a budget, as accounting sees it, with its task if it has one.
+    def calibrate(self, budget: Budget, values: Values) -> AccountSubject:
+        """Return the mechanism that keeps a budget, as accounting sees it, with its task (`AccountSubject.task`).
 
         The values are those of `calibration_options`. Bare noise, or the epsilon of one round, is found where clients' vectors have no
         dimension.
@@ -430,13 +433,13 @@ class Entry:
         if not sized and self.has_bare_account:
             if self.noise is not None:
                 assert self.noise.solve is not None  # noqa: S101 - what `has_bare_account` says
-                found = self.noise.solve(budget, values)
-                return self._noted(self.noise.account({**values, **found, "delta": budget.delta}, budget.adjacency, budget.sampling)), None
+                parameters = {**values, **self.noise.solve(budget, values), "delta": budget.delta}
+                return self._noted(self.noise.account(parameters, budget.adjacency, budget.sampling))
             if NormBall in self.domains:
                 epsilon = per_round_epsilon(budget)
                 if epsilon > LARGEST_PURE_EPSILON:
                     raise InfeasibleError(f"epsilon per round would have to be above {LARGEST_PURE_EPSILON:g}, got {epsilon:g}: add rounds")
-                return self.bare_subject(epsilon, budget.adjacency), None
+                return self.bare_subject(epsilon, budget.adjacency)
         task = self.task_of(values, budget)
         chosen = {option.name: values[option.name] for option in self.options}
         mechanism = self.mechanism_for(task, chosen)
@@ -445,7 +448,7 @@ class Entry:
             if reached > budget.epsilon:
                 reason = f"which is built for what is proven, got {budget.method!r}"
                 raise ValueError(f"method must be left out for {self.name}, {reason}: by that account epsilon is {reached:g}")
-        return self.subject(mechanism, budget.adjacency, {**values, **self.predict(task, chosen)}), task
+        return replace(self.subject(mechanism, budget.adjacency, {**values, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
         """Refuse options of bare noise where a mechanism is built for vectors."""
@@ -468,14 +471,14 @@ class Entry:
         """Return a mechanism as accounting sees it: its parameters and its facts are the details."""
         ball = mechanism.domain if isinstance(mechanism.domain, NormBall) else None
         details = {**values, **self.parameters_of(mechanism), **mechanism.facts()}
-        known = {name: value for name, value in details.items() if value is None or isinstance(value, str | float | int | bool)}
+        scalars = {name: value for name, value in details.items() if value is None or isinstance(value, str | float | int | bool)}
         return self._noted(
             AccountSubject(
                 self.title,
                 mechanism.privacy(),
                 adjacency,
                 mechanism.bits_per_client,
-                {"epsilon_per_round" if name == "epsilon" else name: value for name, value in known.items()},
+                {"epsilon_per_round" if name == "epsilon" else name: value for name, value in scalars.items()},
                 getattr(mechanism, "table", None),
                 ball,
                 mechanism.joint_clients,
@@ -488,7 +491,7 @@ class Entry:
             return values_of(mechanism.vector_mechanism)
         if self.noise is not None:
             return {} if self.noise.parameters_of is None else dict(self.noise.parameters_of(mechanism))
-        return {one.name: getattr(mechanism, one.name) for one in fields(mechanism)} if is_dataclass(mechanism) else {}
+        return {field.name: getattr(mechanism, field.name) for field in fields(mechanism)} if is_dataclass(mechanism) else {}
 
     def _noted(self, subject: AccountSubject) -> AccountSubject:
         if not self.on_real_numbers:

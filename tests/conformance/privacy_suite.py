@@ -191,8 +191,8 @@ class PrivacySuite:
         entry, chosen, budget = case.entry, given(case), Budget(EPSILON, DELTA, case.adjacency, rounds)
         if not entry.private:
             return
-        subject, task = entry.calibrate(budget, chosen)
-        reached = subject.report(DELTA, rounds)
+        subject = entry.calibrate(budget, chosen)
+        task, reached = subject.task, subject.report(DELTA, rounds)
         assert reached.epsilon <= EPSILON
         json.dumps(reached.document(), allow_nan=False)
         assert "clip_norm" not in subject.details
@@ -219,9 +219,9 @@ class PrivacySuite:
             if not isinstance(small.domain, NormBall):
                 continue
             case = replace(small, domain=replace(small.domain, dimension=dimension))
-            subject, task = entry.calibrate(Budget(EPSILON, DELTA, case.adjacency), given(case))
-            assert task is not None
-            mechanism = entry.mechanism_for(task, case.options)
+            subject = entry.calibrate(Budget(EPSILON, DELTA, case.adjacency), given(case))
+            assert subject.task is not None
+            mechanism = entry.mechanism_for(subject.task, case.options)
             own = {"delta": DELTA, "adjacency": case.adjacency}
             assert made(entry.mechanism, {**subject.details, **own}) == mechanism
             assert (mechanism.domain, mechanism.bits_per_client) == (case.domain, subject.bits_per_client)

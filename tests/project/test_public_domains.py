@@ -42,7 +42,7 @@ GOOD: dict[str, Any] = {
 }
 WANTED = {"ball": "a NormBall", "domain": "an Interval, a NormBall or Categories", "task": "a Task"}
 # Records of what was computed.
-RECORDS = ("AccountSubject", "Plan")
+RECORDS = ("AccountSubject", "Calibration", "Plan")
 
 
 def calls() -> list[tuple[str, str]]:

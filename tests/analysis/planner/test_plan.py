@@ -173,7 +173,7 @@ def test_options_that_are_asked_for_are_kept(plan_only: Callable[..., None]) -> 
 
 def test_a_mechanism_without_privacy_is_never_feasible(plan_only: Callable[..., None]) -> None:
     """A new entry appears by itself; one whose guarantee does not keep the budget is refused."""
-    leaky = replace(REGISTRY["laplace"], name="leaky", build=lambda task, _: REGISTRY["laplace"].build(replace(task, epsilon=50.0)))
+    leaky = replace(REGISTRY["laplace"], name="leaky", build=lambda task, _: REGISTRY["laplace"].mechanism_for(replace(task, epsilon=50.0)))
     plan_only(leaky, "laplace")
     found = plan_task(VECTORS, timed=False)
     assert [mechanism.name for mechanism in found.feasible] == ["laplace"]

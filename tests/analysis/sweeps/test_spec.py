@@ -280,11 +280,11 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (mechanism(name="skellam", metric="l1"), "metric is not a parameter of skellam: it has bits; got metric = 'l1'"),
         (
             mechanism(name="mvu", bits=3),
-            "bits is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering; got bits = 3",
+            "bits is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering, design_seed; got bits = 3",
         ),
         (
             mechanism(name="mvu", cache="x"),
-            "cache is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering; got cache = 'x'",
+            "cache is not a parameter of mvu: it has bits_in, bits_out, metric, objective, dithering, design_seed; got cache = 'x'",
         ),
         (mechanism(name="mvu", bits_in=3, bits_out=10), "bits_out must be a whole number from 1 to 9, got 10"),
         (mechanism(name="mvu", dithering=""), "dithering must be one of systematic, rejection, got ''"),

@@ -93,7 +93,7 @@ def test_references_are_those_of_the_budget_that_was_asked_for() -> None:
     # Purely private, and compared with Gaussian noise at the delta that would have been allowed.
     assert task_of("cldp", NormBall(3, 2.0)).prepare(None).central_error is not None
     assert task_of("cldp", NormBall(3, 2.0), delta=0.0).prepare(None).central_error is None
-    bounds = [task_of("laplace", Interval(0.0, 2.0), delta=delta).prepare(None).lower_bound for delta in (0.0, 1e-3)]
+    bounds = [task_of("cldp", Interval(0.0, 2.0), delta=delta).prepare(None).lower_bound for delta in (0.0, 1e-3)]
     # The messages are purely private, whatever delta is allowed.
     assert bounds[1] == bounds[0]
     assert bounds[0] is not None

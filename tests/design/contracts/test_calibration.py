@@ -26,7 +26,7 @@ def assert_safe_and_tight(name: str, found: Calibration, parameter: str, found_a
         return account(name, delta=budget.delta, **how).epsilon
 
     assert epsilon(value) == found.epsilon
-    # One round of a pure mechanism has its pure epsilon: delta would add less than 2 delta.
+    # One round of a pure mechanism states its guarantee at delta = 0: its own epsilon is the budget's.
     slack = 2 * budget.delta if budget.rounds == 1 and found_as == "epsilon_per_round" else 0.0
     assert 0 <= budget.epsilon - found.epsilon <= max(slack, 1e-6 * min(1.0, budget.epsilon))
     assert epsilon(value * (1 - 1e-4) if more_is_private else value * (1 + 1e-4)) > budget.epsilon

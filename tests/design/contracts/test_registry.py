@@ -207,14 +207,15 @@ def test_a_pure_mechanism_is_accounted_for_by_what_is_built_for_an_epsilon_of_on
 
 def test_calibration_is_what_is_built_for_the_task() -> None:
     own, budget = entry(), Budget(1.0, 1e-6, "replace-one", 4)
-    subject, task = own.calibrate(budget, check_values("noise", own.calibration_options, {"dimension": 3}))
+    subject = own.calibrate(budget, check_values("noise", own.calibration_options, {"dimension": 3}))
+    task = subject.task
     assert task is not None
     assert (task.budget, task.domain, task.clients) == (budget, NormBall(3, math.inf), 1)
     assert subject.details["epsilon_per_round"] == 0.25
     assert subject.report(1e-6, 4).epsilon == own.mechanism_for(task).privacy().epsilon(1e-6, rounds=4) <= 1.0
     # Without a dimension the epsilon of one round is known, and nothing else.
-    bare, nothing = own.calibrate(budget, check_values("noise", own.calibration_options, {}))
-    assert (nothing, bare.bits_per_client) == (None, None)
+    bare = own.calibrate(budget, check_values("noise", own.calibration_options, {}))
+    assert (bare.task, bare.bits_per_client) == (None, None)
     assert bare.report(1e-6, 4).epsilon <= 1.0
 
 
@@ -222,7 +223,7 @@ def test_an_account_that_the_mechanism_is_not_built_for_is_refused() -> None:
     # With delta = .2, Laplace noise of epsilon 2 keeps 1.9 by its privacy loss, and not as a pure mechanism.
     own = entry(build=lambda task, _: VectorLaplaceMechanism(2.0, task.ball("noise")))
     values = check_values("noise", own.calibration_options, {"dimension": 3})
-    assert own.calibrate(Budget(1.9, 0.2, "replace-one"), values)[0].report(0.2).epsilon < 1.9
+    assert own.calibrate(Budget(1.9, 0.2, "replace-one"), values).report(0.2).epsilon < 1.9
     with pytest.raises(
         ValueError, match="method must be left out for noise, which is built for what is proven, got 'pure': by that account"
     ):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import cache
 
 import quietbits
-from quietbits import Target
+from quietbits import Budget
 from quietbits.analysis.calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism
 from quietbits.design.transforms.kashin import KASHIN_CONSTANT as KASHIN_CONSTANT
@@ -15,7 +15,7 @@ CLIENTS, BALL, DELTA = 1000, quietbits.NormBall(1024, 2.0), 1e-5
 
 def few_clients_cost() -> float:
     """Return the variance of two trials over that of a single one, for two clients and one dimension, whose frame has two columns."""
-    single, double = (1 / (trials * calibrate_theta(2, trials, 2, Target(1.0, DELTA)) ** 2) for trials in (1, 2))
+    single, double = (1 / (trials * calibrate_theta(2, trials, 2, Budget(1.0, DELTA, "replace-one")) ** 2) for trials in (1, 2))
     return double / single
 
 
@@ -25,7 +25,7 @@ def central_error() -> float:
 
 @cache
 def tosses(bits: int, method: str | None) -> PoissonBinomialMechanism:
-    return calibrate_poisson_binomial(BALL, CLIENTS, bits, Target(1.0, DELTA, method=method))
+    return calibrate_poisson_binomial(BALL, CLIENTS, bits, Budget(1.0, DELTA, "replace-one", method=method))
 
 
 def biased() -> PoissonBinomialMechanism:

@@ -280,4 +280,5 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
     except InfeasibleError:
         # It cannot serve this many items, which says enough.
         return None
-    return math.sqrt(getattr(built, "other_variance", math.nan) / task.clients) / error
+    assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
+    return math.sqrt(built.other_variance / task.clients) / error

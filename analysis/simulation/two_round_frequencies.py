@@ -44,6 +44,11 @@ class TwoRoundFrequencies:
     estimate: FrequencyEstimate
 
     @property
+    def distinct_items(self) -> int:
+        """Largest number of different items that the second round is made for."""
+        return min(max(1, self.counted.upper), self.count.categories, self.count.clients)
+
+    @property
     def guarantee(self) -> Guarantee:
         """Of both rounds: their epsilons added up, which holds although the second depends on what the first has shown.
 

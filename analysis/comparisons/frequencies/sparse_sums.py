@@ -106,7 +106,7 @@ class SparseSumPoint(Point):
     def _two_rounds(self, counts: IntegerArray, seed: int) -> "_Estimated":
         items = np.repeat(np.arange(self.categories), counts)
         found = two_round_frequencies(items, self.categories, self.epsilon, self.delta, seed=seed)
-        return _Estimated(found.estimate.decoded, found.bits_per_client, found.guarantee.epsilon, found.mechanism.distinct_items)
+        return _Estimated(found.estimate.decoded, found.bits_per_client, found.guarantee.epsilon, found.distinct_items)
 
 
 @dataclass(frozen=True, eq=False)

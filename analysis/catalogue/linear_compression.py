@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from ...arguments import LARGEST_DIMENSION
 from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.gaussian import gaussian_privacy
 from ...design.contracts.mechanism import Mechanism
@@ -14,7 +15,6 @@ from ...design.contracts.task import Task
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.sketched_sum import SketchedSecureSum, SketchedSum
 from ...design.transforms.count_sketch import MOST_ROWS
-from ...design.transforms.linear_sketch import LARGEST_DIMENSION
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
 from ..calibration.sketches import (

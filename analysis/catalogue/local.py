@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ...arguments import LARGEST_DIMENSION
 from ...design.contracts.calibration import SMALLEST_PURE_EPSILON, calibrate_parameter, over_rounds, per_round_epsilon
 from ...design.contracts.domains import Interval
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
@@ -25,7 +26,6 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 from .shared_options import MESSAGE_NOISE, PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
@@ -221,7 +221,7 @@ LAPLACE = Entry(
         "Laplace noise, its scale the L1 sensitivity over epsilon",
         (
             PURE_EPSILON,
-            Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, 2**31, "coordinates"),
+            Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, LARGEST_DIMENSION, "coordinates"),
             Option("norm", str, "p of the ball of the vectors.", "1", numeric=True),
         ),
         _account_laplace,

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION
 from ...design.contracts.calibration import SMALLEST_PURE_EPSILON
 from ...design.contracts.domains import Interval
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER
@@ -14,13 +15,13 @@ from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
 from ...design.transforms.rotation import ROTATIONS
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
-from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 
 CLIENTS = Option(
     "clients", int, "Number of clients whose messages are added up.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 CLIP = Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, unit="vectors' units")
-DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates")
+DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_ACCOUNTED_DIMENSION, unit="coordinates")
 ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation or frame.", 0, 0, LARGEST_SEED)
 ROTATION = Option(
     "rotation", str, "Public rotation: hadamard pads to a power of two, fourier to an even number.", "hadamard", choices=ROTATIONS

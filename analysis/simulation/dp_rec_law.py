@@ -10,9 +10,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism, unit_directions
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 

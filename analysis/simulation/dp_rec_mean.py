@@ -11,11 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .dp_rec_law import draw_decoded
 from .vector_populations import CHUNK_COORDINATES
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import IntegerArray
-from ...design.contracts.mechanism import MOST_CLIENTS, FrequencyMechanism
+from ...design.contracts.mechanism import FrequencyMechanism
 
 RATES = ("item", "any")
 

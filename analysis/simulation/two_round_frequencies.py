@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_probability
+from ...arguments import MOST_CLIENTS, check_integer, check_probability
 from ...design.contracts.domains import Categories
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import FrequencyEstimate, FrequencyMechanism
@@ -138,7 +138,7 @@ def two_round_frequencies(
     True
     """
     held = Categories(categories).clip(items)
-    clients, share = check_integer("clients", len(held), low=1, high=2**53), check_probability("count_share", count_share)
+    clients, share = check_integer("clients", len(held), low=1, high=MOST_CLIENTS), check_probability("count_share", count_share)
     counts = np.bincount(held, minlength=categories)
     public, first, second = (named_stream(seed, f"two rounds: {part}") for part in ("hashes", "count", "sketch"))
     hashes = [int(public.integers(LARGEST_SEED)) for _ in range(2)]

@@ -8,12 +8,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...design.contracts.accounts import pure_account
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy, l2_radius
 from ...design.contracts.guarantee import ADJACENCIES
-from ...design.contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Privacy
 from ...design.contracts.real_numbers import RealNumberMechanism

@@ -13,13 +13,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.renyi_curve import check_delta
 from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import MOST_CLIENTS, MessageScore
+from ..contracts.mechanism import MessageScore
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..contracts.real_numbers import RealNumberMechanism

@@ -1,10 +1,10 @@
 """The error of a trusted server's noisy histogram, which is the reference for frequencies whose clients trust less."""
 
-from ...arguments import check_choice, check_integer
-from ..contracts.domains import MOST_CATEGORIES, Categories
+from ...arguments import MOST_CATEGORIES, MOST_CLIENTS, check_choice, check_integer
+from ..contracts.domains import Categories
 from ..contracts.gaussian import central_gaussian_error
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import MOST_CLIENTS, check_vector_epsilon
+from ..contracts.mechanism import check_vector_epsilon
 from ..noise.discrete_laplace import discrete_laplace_variance
 
 

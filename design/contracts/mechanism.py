@@ -21,7 +21,6 @@ from .privacy import Privacy
 if TYPE_CHECKING:
     from ..noise.random_words import WordsLike
 
-MOST_CLIENTS = 2**53
 # Rounding of frequencies that were computed.
 FREQUENCY_ROUNDING = 1e-9
 # The range of epsilon that mechanisms with closed formulas serve: wider than that of tables, which are designed by a solver.

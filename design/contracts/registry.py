@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ...arguments import check_choice
+from ...arguments import MOST_CATEGORIES, MOST_CLIENTS, check_choice
 from ...errors import InfeasibleError
 from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .accounts import pure_privacy
 from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
-from .domains import MOST_CATEGORIES, Categories, Domain, Interval
+from .domains import Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
-from .mechanism import MOST_CLIENTS, Mechanism
+from .mechanism import Mechanism
 from .norm_ball import NormBall, parse_norm
 from .options import BITS_ROUNDING, made, options_of, values_of
 from .options import REQUIRED as REQUIRED

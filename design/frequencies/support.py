@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, MOST_ITEMS, check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, FrequencyEstimate, FrequencyMechanism, MessageScore, check_vector_epsilon
+from ..contracts.mechanism import FrequencyEstimate, FrequencyMechanism, MessageScore, check_vector_epsilon
 from ..contracts.privacy import Privacy
 from .squared_scores import SupportLaw, calibrating_levels, likely_shift
-
-MOST_ITEMS = 2**31
 
 
 class SupportMechanism(FrequencyMechanism):

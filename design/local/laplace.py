@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_interval, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.guarantee import Guarantee
-from ..contracts.mechanism import MOST_CLIENTS, MessageScore, ScalarMechanism
+from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
 from ..contracts.real_numbers import RealNumberMechanism
 from ..noise.random_words import WordsLike

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
-from ..contracts.mechanism import MOST_CLIENTS, MessageScore, VectorMechanism
+from ..contracts.mechanism import MessageScore, VectorMechanism
 from ..contracts.real_numbers import RealNumberMechanism
 from ..noise.random_words import WordsLike, WordSource
 

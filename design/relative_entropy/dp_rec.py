@@ -12,13 +12,13 @@ from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 
-from ...arguments import check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 from ...solvers.divergences.dp_rec_index_privacy import message_divergences
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 from ..contracts.accounts import renyi_account
-from ..contracts.mechanism import MOST_CLIENTS, MessageLaw, MessageScore, VectorMechanism
+from ..contracts.mechanism import MessageLaw, MessageScore, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, Privacy
 from ..noise.random_words import WordsLike, word_source

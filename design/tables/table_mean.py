@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
 from ..contracts.guarantee import Guarantee
-from ..contracts.mechanism import MOST_CLIENTS, MessageScore, ScalarMechanism
+from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike
 from .lookup_table import LetterArray, LookupTable

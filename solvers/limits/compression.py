@@ -8,13 +8,11 @@ import math
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
-LARGEST_DIMENSION = 2**53
-MOST_CLIENTS = 2**53
 MOST_BITS = 1e25
 # Shuffled messages have no bound of their own here.
 BOUNDED_TRUST_MODELS = ("local", "secure-sum", "central")
@@ -156,7 +154,7 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
 
 def _checked(dimension: int, bits: float, radius: float) -> tuple[int, float, float]:
     return (
-        check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION),
+        check_integer("dimension", dimension, low=1, high=LARGEST_EXACT_INTEGER),
         check_real("bits", bits, low=0.0, high=MOST_BITS),
         check_real("radius", radius, low=1 / LARGEST_RADIUS, high=LARGEST_RADIUS),
     )

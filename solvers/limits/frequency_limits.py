@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from .compression import BOUNDED_TRUST_MODELS, MOST_BITS
-from .histogram_entropy import MOST_CATEGORIES, MOST_CLIENTS, log_multisets
+from .histogram_entropy import log_multisets
 from .prior_risk import ROUNDING, group_sizes
 
 LOSSES = ("linf", "l2", "l2-squared")
@@ -109,7 +109,7 @@ def necessary_frequency_bits(error: float, categories: int, clients: int, trust_
 def check_frequencies(categories: int, clients: int) -> tuple[int, int]:
     """Return the size of a problem, or raise ValueError."""
     return (
-        check_integer("categories", categories, low=1, high=MOST_CATEGORIES),
+        check_integer("categories", categories, low=1, high=LARGEST_EXACT_INTEGER),
         check_integer("clients", clients, low=1, high=MOST_CLIENTS),
     )
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax
 
 from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray
@@ -227,6 +226,9 @@ class DpRecMechanism(VectorMechanism):
 
         No score finds more (Neyman and Pearson). It makes all samples of a group again.
         """
+        # Only audits need it, and its import takes longer than this module's.
+        from scipy.special import log_softmax
+
         targets = self.ball.clip(np.stack([first, second])) / self.sigma
 
         def ratios(messages: NDArray[np.uint8]) -> FloatArray:

@@ -4,6 +4,15 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
+# Largest sizes, for everything that has no smaller limit of its own. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
+LARGEST_EXACT_INTEGER = 2**53
+MOST_CLIENTS = LARGEST_EXACT_INTEGER
+# Items of a public list, and items whose estimated frequencies are held as one vector.
+MOST_CATEGORIES = 2**40
+MOST_ITEMS = 2**31
+# Coordinates of a vector that is held in memory, and of a sum whose privacy is computed without holding it.
+LARGEST_DIMENSION = 2**31
+LARGEST_ACCOUNTED_DIMENSION = 2**40
 # Of an interval's ends: variances are squares of distances, and of letters that may lie far beyond the ends.
 LARGEST_END = 1e100
 # With more names than this, the error also suggests the closest one.

@@ -64,7 +64,7 @@ def _audit_table(
     output: Output = None,
 ) -> None:
     """Draw from a table for neighbouring inputs, and bound its epsilon from below; exit code 1 if that refutes it (`audit`)."""
-    from ..analysis.catalogue.registry import entry_named
+    from ..analysis.catalogue.tables import MVU
     from ..analysis.planner.stated_error import stated_error
     from ..design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task
     from ..design.tables.file import read_table
@@ -77,7 +77,7 @@ def _audit_table(
         # Of a task's range: no bound is known where epsilon is larger, and one for a larger epsilon holds where it is smaller.
         epsilon = min(max(guarantee.epsilon, SMALLEST_TARGET), LARGEST_TARGET)
         task = Task(mechanism.domain, 1, epsilon, guarantee.delta, guarantee.adjacency)
-        stated = stated_error(entry_named("mvu"), task, mechanism)
+        stated = stated_error(MVU, task, mechanism)
     values = {"repetitions": repetitions, "others": "zero", "confidence": confidence, "seed": seed, "json": json, "output": output}
     _audit(mechanism, stated, {"mechanism": str(table)}, values)
 

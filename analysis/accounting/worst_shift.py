@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from ...arguments import check_integer
-from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, check_rate, check_scale, check_sensitivity
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer
+from ...solvers.divergences.cpsgd_theorem import check_rate, check_scale, check_sensitivity
 
 # How far from a whole number of steps a sensitivity may be, relative to itself.
 WHOLE = 1e-9
@@ -51,7 +51,7 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
     WorstShift(shift=6, coordinates=1, reason=None)
     """
     probability, scale = check_rate(probability), check_scale(scale)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     l1 = check_sensitivity("l1_sensitivity", l1)
     l2 = check_sensitivity("l2_sensitivity", l2)
     linf = check_sensitivity("linf_sensitivity", linf)

@@ -11,18 +11,14 @@ their norm is at most the clip ratio c. A client that is not there is the update
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_softmax, softmax
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ...design.relative_entropy.dp_rec import DpRecMechanism
-from ...design.relative_entropy.message import DpRecMessage
-from ...design.relative_entropy.shared_randomness import vectors_of_seeds
 from ...design.transforms.dithering import finite_values
 from ...solvers.divergences.dp_rec_privacy import LARGEST_POPULATION, draw_log_moment, lost_delta
 from ...solvers.divergences.importance_resampling import (
@@ -295,40 +291,6 @@ def quadrature_delta(target: float, reference: float, samples: int, epsilon: flo
     excess = softmax(target * places, axis=0)[0] - math.exp(epsilon) * softmax(reference * places, axis=0)[0]
     density = np.exp(-(across**2 + along**2) / 2) / (2 * math.pi)
     return float((3 * np.maximum(0, excess) * density).sum()) * float(step) ** 2
-
-
-def dp_rec_score(mechanism: DpRecMechanism, first: FloatArray, second: FloatArray) -> Callable[[NDArray[np.uint8]], FloatArray]:
-    """Return the log-likelihood ratio of packed messages for two vectors: of each group's index, given the message's seed.
-
-    No score tells more (Neyman and Pearson). It reads the messages that `encode` sends, and makes all of a group's samples again.
-    """
-    layout = mechanism.layout
-    targets = mechanism.ball.clip(np.stack([first, second])) / mechanism.sigma
-
-    def ratios(messages: NDArray[np.uint8]) -> FloatArray:
-        read = [DpRecMessage.from_bytes(packed.tobytes(), layout) for packed in messages]
-        seeds, indices = [message.seed for message in read], np.array([message.indices for message in read])
-        total = np.zeros(len(read))
-        for group, (part, size, bits) in enumerate(zip(layout.slices(), layout.sizes, layout.group_bits, strict=True)):
-            at_once = max(1, _NUMBERS_PER_CHUNK // (size << bits))
-            for start in range(0, len(read), at_once):
-                some = slice(start, start + at_once)
-                weights = log_softmax(_projections(seeds[some], targets[:, part], 1 << bits, group), axis=1)
-                sent = np.take_along_axis(weights, indices[some, group, None, None], axis=1)[:, 0]
-                total[some] += sent[:, 0] - sent[:, 1]
-        return total
-
-    return ratios
-
-
-def _projections(seeds: list[int], targets: FloatArray, samples: int, group: int) -> FloatArray:
-    """Return the inner products of each seed's samples with the targets, shape (seeds, samples, targets)."""
-    dimension = targets.shape[1]
-    rows = max(1, _NUMBERS_PER_CHUNK // (len(seeds) * dimension))
-    parts = ((first, min(rows, samples - first)) for first in range(0, samples, rows))
-    drawn = (vectors_of_seeds(seeds, dimension, count, [first] * len(seeds), group) for first, count in parts)
-    # In float32, as the samples are: errors are as in `log_importance_weights`.
-    return np.concatenate([vectors @ targets.T.astype(np.float32) for vectors in drawn], axis=1).astype(float)
 
 
 def _hockey_sticks(plane: FloatArray, samples: int, epsilon: float, trials: int, rng: np.random.Generator) -> FloatArray:

@@ -1,8 +1,6 @@
 """An audit of any mechanism: its messages, or the sum of them, for two neighbours, against what it promises."""
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,27 +8,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice
 from ...arrays import FloatArray
-from ...design.central.central_sketch import CentralSketchMechanism
-from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.domains import Interval
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
-from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism
-from ...design.frequencies.sparse_frequencies import SparseFrequencies
-from ...design.frequencies.support import SupportMechanism
-from ...design.local.laplace import LaplaceMechanism
-from ...design.local.uncompressed_vector import UncompressedVectorMechanism
-from ...design.relative_entropy.dp_rec import DpRecMechanism
-from ...design.secure_sum.sparse_sum import SparseSum
-from ...design.shuffled.shuffled_mechanism import ShuffledMechanism
-from ...design.tables.table_mean import TableMeanMechanism
 from ...design.transforms.dithering import finite_values
 from ..simulation.input_populations import check_drawable
-from .dp_rec_audit import dp_rec_score
 from .privacy_audit import AuditResult, Score, audit_score
-from .secure_sum_audit import exact_sum_score, secure_sum_score
-from .shuffled_audit import shuffled_population, shuffled_score
+from .secure_sum_audit import secure_sum_score
 
 # Numbers that are encoded at a time, of all clients and coordinates together.
 BLOCK = 2**20
@@ -149,144 +135,58 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         fewer.
     """
     check_choice("others", others, OTHERS)
-    domain = mechanism.domain
+    domain, clients = mechanism.domain, mechanism.joint_clients
     check_drawable(domain)
-    if isinstance(mechanism, SecureSumMechanism | CentralSketchMechanism) and isinstance(domain, NormBall):
-        edge = _edge(domain, direction)
-        first = np.zeros((mechanism.clients, domain.dimension))
-        first[0 if others == "zero" else slice(None)] = edge
-        second = first.copy()
-        second[0] = -edge if mechanism.guarantee.adjacency == "replace-one" else 0.0
-        return Neighbours(first, second)
-    if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Interval):
-        _no_direction(direction)
-        numbers = np.full(mechanism.clients, domain.high if others == "same" else domain.middle)
-        numbers[0] = domain.high
-        replaced = numbers.copy()
-        replaced[0] = domain.low if mechanism.guarantee.adjacency == "replace-one" else domain.middle
-        return Neighbours(numbers, replaced)
-    if isinstance(mechanism, SecureSumMechanism) and isinstance(domain, Categories):
-        _no_direction(direction)
-        # No item stands for holding nothing: the others hold the first one either way.
-        held: NDArray[Any] = np.zeros(mechanism.clients, dtype=np.int64)
-        moved = np.append(held[1:], domain.size - 1)
-        return Neighbours(held, moved if mechanism.guarantee.adjacency == "replace-one" else held[1:])
-    if isinstance(mechanism, ShuffledMechanism):
-        _no_direction(direction)
-        return Neighbours(*(shuffled_population(mechanism, first=first, others=others) for first in (True, False)))
-    if others != "zero":
+    replaces = mechanism.guarantee.adjacency == "replace-one"
+    same = others == "same"
+    if clients is None and same:
         raise ValueError(f"others must be zero where a message is private by itself, got {others!r}: no other clients take part")
-    if not isinstance(domain, NormBall):
-        _no_direction(direction)
-    if isinstance(domain, Categories):
-        return Neighbours(np.array(0), np.array(domain.size - 1))
+    if isinstance(domain, NormBall):
+        edge = _edge(domain, direction)
+        absent = np.zeros_like(edge)
+        return _neighbours(clients, edge, -edge if replaces else absent, edge if same else absent)
+    _no_direction(direction)
     if isinstance(domain, Interval):
-        return Neighbours(np.array(domain.high), np.array(domain.low))
-    edge = _edge(domain, direction)
-    return Neighbours(edge, -edge if mechanism.guarantee.adjacency == "replace-one" else np.zeros_like(edge))
+        middle = np.array(domain.middle)
+        return _neighbours(
+            clients, np.array(domain.high), np.array(domain.low) if replaces else middle, np.array(domain.high) if same else middle
+        )
+    first, last = np.array(0), np.array(domain.size - 1)
+    if not isinstance(mechanism, SecureSumMechanism):
+        return _neighbours(clients, first, last, first if same else np.array(domain.size // 2))
+    # No item stands for holding nothing: the others hold the first one either way.
+    held = np.zeros(mechanism.clients, dtype=np.int64)
+    return Neighbours(held, np.append(held[1:], last) if replaces else held[1:])
 
 
-@singledispatch
-def output_score(mechanism: Mechanism, first: FloatArray, second: FloatArray) -> Score:
+def _neighbours(clients: int | None, first: NDArray[Any], second: NDArray[Any], background: NDArray[Any]) -> Neighbours:
+    """Return two inputs of one client, or of all clients of a round, of whom all but the first hold the background."""
+    if clients is None:
+        return Neighbours(first, second)
+    others = [background] * (clients - 1)
+    return Neighbours(np.stack([first, *others]), np.stack([second, *others]))
+
+
+def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any]) -> Score:
     """Return a score of what a server sees: large where it speaks for the first input, small where it speaks for the second.
 
-    Every function of the output makes a valid audit. This one, the projection of each decoded message on the difference of the two inputs,
-    serves every local mechanism; those registered for others find more, or find it faster.
+    Every function of the output makes a valid audit. A mechanism says how its messages tell inputs apart (`Mechanism.message_score`), and
+    a secure sum how its sum does (`SecureSumMechanism.sum_weights`).
     """
-    domain = mechanism.domain
-    difference = np.atleast_1d(domain.total(first[None]) - domain.total(second[None]))
-
-    def decoded(messages: NDArray[Any]) -> FloatArray:
-        # Short messages repeat: each is decoded once.
-        kinds, kind = np.unique(messages, axis=0, return_inverse=True)
-        estimates = [mechanism.decode(mechanism.aggregate(kinds[place : place + 1]), 1) for place in range(len(kinds))]
-        return np.asarray(np.reshape(estimates, (len(kinds), -1)) @ difference)[kind.ravel()]
-
-    return _message_score(mechanism, decoded)
-
-
-@output_score.register
-def _(mechanism: SecureSumMechanism, first: FloatArray, second: FloatArray) -> Score:
-    return secure_sum_score(mechanism, first, second)
-
-
-@output_score.register
-def _(mechanism: ExactHistogramMechanism, first: FloatArray, second: FloatArray) -> Score:
-    # What is decoded is not linear in the sum.
-    return exact_sum_score(mechanism, first, second)
-
-
-@output_score.register
-def _(mechanism: SparseFrequencies, first: FloatArray, second: FloatArray) -> Score:
-    # Nor here; the same messages can be decoded so that it is.
-    return secure_sum_score(mechanism.dense, first, second)
-
-
-@output_score.register
-def _(mechanism: SparseSum, first: FloatArray, second: FloatArray) -> Score:
-    # What is decoded is not linear in the sum; the sum of sketches is, and says no less.
-    score = secure_sum_score(mechanism.inner, mechanism.sketched(first), mechanism.sketched(second))
-    return lambda vectors, count, rng: score(mechanism.sketched(vectors), count, rng)
-
-
-@output_score.register
-def _(mechanism: CentralSketchMechanism, first: FloatArray, second: FloatArray) -> Score:
-    # The sum of messages on the sketch of what the neighbours' sums differ by.
-    direction = mechanism.sketched(first.sum(axis=0, keepdims=True) - second.sum(axis=0, keepdims=True))[0]
-
-    def rounds(messages: NDArray[Any]) -> FloatArray:
-        return np.asarray(messages.reshape(-1, mechanism.clients, mechanism.sketch_dimension).sum(axis=1) @ direction)
-
-    return lambda vectors, count, rng: rounds(mechanism.encode(np.tile(np.asarray(vectors, dtype=float), (count, 1)), rng))
-
-
-@output_score.register
-def _(mechanism: DpRecMechanism, first: FloatArray, second: FloatArray) -> Score:
-    return _message_score(mechanism, dp_rec_score(mechanism, first, second))
-
-
-@output_score.register
-def _(mechanism: TableMeanMechanism, first: FloatArray, second: FloatArray) -> Score:
-    # At an end of the interval nothing is dithered: a letter's probabilities are those of the table's first or last row.
-    weights = np.array(mechanism.table.weights, dtype=float)
-    rows = [weights[-1] if value == mechanism.interval[1] else weights[0] for value in (first, second)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_ratios = np.nan_to_num(np.log(rows[0]) - np.log(rows[1]), nan=0.0)
-    return _message_score(mechanism, lambda letters: log_ratios[letters])
-
-
-@output_score.register
-def _(mechanism: ShuffledMechanism, first: FloatArray, second: FloatArray) -> Score:
-    return shuffled_score(mechanism, first, second)
-
-
-@output_score.register
-def _(mechanism: SupportMechanism, first: FloatArray, second: FloatArray) -> Score:
-    # The logarithm of the likelihood ratio, in units of epsilon.
-    items = int(first), int(second)
-    return _message_score(mechanism, lambda messages: np.subtract(*(mechanism.supports(messages, item).astype(float) for item in items)))
-
-
-@output_score.register(LaplaceMechanism)
-@output_score.register(UncompressedVectorMechanism)
-def _(mechanism: LaplaceMechanism | UncompressedVectorMechanism, first: FloatArray, second: FloatArray) -> Score:
-    # Messages are estimates already, except for their unit.
-    difference = np.atleast_1d(first - second)
-    return _message_score(mechanism, lambda messages: np.asarray(messages.reshape(len(messages), -1) @ difference))
-
-
-def _message_score(mechanism: Mechanism, score: Callable[[NDArray[Any]], FloatArray]) -> Score:
-    """Return the score of a mechanism's output from that of messages: clients that all hold one input encode it, several at a time."""
+    if isinstance(mechanism, SecureSumMechanism):
+        return secure_sum_score(mechanism, first, second)
+    clients, score = mechanism.joint_clients, mechanism.message_score(first, second)
 
     def scores(value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
-        held = np.asarray(value)
+        held = np.asarray(value) if clients else np.asarray(value)[None]
         # An item is one number, whatever the length of its message.
-        size = mechanism.bits_per_client / 64 if isinstance(mechanism, FrequencyMechanism) else held.size
-        at_once = max(1, int(BLOCK // max(1, size)))
+        size = max(1, held.size, len(held) * mechanism.bits_per_client / 64)
+        at_once = max(1, int(BLOCK // size))
         parts = []
         for start in range(0, count, at_once):
-            inputs = np.broadcast_to(held, (min(at_once, count - start), *held.shape))
-            parts.append(score(mechanism.encode(inputs, rng)))
+            rounds = min(at_once, count - start)
+            messages = mechanism.encode(np.tile(held, (rounds, *[1] * (held.ndim - 1))), rng)
+            parts.append(score(messages.reshape(rounds, clients, *messages.shape[1:]) if clients else messages))
         return np.concatenate(parts)
 
     return scores

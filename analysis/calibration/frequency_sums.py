@@ -45,7 +45,6 @@ MOST_STEPS = 2**20
 MOST_TOSSES = 2**24
 # A theta from which on more tosses may be of use even where there are many clients, and how many those are.
 NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
-ADJACENCIES = ("replace-one", "add-or-remove-one")
 
 Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
 

@@ -4,18 +4,12 @@ import math
 from collections.abc import Callable
 from functools import cache
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ...design.contracts.calibration import TOLERANCE
 from ...design.contracts.task import Budget
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
-from ...solvers.divergences.discrete_gaussian_divergence import (
-    LARGEST_DIMENSION,
-    MOST_BITS,
-    MOST_CLIENTS,
-    fewest_bits,
-    granularity_for_bits,
-)
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, fewest_bits, granularity_for_bits
 from ...solvers.numerics.safe_root import safe_root
 
 # The standard deviation of one client's noise is looked for up to and down to these numbers of clip norms.
@@ -70,7 +64,7 @@ def calibrate_granularity(
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     epsilon, delta = budget.epsilon, check_delta(budget.delta)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     deviations = check_real("deviations", deviations, low=0.1, high=100.0)
 
     def fitting(inverse: float, width: int) -> NamedParameters:

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ...arguments import check_integer, check_probability, check_real
-from ...design.frequencies.item_sketch import MOST_CATEGORIES, MOST_ROWS, ItemSketch, usual_rows
+from ...arguments import MOST_ITEMS, check_integer, check_probability, check_real
+from ...design.frequencies.item_sketch import MOST_ROWS, ItemSketch, usual_rows
 from ...design.frequencies.worst_pair import likely_excess
 from ...errors import InfeasibleError
 
@@ -101,7 +101,7 @@ class ItemSketchChoice:
         if self.rows is not None:
             check_integer("rows", self.rows, low=1, high=MOST_ROWS)
         if self.width is not None:
-            check_integer("width", self.width, low=2, high=MOST_CATEGORIES)
+            check_integer("width", self.width, low=2, high=MOST_ITEMS)
         if self.message_bits is not None:
             check_real("message_bits", self.message_bits, low=1.0, high=LARGEST_MESSAGE)
         check_real("slack", self.slack, low=1.0, high=LARGEST_SLACK)
@@ -178,7 +178,7 @@ class ItemSketchChoice:
             return
         for rows in TRIED_ROWS if self.rows is None else (self.rows,):
             width = 2
-            while width < categories and rows * width <= MOST_CATEGORIES:
+            while width < categories and rows * width <= MOST_ITEMS:
                 yield ItemSketch(categories, rows, width, self.seed, signed=self.signed)
                 width *= 2
         if self.rows in (None, 1):

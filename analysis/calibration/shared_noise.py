@@ -16,7 +16,6 @@ from .granularity import NamedParameters, calibrate_granularity
 
 # Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
 MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
-ADJACENCIES = ("add-or-remove-one", "replace-one")
 # A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
 MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
 

@@ -1,8 +1,7 @@
 """Sketches for a known number of different items, with the least noise within a budget."""
 
-from ...arguments import check_integer
+from ...arguments import MOST_ITEMS, check_integer
 from ...design.contracts.task import Budget
-from ...design.frequencies.item_sketch import MOST_CATEGORIES
 from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies, pursuit_buckets
 from .frequency_sums import calibrate_discrete_gaussian_frequencies
 from .item_sketches import ItemSketchChoice
@@ -30,9 +29,9 @@ def calibrate_sparse_frequencies(
     >>> found.sketch.coordinates, round(found.bits_per_client), 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
     (1582, 32051, True)
     """
-    categories = check_integer("categories", categories, low=2, high=MOST_CATEGORIES)
+    categories = check_integer("categories", categories, low=2, high=MOST_ITEMS)
     most = min(categories, clients)
-    distinct = most if distinct_items is None else min(most, check_integer("distinct_items", distinct_items, low=1, high=MOST_CATEGORIES))
+    distinct = most if distinct_items is None else min(most, check_integer("distinct_items", distinct_items, low=1, high=MOST_ITEMS))
     if width is None:
         width = max(2, -(-pursuit_buckets(categories, distinct) // rows))
         if rows * width >= categories:

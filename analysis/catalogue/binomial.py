@@ -2,14 +2,14 @@
 
 import math
 
-from ...arguments import check_choice
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_choice
 from ...design.contracts.registry import AccountSubject, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS
-from ...solvers.divergences.cpsgd_theorem import LARGEST_DIMENSION, MOST_TRIALS
+from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
 from ...solvers.numerics.bisection import first_true
 from ..accounting.binomial import BinomialNoise, accounted_binomial
 
@@ -83,7 +83,7 @@ def _solve(budget: Budget, given: Values) -> Values:
 _PROBABILITY = Option("probability", float, "Probability of success of a trial.", low=0.0, high=1.0)
 _SCALE = Option("scale", float, "What one success adds; the vectors' coordinates are multiples of it.", low=1e-100, high=1e100)
 _SIZES = (
-    Option("dimension", int, "Number of coordinates that noise is added to.", low=1, high=LARGEST_DIMENSION, unit="coordinates"),
+    Option("dimension", int, "Number of coordinates that noise is added to.", low=1, high=LARGEST_ACCOUNTED_DIMENSION, unit="coordinates"),
     Option("l1", float, "L1 sensitivity, in the vectors' units.", low=0.0, high=1e100),
     Option("l2", float, "L2 sensitivity, in the vectors' units.", low=0.0, high=1e100),
     Option("linf", float, "L-infinity sensitivity, in the vectors' units.", low=0.0, high=1e100),

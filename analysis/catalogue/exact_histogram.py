@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from ...design.contracts.domains import MOST_CATEGORIES, Categories
+from ...arguments import MOST_CATEGORIES
+from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Task

@@ -3,18 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from ...arguments import check_integer
+from ...arguments import MOST_ITEMS, check_integer
 from ...design.contracts.domains import Categories
+from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Budget, Task
-from ...design.frequencies.item_sketch import MOST_CATEGORIES, MOST_ROWS
+from ...design.frequencies.item_sketch import MOST_ROWS
 from ...design.frequencies.noisy_sketch import SketchedDiscreteGaussianFrequencies, SketchedSkellamFrequencies
 from ...design.frequencies.sketched_frequencies import SketchedFrequencies
 from ...design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies
 from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from ..calibration.frequency_sums import (
-    ADJACENCIES,
     calibrate_discrete_gaussian_frequencies,
     calibrate_skellam_frequencies,
     calibrate_sketched_tosses,
@@ -24,7 +24,7 @@ from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
 from .lower_bounds import frequency_lower_bound
 
 PAPER = "Chen, Özgür, Cormode, Bharadwaj 2023, The communication cost of security and privacy in federated frequency estimation"
-ITEMS = Option("categories", int, "Number of items.", low=2, high=MOST_CATEGORIES, unit="items")
+ITEMS = Option("categories", int, "Number of items.", low=2, high=MOST_ITEMS, unit="items")
 ROWS = Option("rows", int, "Rows of the sketch; by default those with the least predicted error.", None, 1, MOST_ROWS)
 WIDTH = Option(
     "width",
@@ -32,7 +32,7 @@ WIDTH = Option(
     "Buckets of a row; from the number of items on, a histogram; by default the fewest within the slack.",
     None,
     2,
-    MOST_CATEGORIES,
+    MOST_ITEMS,
 )
 MESSAGE_BITS = Option(
     "message_bits", float, "Bits of a message at most, instead of the slack.", None, 1.0, LARGEST_MESSAGE, "bits", budget="message"
@@ -52,7 +52,7 @@ DISTINCT = Option(
     "Different items that are held, at most; by default as many as clients or items.",
     None,
     1,
-    MOST_CATEGORIES,
+    MOST_ITEMS,
 )
 SPARSE = (
     DISTINCT,
@@ -101,7 +101,7 @@ def _entry(
     unbiased: bool = True,
 ) -> Entry:
     def build(task: Task, values: Values) -> SketchedFrequencies:
-        categories = check_integer("categories", task.categories(name), low=2, high=MOST_CATEGORIES)
+        categories = check_integer("categories", task.categories(name), low=2, high=MOST_ITEMS)
         return calibrate(categories, task.clients, task.budget_of(name), values)
 
     def predict(task: Task, values: Values) -> Values:
@@ -126,6 +126,17 @@ def _entry(
     )
 
 
+SPARSE_FREQUENCIES = _entry(
+    "sparse-discrete-gaussian-frequencies",
+    "Sketches of items with discrete Gaussian noise from every client, from which the server decodes a few items",
+    f"{PAPER}; Needell, Tropp 2009, CoSaMP",
+    _sparse,
+    SparseFrequencies,
+    accounts=("rdp", "near-gaussian"),
+    options=SPARSE,
+    planned_with=("distinct_items",),
+    unbiased=False,
+)
 ENTRIES = (
     _entry(
         "sketched-poisson-binomial",
@@ -153,15 +164,5 @@ ENTRIES = (
         SketchedSkellamFrequencies,
         accounts=("rdp", "near-gaussian"),
     ),
-    _entry(
-        "sparse-discrete-gaussian-frequencies",
-        "Sketches of items with discrete Gaussian noise from every client, from which the server decodes a few items",
-        f"{PAPER}; Needell, Tropp 2009, CoSaMP",
-        _sparse,
-        SparseFrequencies,
-        accounts=("rdp", "near-gaussian"),
-        options=SPARSE,
-        planned_with=("distinct_items",),
-        unbiased=False,
-    ),
+    SPARSE_FREQUENCIES,
 )

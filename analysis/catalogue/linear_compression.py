@@ -3,18 +3,18 @@
 from dataclasses import replace
 from typing import Any
 
+from ...arguments import LARGEST_DIMENSION
 from ...design.central.central_sketch import CentralSketchMechanism
 from ...design.contracts.gaussian import gaussian_privacy
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...design.contracts.options import options_of
-from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget, Noise, Option, Values, usual_adjacency
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN
 from ...design.contracts.task import Task
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from ...design.secure_sum.sketched_sum import SketchedSecureSum, SketchedSum
 from ...design.transforms.count_sketch import MOST_ROWS
-from ...design.transforms.linear_sketch import LARGEST_DIMENSION
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
 from ..calibration.sketches import (
@@ -26,11 +26,12 @@ from ..calibration.sketches import (
     calibrate_central_sketch,
     calibrate_sketched_sum,
     calibrate_sparse_sum,
+    sketched_sum_of_noise,
 )
 from .local import NOISE_MULTIPLIER
 from .lower_bounds import central_lower_bound
 from .secure_sum import BITS, BOTH
-from .shared_options import sum_bits
+from .shared_options import SUM_NOISE, sum_bits
 
 MANY_ROUNDS = 100
 # Shares of the vectors' coordinates that sketches are tried with.
@@ -75,6 +76,11 @@ def sketch_choice(options: Values) -> SketchChoice:
 def _calibrated_sum(task: Task, options: Values) -> CalibratedSketch[SketchedSum]:
     ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
     return calibrate_sketched_sum(ball, task.clients, options["bits"], budget, sketch_choice(options))
+
+
+def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
+    ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
+    return sketched_sum_of_noise(ball, task.clients, options["bits"], budget, sketch_choice(options), options[SUM_NOISE.name])
 
 
 def _calibrated_central(task: Task, options: Values) -> CalibratedSketch[CentralSketchMechanism]:
@@ -153,29 +159,31 @@ def _central_candidates(task: Task) -> list[Values]:
     return [{}, *({"sketch_dimension": size} for size in _sizes(task, FLOAT_BITS))]
 
 
-ENTRIES = (
-    Entry(
-        name="sketched-discrete-gaussian",
-        title="Sketches of the vectors in a secure sum with discrete Gaussian noise from every client",
-        paper=PAPER,
-        domains=(NormBall,),
-        trust_model="secure-sum",
-        adjacencies=BOTH,
-        accounts=("rdp", "near-gaussian"),
-        options=(SKETCH_BITS, *CHOICE),
-        build=lambda task, options: _calibrated_sum(task, options).mechanism,
-        noise=Noise(
-            "sketched-discrete-gaussian",
-            "The distributed discrete Gaussian mechanism on sketches",
-            SKETCH_PARAMETERS,
-            _account_sketched,
-            parameters_of=_of_sketched,
-        ),
-        predict=lambda task, options: _errors(_calibrated_sum(task, options)),
-        norms=(2.0,),
-        lower_bound=central_lower_bound,
-        candidates=_sketched_candidates,
+SKETCHED = Entry(
+    name="sketched-discrete-gaussian",
+    title="Sketches of the vectors in a secure sum with discrete Gaussian noise from every client",
+    paper=PAPER,
+    domains=(NormBall,),
+    trust_model="secure-sum",
+    adjacencies=BOTH,
+    accounts=("rdp", "near-gaussian"),
+    options=(SKETCH_BITS, *CHOICE),
+    build=lambda task, options: _calibrated_sum(task, options).mechanism,
+    noise=Noise(
+        "sketched-discrete-gaussian",
+        "The distributed discrete Gaussian mechanism on sketches",
+        SKETCH_PARAMETERS,
+        _account_sketched,
+        parameters_of=_of_sketched,
     ),
+    predict=lambda task, options: _errors(_calibrated_sum(task, options)),
+    norms=(2.0,),
+    lower_bound=central_lower_bound,
+    candidates=_sketched_candidates,
+    in_place_of_budget=InPlaceOfBudget(SUM_NOISE, _sketched_of_noise),
+)
+ENTRIES = (
+    SKETCHED,
     Entry(
         name="sparse-discrete-gaussian",
         title="Sketches in a secure sum with discrete Gaussian noise, from which the server decodes a sparse mean",

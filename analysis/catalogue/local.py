@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...arguments import LARGEST_DIMENSION
 from ...design.contracts.calibration import SMALLEST_PURE_EPSILON, calibrate_parameter, over_rounds, per_round_epsilon
 from ...design.contracts.domains import Interval
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
-from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
@@ -26,10 +27,9 @@ from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
-from .shared_options import PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
+from .shared_options import MESSAGE_NOISE, PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
 
 REPLACE_ONE = ("replace-one",)
 PURE_ACCOUNTS = ("pure", "rdp", "pld")
@@ -133,6 +133,10 @@ def _gaussian(task: Task, _: Values) -> Mechanism:
     return VectorGaussianMechanism(calibrate_noise_multiplier(budget, "local"), budget.delta, ball)
 
 
+def _gaussian_of_noise(task: Task, options: Values) -> Mechanism:
+    return VectorGaussianMechanism(options[MESSAGE_NOISE.name], task.check_delta("gaussian"), task.ball("gaussian"))
+
+
 def _account_gaussian(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     multiplier, trust_model = values["noise_multiplier"], _trust_model(values, sampling)
     neighbours = noise_adjacency(adjacency, sampling, trust_model)
@@ -221,7 +225,7 @@ LAPLACE = Entry(
         "Laplace noise, its scale the L1 sensitivity over epsilon",
         (
             PURE_EPSILON,
-            Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, 2**31, "coordinates"),
+            Option("dimension", int, "Number of coordinates; matters for norms above 1 only.", 1, 1, LARGEST_DIMENSION, "coordinates"),
             Option("norm", str, "p of the ball of the vectors.", "1", numeric=True),
         ),
         _account_laplace,
@@ -257,6 +261,7 @@ GAUSSIAN = Entry(
     ),
     lower_bound=unbiased_local_lower_bound,
     on_real_numbers=True,
+    in_place_of_budget=InPlaceOfBudget(MESSAGE_NOISE, _gaussian_of_noise),
 )
 SKELLAM = Entry(
     name="skellam",

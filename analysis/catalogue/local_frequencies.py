@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ...arguments import MOST_ITEMS
 from ...design.contracts.calibration import per_round_epsilon
 from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism
@@ -11,7 +12,6 @@ from ...design.frequencies.hadamard_response import hadamard_response
 from ...design.frequencies.projective_geometry_response import projective_geometry_response
 from ...design.frequencies.recursive_hadamard_response import recursive_hadamard_response
 from ...design.frequencies.subset_selection import subset_selection
-from ...design.frequencies.support import MOST_ITEMS
 from ...design.frequencies.unary_encoding import UnaryEncoding
 from .local import PURE_ACCOUNTS, REPLACE_ONE
 from .lower_bounds import frequency_lower_bound

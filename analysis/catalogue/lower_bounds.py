@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 from typing import Protocol
 
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
 from ...solvers.limits.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
 from ...solvers.limits.frequency_privacy import frequency_bound
-from ...solvers.limits.histogram_entropy import MOST_CATEGORIES, MOST_CLIENTS
 from ...solvers.limits.local_privacy import local_bound, unbiased_local_bound
 
 
@@ -87,7 +87,7 @@ def frequency_lower_bound(task: Task, trust_model: str, *, unbiased: bool) -> fl
         not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON
         or delta >= 1
         or task.clients > MOST_CLIENTS
-        or task.domain.size > MOST_CATEGORIES
+        or task.domain.size > LARGEST_EXACT_INTEGER
     ):
         return None
     return frequency_bound(task.domain.size, task.clients, epsilon, delta, trust_model, unbiased=unbiased)

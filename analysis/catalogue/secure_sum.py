@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ...design.contracts.domains import Interval
+from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import Entry, Option, Values
+from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Task
 from ...design.secure_sum.cpsgd import CpsgdMechanism
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
@@ -23,13 +24,17 @@ from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
 from ..calibration.cpsgd import calibrate_cpsgd
 from ..calibration.poisson_binomial import calibrate_poisson_binomial
-from ..calibration.shared_noise import calibrate_discrete_gaussian, calibrate_distributed_skellam, finest_steps
+from ..calibration.shared_noise import (
+    calibrate_discrete_gaussian,
+    calibrate_distributed_skellam,
+    discrete_gaussian_of_noise,
+    finest_steps,
+)
 from .lower_bounds import central_lower_bound
-from .shared_options import ROTATION, ROTATION_SEED, sum_bits, tried_bits
+from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
 from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
-CPSGD_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # From here on, accounting for many tosses takes long.
 MANY_CLIENTS = 2**16
 BITS = Option(
@@ -75,6 +80,13 @@ def _rounded(
     return build
 
 
+def _discrete_gaussian_of_noise(task: Task, options: Values) -> SecureSumMechanism:
+    name = "distributed-discrete-gaussian"
+    ball, budget = task.ball(name, (2.0,)), task.budget_of(name)
+    rotation = {"rotation": options["rotation"], "rotation_seed": options["rotation_seed"]}
+    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], budget, options[SUM_NOISE.name], **rotation)
+
+
 def _cpsgd(task: Task, options: Values) -> SecureSumMechanism:
     ball, budget = task.ball("cpsgd", (2.0,)), task.budget_of("cpsgd")
     bits = None if options["bits"] is None else min(options["bits"], MOST_CPSGD_BITS)
@@ -111,6 +123,7 @@ ENTRIES = (
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=tried_bits(sum_bits),
+        in_place_of_budget=InPlaceOfBudget(SUM_NOISE, _discrete_gaussian_of_noise),
     ),
     Entry(
         name="distributed-skellam",
@@ -133,7 +146,7 @@ ENTRIES = (
         paper="Agarwal, Suresh, Yu, Kumar, McMahan 2018, cpSGD: communication-efficient and differentially-private distributed SGD",
         domains=(NormBall, Interval),
         trust_model="secure-sum",
-        adjacencies=CPSGD_ADJACENCIES,
+        adjacencies=ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(CPSGD_BITS, ROTATED, ROTATION_SEED),
         build=numbers_too(_cpsgd),

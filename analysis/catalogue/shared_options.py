@@ -2,22 +2,26 @@
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION
 from ...design.contracts.calibration import SMALLEST_PURE_EPSILON
 from ...design.contracts.domains import Interval
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...design.contracts.registry import Option, Values
 from ...design.contracts.task import Task
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
 from ...design.transforms.rotation import ROTATIONS
-from ...solvers.divergences.discrete_gaussian_divergence import LARGEST_DIMENSION, MOST_CLIENTS
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 
 CLIENTS = Option(
     "clients", int, "Number of clients whose messages are added up.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 CLIP = Option("clip", float, "Norm that vectors are clipped to.", 1.0, 1 / LARGEST_CLIP_NORM, LARGEST_CLIP_NORM, unit="vectors' units")
-DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_DIMENSION, unit="coordinates")
+DIMENSION = Option("dimension", int, "Number of coordinates.", low=1, high=LARGEST_ACCOUNTED_DIMENSION, unit="coordinates")
 ROTATION_SEED = Option("rotation_seed", int, "Public seed of the random rotation or frame.", 0, 0, LARGEST_SEED)
 ROTATION = Option(
     "rotation", str, "Public rotation: hadamard pads to a power of two, fourier to an even number.", "hadamard", choices=ROTATIONS
@@ -33,6 +37,17 @@ TRUST_MODEL = Option(
 PURE_EPSILON = Option(
     "epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_PURE_EPSILON, high=LARGEST_PURE_EPSILON, unit="nats"
 )
+
+NOISE = Option(
+    "noise_multiplier",
+    float,
+    "Standard deviation of the noise over the L2 sensitivity; by default the least that keeps the budget.",
+    None,
+    SMALLEST_MULTIPLIER,
+    LARGEST_MULTIPLIER,
+)
+SUM_NOISE = replace(NOISE, help="Standard deviation of the sum's noise over the L2 sensitivity before rounding, in place of a budget.")
+MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise over the L2 sensitivity, in place of a budget.")
 
 
 def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:

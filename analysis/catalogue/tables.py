@@ -11,7 +11,7 @@ from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.privacy import Privacy
-from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
+from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
 from ...design.local.vector_calibration import OBJECTIVES, calibrate_vector_table, check_renyi, improve_vector_table
 from ...design.local.vector_table import DITHERINGS, VectorTableMechanism
@@ -24,7 +24,7 @@ from ...design.tables.table_privacy import table_privacy
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_order
 from ...solvers.accounting.sampling import Sampling
-from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, metric_name
+from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metric_name
 from ...solvers.divergences.vector_composition import vector_bounds
 from ..calibration.table_cache import TableCache
 from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound, unbiased_lower_bound
@@ -58,6 +58,9 @@ SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1
 # In sweeps and trainings "seed" is that of the experiment.
 DESIGN_SEED_OPTION = replace(SEED, name="design_seed", default=None, help=f"Root seed of the solver; {DESIGN_SEED} by default.")
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
+TABLE_EPSILON = Option(
+    "table_epsilon", float, "Epsilon of the table, for its metric, in place of a budget.", None, EPSILON_LOW, EPSILON_HIGH, "nats"
+)
 RESPONSE_BITS = Option(
     "bits", int, "Bits of the number, its one coordinate: of the grid, and of a message.", 3, 1, LARGEST_BITS, "bits", budget="at most"
 )
@@ -360,6 +363,7 @@ MVU = Entry(
     # With the usual dithering nothing is biased.
     lower_bound=unbiased_lower_bound,
     candidates=_tables_tried,
+    in_place_of_budget=InPlaceOfBudget(TABLE_EPSILON, lambda task, options: vector_table_of(task, options, options[TABLE_EPSILON.name])),
 )
 BITWISE = _response_entry("bitwise-randomised-response", "Randomised response for each bit of a grid index", bitwise_randomised_response)
 GENERALISED = _response_entry(

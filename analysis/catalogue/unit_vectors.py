@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+from ...arguments import LARGEST_DIMENSION
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Option, Values
@@ -14,7 +15,6 @@ from ...design.local.unit_vectors.privunit import PrivUnitMechanism
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.local.unit_vectors.projunit import ProjUnitMechanism
 from ...design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, most_simplex_bits
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_vector
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...arguments import check_integer
-from ...design.contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ...arguments import MOST_CLIENTS, check_integer
+from ...design.contracts.mechanism import ScalarMechanism
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
 from ...design.tables.lookup_table import LookupTable

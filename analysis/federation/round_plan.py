@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import PrivacyReport
 from ...design.contracts.real_numbers import REASON, RealNumberMechanism
@@ -19,7 +19,7 @@ from ...design.contracts.task import Task
 from ..catalogue.registry import build_mechanism, entry_named
 
 # Whose messages a server may see as they are, or add up under masks. The others need a shuffler, or trust.
-TRUST_MODELS = ("local", "secure-sum")
+CARRIED_TRUST_MODELS = ("local", "secure-sum")
 # How names of options end that are public randomness.
 SEED = "_seed"
 # Machines differ in the last digits of what they calibrate.
@@ -60,8 +60,8 @@ class RoundPlan:
     def __post_init__(self) -> None:
         """Refuse what no federation of these clients can carry."""
         trust = entry_named(self.mechanism).trust_model
-        if trust not in TRUST_MODELS:
-            raise ValueError(f"mechanism must be of the trust model {' or '.join(TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
+        if trust not in CARRIED_TRUST_MODELS:
+            raise ValueError(f"mechanism must be of the trust model {' or '.join(CARRIED_TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
         check_releasable(self.mechanism, allow_real_numbers=self.allow_real_numbers)
         if not isinstance(self.task.domain, NormBall):
             raise ValueError(f"task must be for a ball of vectors, got {self.task.domain}")
@@ -90,8 +90,7 @@ class RoundPlan:
 
     def built_for(self, clients: int) -> Mechanism:
         """Return the mechanism for the number of clients that take part, or stay; in the local trust model it is the same."""
-        mechanism = self.built()
-        return mechanism.for_clients(clients) if isinstance(mechanism, SecureSumMechanism) else mechanism
+        return self.built().for_clients(clients)
 
     def probed(self) -> "RoundPlan":
         """Return the plan with the probe of the mechanism that is built here."""

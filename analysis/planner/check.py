@@ -67,6 +67,6 @@ def check_mechanism(plan: Plan, one: PlannedMechanism, *, seed: int = 0) -> Chec
 
 def _clients(mechanism: Mechanism, clients: int, seconds: float) -> int:
     """Return how many clients report in a round: all of them where the mechanism is made for their number."""
-    if hasattr(mechanism, "clients") or clients * seconds <= MOST_SECONDS:
+    if mechanism.joint_clients is not None or clients * seconds <= MOST_SECONDS:
         return clients
     return min(clients, max(FEWEST_CLIENTS, int(MOST_SECONDS / seconds)))

@@ -59,7 +59,7 @@ def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechan
         messages, encoding = _timed(lambda: mechanism.encode(inputs[:number], words))
         aggregate, adding = _timed(lambda: mechanism.aggregate(messages))
         # A sum may have to be of all clients that a mechanism is made for; how long that takes does not depend on what they sent.
-        clients = number if entry.trust_model == "shuffled" else getattr(mechanism, "clients", number)
+        clients = number if entry.trust_model == "shuffled" else mechanism.joint_clients or number
         _, decoding = _timed(lambda: mechanism.decode(aggregate, clients))
     except (ValueError, ConvergenceError):
         return PredictedDuration()

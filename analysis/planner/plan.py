@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...arguments import check_choice, check_integer
 from ...design.contracts.domains import Categories, Interval
-from ...design.contracts.guarantee import Guarantee
+from ...design.contracts.guarantee import TRUST_MODELS, Guarantee
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Values
@@ -24,7 +24,7 @@ from .command import simulate_command
 from .durations import PredictedDuration, predict_duration
 from .population import PopulationSample, draw_sample, usual_population
 from .prediction import PredictedError, predict_error
-from .record import TRUST_MODELS, Plan, PlannedMechanism, TriedDesign, ranked
+from .record import Plan, PlannedMechanism, TriedDesign, ranked
 from .references import references
 
 # Of designs whose errors are within this factor of the least, that with the shortest message is chosen.

@@ -7,7 +7,6 @@ import numpy as np
 
 from ...design.contracts.mechanism import Mechanism
 from ..random_streams import named_stream
-from ..simulation.mean import stated_law
 from .population import PopulationSample, mean_of_clients
 
 # Draws of the noise for decoders that are not linear: as many as have this number of coordinates in all.
@@ -45,7 +44,7 @@ def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 
     knows it (of most, only a bound is known). Wrap-around is left out.
     """
     clients = sample.clients
-    law = stated_law(mechanism, sample.inputs)
+    law = mechanism.law(sample.inputs)
     variance = float(np.mean(law.variance))
     if mechanism.decodes_linearly:
         errors = [mechanism.predicted_error(sample.mean, variance)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.guarantee import TRUST_MODELS
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.task import Task
 from ...shown import GREY, Shown
@@ -16,9 +17,6 @@ from .references import CENTRAL_GAUSSIAN, Reference
 
 if TYPE_CHECKING:
     from ...shown import Axes
-
-TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
-"""In the order in which plans show them: from nobody who is trusted to a trusted server."""
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,8 @@ from pathlib import Path
 import numpy as np
 import scipy
 
-from ...arguments import check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
-from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...design.federated.model_layers import ModelLayers, dense
 from ..random_streams import named_stream

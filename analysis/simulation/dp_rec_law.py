@@ -6,78 +6,19 @@ average is wanted can therefore be drawn from 2**bits numbers for each group, in
 """
 
 import math
-from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from numpy.polynomial import Chebyshev
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import MOST_CLIENTS
-from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.relative_entropy.dp_rec import DpRecMechanism, unit_directions
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 
-# Moments are analytic in the shift: up to the largest, 3, interpolation of this degree is as exact as they are.
-_DEGREE = 28
 # Clip ratios from which the best one is chosen; with smaller ones a mean of a million messages is no better than zero.
 SMALLEST_USEFUL_RATIO = 1e-3
 # Normal numbers that are drawn at a time.
 _NUMBERS_PER_CHUNK = 2**20
-
-
-@dataclass(frozen=True)
-class MessageLaw:
-    """What decoded messages are like, one row for each client, in units of the vectors.
-
-    Attributes
-    ----------
-    bias : ndarray of float64, shape (clients, dimension)
-        Expectation of the decoded message less the clipped vector.
-    variance : ndarray of float64, shape (clients,)
-        Expected squared L2 distance of the decoded message from its expectation: without the bias.
-    """
-
-    bias: FloatArray
-    variance: FloatArray
-
-
-@dataclass(frozen=True)
-class _MomentCurves:
-    """Moments of one coordinate, along the group's vector, by the shift."""
-
-    bias: Chebyshev
-    squared_error: Chebyshev
-
-
-def message_law(mechanism: DpRecMechanism, vectors: ArrayLike) -> MessageLaw:
-    """Return bias and variance of each client's decoded message, for vectors of shape (clients, dimension), which are clipped.
-
-    They are as `DpRecMechanism.expected` and `DpRecMechanism.variance` have them, to within 1e-6 in units of sigma, in a small part of the
-    time.
-
-    Examples
-    --------
-    >>> from quietbits.design.relative_entropy.group_layout import uniform_layout
-    >>> from quietbits.design.contracts.norm_ball import NormBall
-    >>> mechanism = DpRecMechanism(NormBall(dimension=4, norm=2.0), clip_ratio=1.0, layout=uniform_layout(4, groups=1, group_bits=7))
-    >>> law = message_law(mechanism, [[1.0, 0.0, 0.0, 0.0]])
-    >>> round(float(law.bias[0, 0]), 4), law.variance.round(2).tolist()
-    (-0.0202, [3.98])
-    """
-    units = mechanism.ball.clip(vectors) / mechanism.sigma
-    bias = np.zeros_like(units)
-    variance = np.full(len(units), float(mechanism.layout.dimension - mechanism.layout.groups))
-    for part, bits in zip(mechanism.layout.slices(), mechanism.layout.group_bits, strict=True):
-        shifts = np.linalg.norm(units[:, part], axis=1)
-        curves = _moment_curves(mechanism.clip_ratio, bits)
-        # Rounding may leave a clipped vector longer than the ball by a last digit.
-        shifts_in_range = np.minimum(shifts, mechanism.clip_ratio)
-        along = curves.bias(shifts_in_range)
-        bias[:, part] = _directions(units[:, part], shifts) * along[:, None]
-        variance += curves.squared_error(shifts_in_range) - along**2
-    return MessageLaw(bias=bias * mechanism.sigma, variance=variance * mechanism.sigma**2)
 
 
 def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
@@ -97,7 +38,7 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
     decoded = rng.standard_normal(units.shape)
     for part, bits in zip(mechanism.layout.slices(), mechanism.layout.group_bits, strict=True):
         shifts = np.linalg.norm(units[:, part], axis=1)
-        directions = _directions(units[:, part], shifts)
+        directions = unit_directions(units[:, part], shifts)
         # A vector of zeros has no direction: every sample is as likely.
         along = _draw_particles(shifts, bits, rng) - np.sum(decoded[:, part] * directions, axis=1)
         decoded[:, part] += directions * along[:, None]
@@ -146,10 +87,6 @@ def least_error_clip_ratio(dimension: int, groups: int, bits: int, clients: int)
     return min(LARGEST_SHIFT, math.exp(found.x))
 
 
-def _directions(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
-    return np.divide(vectors, lengths[:, None], out=np.zeros_like(vectors), where=lengths[:, None] > 0)
-
-
 def _draw_particles(shifts: FloatArray, bits: int, rng: np.random.Generator) -> FloatArray:
     """Return one of 2**bits standard normal numbers for each shift m, drawn with probabilities proportional to exp(m x)."""
     particles = np.empty_like(shifts)
@@ -163,14 +100,3 @@ def _draw_particles(shifts: FloatArray, bits: int, rng: np.random.Generator) -> 
         chosen = np.argmax(cumulative > thresholds[:, None], axis=1)
         particles[start : start + rows] = points[np.arange(len(own)), chosen]
     return particles
-
-
-@lru_cache(maxsize=256)
-def _moment_curves(largest_shift: float, bits: int) -> _MomentCurves:
-    shifts = (np.polynomial.chebyshev.chebpts1(_DEGREE + 1) + 1) / 2 * largest_shift
-    laws = [resampled_moments(shift, 1 << bits) for shift in shifts.tolist()]
-    bias = [law.mean - shift for law, shift in zip(laws, shifts.tolist(), strict=True)]
-    return _MomentCurves(
-        bias=Chebyshev.fit(shifts, bias, _DEGREE, domain=[0, largest_shift]),
-        squared_error=Chebyshev.fit(shifts, [law.squared_error for law in laws], _DEGREE, domain=[0, largest_shift]),
-    )

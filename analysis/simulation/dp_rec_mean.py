@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
-from .dp_rec_law import draw_decoded, message_law
+from .dp_rec_law import draw_decoded
 from .vector_populations import CHUNK_COORDINATES
 
 LOW_LEVEL, HIGH_LEVEL = 1.0, 10.0
@@ -140,7 +138,7 @@ def simulate_dp_rec_mean(
         differences = sent - centre
         messages += len(differences)
         clipped += mechanism.ball.clipped_count(differences)
-        law = message_law(mechanism, differences)
+        law = mechanism.law(differences)
         variance += float(law.variance.sum())
         expected += (mechanism.ball.clip(differences) + law.bias).sum(axis=0)
         if coded:

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...design.contracts.domains import Categories, Domain, Interval
-from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from .category_populations import SHARES, item_chunks
 from .vector_populations import CHUNK_COORDINATES, check_population, population_chunks

@@ -13,11 +13,9 @@ from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, Mechanism, SecureSumMechanism
 from ...design.noise.random_words import SeededWords, WordsLike
-from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
-from .dp_rec_law import MessageLaw, message_law
 
 # An even number: every number of clients has a graph in which each client has that many neighbours.
 MASK_NEIGHBOURS = 20
@@ -139,7 +137,7 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
         clipped += domain.clipped_count(chunk)
         input_sum = input_sum + domain.total(np.asarray(chunk))
         clipped_sum = clipped_sum + domain.total(inputs)
-        law = stated_law(mechanism, chunk)
+        law = mechanism.law(chunk)
         variance += float(law.variance.sum())
         bias_sum = bias_sum + law.bias.sum(axis=0 if law.bias.ndim else None)
         server.receive(chunk, words)
@@ -285,11 +283,3 @@ def _mask_words(words: WordsLike) -> WordsLike:
     """Return words for masks that leave those of the mechanism as they are, where that can be told."""
     rng = words.rng if isinstance(words, SeededWords) else words
     return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words
-
-
-def stated_law(mechanism: Mechanism, chunk: ArrayLike) -> MessageLaw:
-    """Return what a mechanism states of each client of a chunk; of a bias that is only bounded, nothing (`Mechanism.known_bias`)."""
-    if isinstance(mechanism, DpRecMechanism):
-        # Bias and variance are faster by its law.
-        return message_law(mechanism, np.asarray(mechanism.domain.clip(chunk)))
-    return MessageLaw(mechanism.known_bias(chunk), mechanism.variance(chunk))

@@ -6,17 +6,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_probability
+from ...arguments import MOST_CLIENTS, check_integer, check_probability
 from ...design.contracts.domains import Categories
 from ...design.contracts.guarantee import Guarantee
-from ...design.contracts.mechanism import FrequencyEstimate
-from ...design.contracts.task import Budget
+from ...design.contracts.mechanism import FrequencyEstimate, FrequencyMechanism
+from ...design.contracts.registry import Entry
+from ...design.contracts.task import Task
 from ...design.frequencies.distinct_count import MOST_BUCKETS, DistinctCount, DistinctEstimate
-from ...design.frequencies.sparse_frequencies import SparseFrequencies
-from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
+from ..catalogue.frequency_sums import SPARSE_FREQUENCIES
 from ..random_streams import named_stream
+from .mean import aggregate_once
 
 LARGEST_SEED = 2**63 - 1
+# The option of a mechanism that a count of different items sizes, and how names of options end that are public randomness.
+SIZED_BY, SEED = "distinct_items", "_seed"
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,7 @@ class TwoRoundFrequencies:
         Round one.
     counted : DistinctEstimate
         What it said.
-    mechanism : SparseFrequencies
+    mechanism : FrequencyMechanism
         Round two, for at most `counted.upper` different items.
     estimate : FrequencyEstimate
         Estimate of every item's frequency.
@@ -37,8 +40,13 @@ class TwoRoundFrequencies:
 
     count: DistinctCount
     counted: DistinctEstimate
-    mechanism: SparseFrequencies
+    mechanism: FrequencyMechanism
     estimate: FrequencyEstimate
+
+    @property
+    def distinct_items(self) -> int:
+        """Largest number of different items that the second round is made for."""
+        return min(max(1, self.counted.upper), self.count.categories, self.count.clients)
 
     @property
     def guarantee(self) -> Guarantee:
@@ -54,6 +62,11 @@ class TwoRoundFrequencies:
     def bits_per_client(self) -> float:
         """Of both messages."""
         return self.count.bits_per_client + self.mechanism.bits_per_client
+
+
+def sized_by_count(entry: Entry) -> bool:
+    """Return whether a mechanism is planned with the number of different items, which a first round can count."""
+    return SIZED_BY in entry.planned_with
 
 
 def count_buckets(categories: int, clients: int) -> int:
@@ -79,6 +92,7 @@ def two_round_frequencies(
     delta: float,
     *,
     adjacency: str = "replace-one",
+    entry: Entry = SPARSE_FREQUENCIES,
     count_share: float = 0.2,
     failure: float = 0.05,
     seed: int = 0,
@@ -98,6 +112,8 @@ def two_round_frequencies(
         Budget of both rounds together.
     adjacency : str
         Which data sets are neighbours.
+    entry : Entry
+        Mechanism of the second round, which `sized_by_count`.
     count_share : float
         Share of epsilon for the count, above 0 and below 1.
     failure : float
@@ -122,13 +138,14 @@ def two_round_frequencies(
     True
     """
     held = Categories(categories).clip(items)
-    clients, share = check_integer("clients", len(held), low=1, high=2**53), check_probability("count_share", count_share)
+    clients, share = check_integer("clients", len(held), low=1, high=MOST_CLIENTS), check_probability("count_share", count_share)
     counts = np.bincount(held, minlength=categories)
     public, first, second = (named_stream(seed, f"two rounds: {part}") for part in ("hashes", "count", "sketch"))
     hashes = [int(public.integers(LARGEST_SEED)) for _ in range(2)]
     count = DistinctCount(categories, clients, count_buckets(categories, clients), share * epsilon, hashes[0], adjacency)
     counted = count.estimate(count.simulated_sum(counts, first), failure)
-    budget = Budget(epsilon - count.epsilon, delta, adjacency)
-    mechanism = calibrate_sparse_frequencies(categories, clients, budget, max(1, counted.upper), seed=hashes[1])
-    aggregate = np.mod(mechanism.simulated_sum(counts, second), mechanism.modulus)
-    return TwoRoundFrequencies(count, counted, mechanism, mechanism.estimate(aggregate, clients))
+    seeds = {option.name: hashes[1] for option in entry.options if option.name.endswith(SEED)}
+    task = Task(Categories(categories), clients, epsilon - count.epsilon, delta, adjacency)
+    mechanism = entry.mechanism_for(task, {SIZED_BY: max(1, counted.upper), **seeds})
+    assert isinstance(mechanism, FrequencyMechanism)  # noqa: S101 - what entries for items build
+    return TwoRoundFrequencies(count, counted, mechanism, mechanism.estimate(aggregate_once(mechanism, held, second), clients))

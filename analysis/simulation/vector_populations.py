@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_DIMENSION, MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .digit_gradients import hidden_widths, population_of_gradients
 
 # Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.

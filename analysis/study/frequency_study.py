@@ -16,18 +16,16 @@ from ...design.contracts.mechanism import FrequencyEstimate, FrequencyMechanism
 from ...design.contracts.registry import Values
 from ...design.contracts.task import Task
 from ...errors import InfeasibleError
-from ..catalogue.registry import entry_named
+from ..catalogue.registry import REGISTRY, entry_named
 from ..random_streams import named_stream
 from ..simulation.mean import aggregate_once, central_squared_error
-from ..simulation.two_round_frequencies import two_round_frequencies
+from ..simulation.two_round_frequencies import sized_by_count, two_round_frequencies
 from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
 # Buckets of a hashed domain, as a yardstick for what an unknown list of items costs.
 UNKNOWN_BUCKETS = 2**20
-# What a count of different items sizes.
-COUNTED = "sparse-discrete-gaussian-frequencies"
 
 
 @dataclass(frozen=True)
@@ -261,12 +259,14 @@ def _one_round(column: ItemColumn, task: Task, name: str, options: Values, seed:
 
 
 def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, share: float, seed: int) -> _Estimated:
-    if name != COUNTED:
-        raise ValueError(f"mechanism must be {COUNTED} for count_share, as no other is sized by a count, got {name!r}")
+    entry = entry_named(name)
+    if not sized_by_count(entry):
+        sized = " or ".join(other for other, others in REGISTRY.items() if sized_by_count(others))
+        raise ValueError(f"mechanism must be {sized} for count_share, as no other is sized by a count, got {name!r}")
     if options:
         raise ValueError(f"options must not be given with count_share: the sketch is chosen by the count, got {', '.join(options)}")
     found = two_round_frequencies(
-        column.items, column.categories, task.epsilon, task.delta, adjacency=task.adjacency, count_share=share, seed=seed
+        column.items, column.categories, task.epsilon, task.delta, adjacency=task.adjacency, entry=entry, count_share=share, seed=seed
     )
     first, said = found.count, found.counted
     count = ItemCount(said.distinct_items, said.upper, first.epsilon, first.bits_per_client)
@@ -287,4 +287,5 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
     except InfeasibleError:
         # It cannot serve this many items, which says enough.
         return None
-    return math.sqrt(getattr(built, "other_variance", math.nan) / task.clients) / error
+    assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
+    return math.sqrt(built.other_variance / task.clients) / error

@@ -8,9 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
-from ...design.central.central_sketch import CentralSketchMechanism
-from ...design.contracts.mechanism import Mechanism, VectorMechanism
-from ...design.contracts.norm_ball import NormBall
 from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction
 from ...design.federated.model_state import ModelState
 from ...design.noise.discrete_gaussian import sample_discrete_gaussian
@@ -26,16 +23,9 @@ from .local_training import KeptExamples, LocalTraining, clients_of_chunk, keep_
 from .message_sum import MessageSum, whole_bytes
 from .models.network import Network, network_accuracy
 from .plan import TrainingPlan
-from .reference_mechanisms import CentralGaussianMechanism, FloatMechanism, QuantisedMechanism
-from .rivals import DpRecOverTraining
 from .setting import TrainingSetting
-from .thresholded_sketch import ThresholdedSketchedSum
 from .update_clipping import LayerClipping
 
-# Whose server is trusted to add the noise.
-TRUSTING = (CentralGaussianMechanism, CentralSketchMechanism)
-# Mechanisms without privacy: they clip nothing, whatever the setting says.
-UNCLIPPED = (FloatMechanism, QuantisedMechanism)
 # Columns of what is measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
 
@@ -103,16 +93,14 @@ class Federation:
         self._clipping = AdaptiveClipping(setting.clip).start()
         sizes = self.state.parameters.nbytes, self.state.state_bytes, whole_bytes(self.plan.message_bits)
         self._downloads = Downloads(setting.download == "history", *sizes)
-        clipping = None if isinstance(mechanism, UNCLIPPED) else setting.clipping
+        clipping = setting.clipping if mechanism.clips else None
         self._layers = LayerClipping(self._network.layers, setting.clip) if clipping == "per-layer" else None
         self._adaptive = clipping == "adaptive"
-        self._repeats = isinstance(mechanism, DpRecOverTraining)
-        # The memory holds the part that thresholding left out, in one sketch for all rounds.
+        # A memory keeps one sketch for all rounds.
         self._sketch_seed: int | None = None
-        self._memory = np.empty(0)
-        if isinstance(mechanism, ThresholdedSketchedSum):
+        self._memory = np.zeros(mechanism.memory_size)
+        if mechanism.memory_size:
             self._sketch_seed = int(named_stream(self.seed, "training, sketch of all rounds").integers(2**63))
-            self._memory = np.zeros(mechanism.sketch_dimension)
         keep_memory_of_chunks(self.state.dimension)
 
     def run(self, checkpoint: Checkpoint | None = None, on_round: OnRound | None = None) -> None:
@@ -141,13 +129,14 @@ class Federation:
 
     def _round(self, number: int) -> None:
         setting, plan = self.setting, self.plan
-        clients = self._cohorts.draw(number, self._draws.at(number), repeats=self._repeats, seats=plan.seats)
+        clients = self._cohorts.draw(number, self._draws.at(number), repeats=plan.repeats, seats=plan.seats)
         words = self._messages.at(number)
         renewed = int(words.integers(2**63))
         mechanism = plan.mechanism.renewed(renewed if self._sketch_seed is None else self._sketch_seed)
-        if isinstance(mechanism, TRUSTING) and mechanism.clients != len(clients):
+        trusted = plan.trust_model == "central"
+        if trusted:
             # The server's noise is the same, however many clients came.
-            mechanism = replace(mechanism, clients=max(1, len(clients)))
+            mechanism = mechanism.for_clients(max(1, len(clients)))
         scale = self._clipping.clip_norm / setting.clip
         messages, norms = MessageSum(mechanism, plan.count.bits if plan.count is not None else 0), [np.empty(0)]
         parameters = self.state.parameters.astype(float)
@@ -155,20 +144,20 @@ class Federation:
         for updates, examples in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
             if self._adaptive:
                 # A client without examples sends noise alone: it gives no answer about its norm.
-                norms.append(_ball(mechanism).norms(updates[examples > 0]))
+                norms.append(mechanism.ball.norms(updates[examples > 0]))
                 # In units in which the round's clip norm is the mechanism's.
                 updates = updates / scale
             if self._layers is not None:
                 updates = self._layers.clip(updates)
             messages.add(updates, words)
-        empty = max((plan.seats or 0) - len(clients), 1 if isinstance(mechanism, TRUSTING) and not len(clients) else 0)
+        empty = max((plan.seats or 0) - len(clients), 1 if trusted and not len(clients) else 0)
         size = clients_of_chunk(self.state.dimension)
         for start in range(0, empty, size):
             messages.add(np.zeros((min(size, empty - start), self.state.dimension)), words)
         # A trusted server's noise on nothing is no message.
         sent = messages.messages if plan.seats is not None else len(clients)
         up = messages.bytes if sent else 0
-        down = self._downloads.send(np.unique(clients) if self._repeats else clients, sent)
+        down = self._downloads.send(np.unique(clients) if plan.repeats else clients, sent)
         used = self._clipping.clip_norm
         if self._adaptive:
             self._adapt(np.concatenate(norms), words)
@@ -181,11 +170,8 @@ class Federation:
 
     def _mean(self, messages: MessageSum, factor: float) -> FloatArray:
         """Return the estimate of the mean update, the sum of the messages times a factor, and move the memory on, if there is one."""
-        mechanism = messages.mechanism
-        if not isinstance(mechanism, ThresholdedSketchedSum):
-            return messages.total(self.state.dimension) * factor
-        sketch = messages.total(mechanism.sketch_dimension, mechanism.mean_sketch) * factor
-        mean, self._memory = mechanism.decode_remembered(sketch, self._memory)
+        measured = messages.total(len(self._memory) or self.state.dimension) * factor
+        mean, self._memory = messages.mechanism.decode_remembered(measured, self._memory)
         return mean
 
     def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
@@ -241,8 +227,3 @@ class Federation:
         self._clipping = replace(self._clipping, rounds=self.state.rounds, clip_norm=float(arrays["clip_norm"]))
         self._memory = arrays["memory"]
         self._downloads.restore({name: arrays[f"download_{name}"] for name in ("messages", "models")})
-
-
-def _ball(mechanism: Mechanism) -> NormBall:
-    assert isinstance(mechanism, VectorMechanism)  # noqa: S101 - what entries for vectors build
-    return mechanism.ball

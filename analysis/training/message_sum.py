@@ -1,14 +1,13 @@
 """The messages of one round, added up as they come, chunk after chunk."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray
-from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ...design.noise.random_words import WordsLike
 from ...design.secure_sum.modular_arithmetic import modular_add, residues
 
@@ -19,7 +18,7 @@ class MessageSum:
     Messages of a secure sum are not made one by one where the law of their sum is known (`SecureSumMechanism.summed_steps`).
     """
 
-    def __init__(self, mechanism: Mechanism, further_bits: int = 0) -> None:
+    def __init__(self, mechanism: VectorMechanism, further_bits: int = 0) -> None:
         self.mechanism = mechanism
         self.messages = self.bytes = 0
         self._further_bits = further_bits
@@ -41,14 +40,11 @@ class MessageSum:
         part = mechanism.aggregate(messages)
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
-    def total(self, dimension: int, decode: Callable[[NDArray[Any], int], Any] | None = None) -> FloatArray:
-        """Return the estimate of the sum of the clients' vectors: zeros where no message came.
-
-        `decode` takes the aggregate and the number of messages to a mean of that dimension; by default it is the mechanism's.
-        """
+    def total(self, dimension: int) -> FloatArray:
+        """Return the measured sum of the clients' vectors (`VectorMechanism.measured_mean`): zeros where no message came."""
         if self._aggregate is None:
             return np.zeros(dimension)
-        return np.asarray((decode or self.mechanism.decode)(self._aggregate, self.messages)) * self.messages
+        return np.asarray(self.mechanism.measured_mean(self._aggregate, self.messages)) * self.messages
 
 
 def whole_bytes(bits: float) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays import FloatArray
 from ...design.contracts.gaussian import gaussian_privacy
 from ...design.contracts.joint_privacy import joint_privacy
-from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
+from ...design.contracts.mechanism import Mechanism, SecureSumMechanism, VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, Privacy, Scalar
 from ...design.contracts.registry import Entry, Values
@@ -29,7 +29,6 @@ from .rivals import (
     DP_REC_TRAINING,
     POPULATION,
     SIZES,
-    TABLE_EPSILON,
     given_for_budget,
     needs_budget,
     training_entry,
@@ -69,9 +68,11 @@ class TrainingPlan:
         Epsilon where everybody knows who takes part, if sampling amplifies `epsilons`.
     others : mapping
         Epsilons of accounts that are not proven, assume something, or are for another adjacency, by name.
+    repeats : bool
+        Whether a client that is drawn twice in a round sends two messages.
     """
 
-    mechanism: Mechanism
+    mechanism: VectorMechanism
     trust_model: str
     seats: int | None
     count: NoisyCount | None
@@ -80,6 +81,7 @@ class TrainingPlan:
     amplified: FloatArray | None = None
     unamplified: FloatArray | None = None
     others: Mapping[str, FloatArray] = field(default_factory=dict)
+    repeats: bool = False
 
     @property
     def message_bits(self) -> float:
@@ -129,9 +131,12 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
         mechanism = _built_beside(count, entry, task, options)
     else:
         mechanism = entry.mechanism_for(task, options)
+    assert isinstance(mechanism, VectorMechanism)  # noqa: S101 - what entries for vectors build
     privacy = mechanism.privacy() if count is None else _joint(mechanism, count, setting.adjacency)
     seats = task.clients if isinstance(mechanism, SecureSumMechanism) else None
-    plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, None if count is not None else deviation, np.empty(0))
+    central_deviation = None if count is not None else deviation
+    repeats = name == DP_REC_TRAINING
+    plan = TrainingPlan(mechanism, privacy.trust_model, seats, count, central_deviation, np.empty(0), repeats=repeats)
     sampling = setting_sampling(setting, entry)
     accounted = _account(privacy, setting, task.delta, sampling)
     unamplified = _unamplified(privacy, setting, task.delta, sampling)
@@ -157,18 +162,19 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
         raise ValueError(f"sampling must be with-replacement for {DP_REC_TRAINING}, whose account is for that, got {setting.sampling!r}")
     if name == DP_REC_TRAINING and not setting.secret_sampling:
         raise ValueError(f"secret_sampling must be true for {DP_REC_TRAINING}, whose account is for draws that nobody sees, got False")
-    if setting.clipping == "adaptive" and entry.private and name != "dp-fedavg" and entry.trust_model != "secure-sum":
+    counts_norms = entry.trust_model == "secure-sum" or COUNT_DEVIATION.name in {option.name for option in entry.options}
+    if setting.clipping == "adaptive" and entry.private and not counts_norms:
         raise InfeasibleError(f"clipping must be flat or per-layer with {name}, got 'adaptive': the question about norms is not private")
     if not entry.private:
         return
     check_offered_adjacency(name, setting.adjacency, entry.adjacencies)
     if setting.delta == 0 and "pure" not in entry.accounts:
         raise ValueError(f"delta must be above 0 for {name}, got 0")
-    if (given := given_for_budget(options)) is not None:
+    if (given := given_for_budget(entry, options)) is not None:
         for key in ("epsilon", "round_epsilon"):
             if getattr(setting, key) is not None:
                 raise ValueError(f"{key} must be left out, or 'none', for {name} with a {given}, got {getattr(setting, key):g}")
-        if given == TABLE_EPSILON.name and options.get("objective") is not None:
+        if options.get("objective") is not None:
             raise ValueError(f"objective must be left out for {name} with a {given}, got {options['objective']!r}: it is for a budget")
         if "sketch_dimension" in {option.name for option in entry.options}:
             check_sketch_of_noise(options.get("sketch_dimension"))

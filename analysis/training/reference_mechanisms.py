@@ -1,19 +1,19 @@
 """Mechanisms that only trainings have: floats as they are, scalar quantisation, a trusted server's noise, and noisy signs."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...design.contracts.accounts import pure_account
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy, l2_radius
 from ...design.contracts.guarantee import ADJACENCIES
-from ...design.contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Privacy
 from ...design.contracts.real_numbers import RealNumberMechanism
@@ -53,6 +53,7 @@ class FloatMechanism(SummedVectors):
     ball: NormBall
     bits: int = 32
     delta = 0.0
+    clips = False
 
     @property
     def bits_per_client(self) -> float:
@@ -84,6 +85,7 @@ class QuantisedMechanism(SummedVectors):
     ball: NormBall
     bits: int = 8
     delta = 0.0
+    clips = False
 
     @property
     def bits_per_client(self) -> float:
@@ -198,6 +200,15 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         check_integer("bits", self.bits, low=2, high=FLOAT_BITS)
         if MOST_LEVEL_BITS < self.bits < FLOAT_BITS:
             raise ValueError(f"bits must be {FLOAT_BITS}, or from 2 to {MOST_LEVEL_BITS}, for dp-fedavg, got {self.bits!r}")
+
+    @property
+    def joint_clients(self) -> int:
+        """`clients`: the server releases the noisy sum alone."""
+        return self.clients
+
+    def for_clients(self, clients: int) -> Self:
+        """Return the mechanism of other clients with the same noise on their sum."""
+        return replace(self, clients=clients)
 
     @property
     def _has_levels(self) -> bool:

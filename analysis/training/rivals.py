@@ -1,32 +1,27 @@
 """Entries of what a training is compared with, under the registry's contract: in trainings they stand beside the registry's own."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...arguments import check_choice
-from ...design.contracts.gaussian import LARGEST_MULTIPLIER
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Privacy
-from ...design.contracts.registry import Entry, Option, Values
+from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Budget, Task
 from ...design.federated.adaptive_clipping import sum_noise_multiplier
-from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
-from ...design.secure_sum.sketched_sum import SketchedSum
 from ...design.transforms.thresholding import MOST_THRESHOLD
-from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
-from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
 from ..calibration.gaussian_noise import calibrate_noise_multiplier
-from ..calibration.shared_noise import discrete_gaussian_of_noise
-from ..calibration.sketches import sketched_sum_of_noise
-from ..catalogue.linear_compression import sketch_choice
+from ..catalogue.linear_compression import SKETCHED as SKETCHED_SUM
 from ..catalogue.registry import REGISTRY
-from ..catalogue.relative_entropy import adjacency_of_account, largest_clip_ratio
+from ..catalogue.relative_entropy import DP_REC, adjacency_of_account, largest_clip_ratio
+from ..catalogue.shared_options import NOISE, SUM_NOISE
 from .reference_mechanisms import (
     LARGEST,
     REACHES,
@@ -40,14 +35,6 @@ from .thresholded_sketch import ThresholdedSketchedSum
 FLOAT_BITS = Option("bits", int, "Bits of a coordinate: 32 or 64.", 32, 32, 64, "bits")
 LEVEL_BITS = Option("bits", int, "Bits of a coordinate.", 8, 1, 16, "bits")
 SENT_BITS = Option("bits", int, "Bits of a coordinate: 32 for floats, or 2 to 16 for levels within the clip norm.", 32, 2, 32, "bits")
-NOISE = Option(
-    "noise_multiplier",
-    float,
-    "Standard deviation of the noise over the L2 sensitivity; by default the least that keeps the budget.",
-    None,
-    SMALLEST_MULTIPLIER,
-    LARGEST_MULTIPLIER,
-)
 CLIP_RATIO = Option(
     "clip_ratio",
     float,
@@ -67,11 +54,6 @@ GROUP_BITS = Option("group_bits", int, "Bits of each group's index.", 7, 1, 20, 
 GROUP_SIZE = Option("group_size", int, "Coordinates of a group; by default a group is a tensor of the model.", None, 1, 2**30)
 LARGEST_GROUP = Option(
     "largest_group", int, "Coordinates of a group at most: larger tensors are several groups. Not with group_size.", None, 1, 2**30
-)
-SUM_NOISE = replace(NOISE, help="Standard deviation of the sum's noise over the L2 sensitivity before rounding, in place of a budget.")
-MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise over the L2 sensitivity, in place of a budget.")
-TABLE_EPSILON = Option(
-    "table_epsilon", float, "Epsilon of the table, for its metric, in place of a budget.", None, EPSILON_LOW, EPSILON_HIGH, "nats"
 )
 THRESHOLD = Option(
     "threshold",
@@ -106,59 +88,29 @@ def _names() -> tuple[str, ...]:
     return *(entry.name for entry in RIVALS), *(name for name, entry in REGISTRY.items() if NormBall in entry.domains)
 
 
-def given_for_budget(values: Values) -> str | None:
-    """Return the name of what is given in place of a budget; None where nothing is."""
-    return next((name for name in (NOISE.name, CLIP_RATIO.name, TABLE_EPSILON.name) if values.get(name) is not None), None)
+def given_for_budget(entry: Entry, values: Values) -> str | None:
+    """Return the name of the parameter that is given in place of a budget; None where a budget is needed."""
+    stated = entry.in_place_of_budget
+    return None if stated is None or values.get(stated.option.name) is None else stated.option.name
 
 
 def needs_budget(entry: Entry, values: Values) -> bool:
     """Return whether a mechanism is built for an epsilon: not where it keeps none, or something is given in its place."""
-    return entry.private and given_for_budget(values) is None
-
-
-def _of_noise(task: Task, options: Values) -> Mechanism:
-    ball, budget = task.ball("distributed-discrete-gaussian", (2.0,)), task.budget_of("distributed-discrete-gaussian")
-    rotation = {"rotation": options["rotation"], "rotation_seed": options["rotation_seed"]}
-    return discrete_gaussian_of_noise(ball, task.clients, options["bits"], budget, options[NOISE.name], **rotation)
-
-
-def _sketched_of_noise(task: Task, options: Values) -> Mechanism:
-    ball, budget = task.ball("sketched-discrete-gaussian", (2.0,)), task.budget_of("sketched-discrete-gaussian")
-    return sketched_sum_of_noise(ball, task.clients, options["bits"], budget, sketch_choice(options), options[NOISE.name])
-
-
-def _gaussian_of_noise(task: Task, options: Values) -> Mechanism:
-    return VectorGaussianMechanism(options[NOISE.name], task.check_delta("gaussian"), task.ball("gaussian"))
-
-
-def _table_of_epsilon(task: Task, options: Values) -> Mechanism:
-    # Only this one designs tables, whose solvers take a tenth of a second to import.
-    from ..catalogue.tables import vector_table_of
-
-    return vector_table_of(task, options, options[TABLE_EPSILON.name])
-
-
-# What papers state in place of a budget, and how mechanisms are built for it: outside of trainings a budget is what is kept.
-IN_PLACE_OF_BUDGET: Mapping[str, tuple[Option, Callable[[Task, Values], Mechanism]]] = {
-    "distributed-discrete-gaussian": (SUM_NOISE, _of_noise),
-    "sketched-discrete-gaussian": (SUM_NOISE, _sketched_of_noise),
-    "gaussian": (MESSAGE_NOISE, _gaussian_of_noise),
-    "mvu": (TABLE_EPSILON, _table_of_epsilon),
-}
+    return entry.private and given_for_budget(entry, values) is None
 
 
 def _without_budget(entry: Entry) -> Entry:
-    """Return an entry with the option that may stand in place of a budget, if there is one."""
-    if entry.name not in IN_PLACE_OF_BUDGET:
+    """Return an entry of the registry with the option that a training may state in place of a budget, if there is one."""
+    stated = entry.in_place_of_budget
+    if stated is None:
         return entry
-    option, build = IN_PLACE_OF_BUDGET[entry.name]
 
     def built(task: Task, options: Values) -> Mechanism:
-        if options[option.name] is not None:
-            return build(task, options)
-        return entry.build(task, {name: value for name, value in options.items() if name != option.name})
+        if options[stated.option.name] is not None:
+            return stated.build(task, options)
+        return entry.build(task, {name: value for name, value in options.items() if name != stated.option.name})
 
-    return replace(entry, options=(*entry.options, option), build=built)
+    return replace(entry, options=(*entry.options, stated.option), build=built)
 
 
 @dataclass(frozen=True)
@@ -219,12 +171,11 @@ def _dp_rec_training(task: Task, options: Values) -> Mechanism:
     return DpRecOverTraining(ball, ratio, layout, task.check_delta(DP_REC_TRAINING), training)
 
 
-SKETCHED = _without_budget(REGISTRY["sketched-discrete-gaussian"])
+SKETCHED = _without_budget(SKETCHED_SUM)
 
 
 def _thresholded(task: Task, options: Values) -> Mechanism:
-    made = SKETCHED.build(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
-    assert isinstance(made, SketchedSum)  # noqa: S101 - what that entry builds
+    made: Any = SKETCHED.build(task, {name: value for name, value in options.items() if name != THRESHOLD.name})
     return ThresholdedSketchedSum(made.ball, made.sketch, made.inner, options[THRESHOLD.name])
 
 
@@ -265,6 +216,7 @@ RIVALS = (
         options=(NOISE, COUNT_DEVIATION, SENT_BITS, REACH),
         build=_dp_fedavg,
         on_real_numbers=True,
+        in_place_of_budget=InPlaceOfBudget(NOISE, _dp_fedavg),
     ),
     Entry(
         name="sign-gaussian",
@@ -276,6 +228,7 @@ RIVALS = (
         accounts=("rdp", "rdp-classic", "pld"),
         options=(NOISE,),
         build=_sign_gaussian,
+        in_place_of_budget=InPlaceOfBudget(NOISE, _sign_gaussian),
     ),
     Entry(
         name=DP_REC_TRAINING,
@@ -284,10 +237,11 @@ RIVALS = (
         domains=(NormBall,),
         trust_model="central",
         adjacencies=DP_REC_ADJACENCIES,
-        accounts=REGISTRY["dp-rec"].accounts,
+        accounts=DP_REC.accounts,
         options=(CLIP_RATIO, ACCOUNT, GROUP_BITS, GROUP_SIZE, LARGEST_GROUP, SIZES, POPULATION),
         build=_dp_rec_training,
         norms=(2.0,),
+        in_place_of_budget=InPlaceOfBudget(CLIP_RATIO, _dp_rec_training),
     ),
     Entry(
         name="thresholded-sketch",
@@ -300,5 +254,6 @@ RIVALS = (
         options=(*SKETCHED.options, THRESHOLD),
         build=_thresholded,
         norms=SKETCHED.norms,
+        in_place_of_budget=InPlaceOfBudget(SUM_NOISE, _thresholded),
     ),
 )

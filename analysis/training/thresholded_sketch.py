@@ -38,15 +38,20 @@ class ThresholdedSketchedSum(SketchedSum):
         super().__post_init__()
         object.__setattr__(self, "threshold", check_real("threshold", self.threshold, low=0.0, high=MOST_THRESHOLD))
 
-    def mean_sketch(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+    @property
+    def memory_size(self) -> int:
+        """Number of coordinates of a sketch."""
+        return self.sketch_dimension
+
+    def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the noisy mean of the sketches."""
         return self.inner.decode(aggregate, clients)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the estimate of one round without a memory."""
-        return self.decode_remembered(self.mean_sketch(aggregate, clients), np.zeros(self.sketch_dimension))[0]
+        return self.decode_remembered(self.measured_mean(aggregate, clients), np.zeros(self.memory_size))[0]
 
-    def decode_remembered(self, mean_sketch: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the estimate that a mean of sketches and the memory give, and the memory for the next round."""
-        remembered = threshold_with_memory(mean_sketch, memory, self.threshold)
+    def decode_remembered(self, measured: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the decoded large coordinates of the mean of sketches and the memory together; the memory keeps the others."""
+        remembered = threshold_with_memory(measured, memory, self.threshold)
         return self.sketch.decode(remembered.kept), remembered.memory

@@ -6,19 +6,20 @@ floating point.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.renyi_curve import check_delta
 from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import MOST_CLIENTS
+from ..contracts.mechanism import MessageScore
 from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
 from ..contracts.real_numbers import RealNumberMechanism
@@ -79,6 +80,20 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         object.__setattr__(self, "noise_multiplier", multiplier)
         object.__setattr__(self, "delta", check_delta(self.delta))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
+
+    @property
+    def joint_clients(self) -> int:
+        """`clients`: the server releases the noisy sum alone."""
+        return self.clients
+
+    def for_clients(self, clients: int) -> Self:
+        """Return the mechanism of other clients with the same noise on their sum."""
+        return replace(self, clients=clients)
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return the projection of the noisy sum on the sketch of the difference of the two sums."""
+        direction = self.sketched(first.sum(axis=0, keepdims=True) - second.sum(axis=0, keepdims=True))[0]
+        return lambda messages: np.asarray(messages.sum(axis=1) @ direction)
 
     @property
     def bits_per_client(self) -> float:

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_interval
+from ...arguments import MOST_CATEGORIES, check_integer, check_interval
 from ...arrays import FloatArray, IntegerArray, check_unmasked
 from ..transforms.dithering import finite_values
 from .norm_ball import NormBall
-
-MOST_CATEGORIES = 2**40
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...solvers.accounting.gaussian_privacy import (
     LARGEST_DELTA,
     SMALLEST_DELTA,
@@ -20,7 +20,7 @@ from ...solvers.accounting.sampled_noise import is_loss_affordable, sampled_gaus
 from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling, sampled_share
 from .accounts import ComposableLoss, amplified_rounds, composed_loss, loss_account, needing_delta, renyi_account
 from .guarantee import ADJACENCIES, TRUST_MODELS
-from .mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS, check_vector_epsilon
+from .mechanism import EPSILON_HIGH, EPSILON_LOW, check_vector_epsilon
 from .norm_ball import NormBall, check_ball
 from .privacy import Account, EpsilonBound, NearGaussianNoise, Privacy
 

@@ -7,6 +7,7 @@ from ...arguments import check_choice
 from ...errors import InfeasibleError
 
 ADJACENCIES = ("replace-one", "add-or-remove-one")
+# From nobody who is trusted to a trusted server.
 TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
 # Above this epsilon, twice a guarantee permits any mechanism for every delta above 1e-304.
 LARGEST_DOUBLED = 700.0

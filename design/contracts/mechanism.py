@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
@@ -22,7 +22,6 @@ from .privacy import Privacy
 if TYPE_CHECKING:
     from ..noise.random_words import WordsLike
 
-MOST_CLIENTS = 2**53
 # Rounding of frequencies that were computed.
 FREQUENCY_ROUNDING = 1e-9
 # The range of epsilon that mechanisms with closed formulas serve: wider than that of tables, which are designed by a solver.
@@ -57,6 +56,26 @@ class Error:
         What is unbiased falls with the rounds, a bias does not.
         """
         return (self.variance / clients + self.shared) / rounds + self.bias**2
+
+
+@dataclass(frozen=True)
+class MessageLaw:
+    """Bias and variance of decoded messages, in units of the inputs.
+
+    Attributes
+    ----------
+    bias : ndarray of float64, shape (clients, dimension), or one 0.0
+        Expectation of each decoded message less its clipped input.
+    variance : ndarray of float64, shape (clients,)
+        Expected squared L2 distance of each decoded message from its expectation.
+    """
+
+    bias: FloatArray
+    variance: FloatArray
+
+
+MessageScore = Callable[[NDArray[Any]], FloatArray]
+"""Returns a number for each message, or for each round where the server sees all messages of a round together (`joint_clients`)."""
 
 
 class Mechanism(ABC):
@@ -135,7 +154,7 @@ class Mechanism(ABC):
         """
         return Error(variance, shared=self.shared_variance(mean))
 
-    def renewed(self, seed: int) -> "Mechanism":  # noqa: ARG002
+    def renewed(self, seed: int) -> Self:  # noqa: ARG002
         """Return the mechanism with other public randomness, for another round: itself, unless `shared_variance` is one over it."""
         return self
 
@@ -178,6 +197,42 @@ class Mechanism(ABC):
     def divergences(self, order: float) -> dict[str, float]:  # noqa: ARG002
         """Return Rényi divergences of a message at an order, by name; a mechanism that has some overrides this."""
         return {}
+
+    @property
+    def joint_clients(self) -> int | None:
+        """Number of clients whose messages the server sees only together, as a sum or shuffled; None where it sees each message."""
+        return None
+
+    def for_clients(self, clients: int) -> Self:  # noqa: ARG002
+        """Return the mechanism for another number of clients, such as those that stay when others drop out.
+
+        A mechanism whose server sees each message returns itself. Clients of a secure sum send the same messages, so that fewer clients
+        add less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` where messages depend on the number of clients.
+        """
+        return self
+
+    def law(self, inputs: ArrayLike) -> MessageLaw:
+        """Return bias and variance of each decoded message; the bias is 0.0 where only a bound is known (`known_bias`)."""
+        return MessageLaw(self.known_bias(inputs), self.variance(inputs))
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return a score of messages that is large where they speak for the first input, and small where they speak for the second.
+
+        An audit tells two neighbours apart by it. Every score makes a valid audit; a log-likelihood ratio finds most. The default projects
+        decoded messages on the difference of the inputs. Where the server sees messages only together (`joint_clients`), the inputs are
+        those of all clients, one per row, and messages have the shape (rounds, clients, ...). Secure sums have `sum_weights` instead.
+        """
+        clients = self.joint_clients
+        totals = [self.domain.total(inputs if clients else inputs[None]) for inputs in (first, second)]
+        difference = np.atleast_1d(totals[0] - totals[1])
+
+        def decoded(messages: NDArray[Any]) -> FloatArray:
+            # Short messages repeat: each is decoded once.
+            kinds, kind = np.unique(messages, axis=0, return_inverse=True)
+            estimates = [self.decode(self.aggregate(one if clients else one[None]), clients or 1) for one in kinds]
+            return np.asarray(np.reshape(estimates, (len(kinds), -1)) @ difference)[kind.ravel()]
+
+        return decoded
 
     @property
     def vector_mechanism(self) -> "Mechanism":
@@ -350,6 +405,24 @@ class VectorMechanism(Mechanism):
         """The ball."""
         return self.ball
 
+    @property
+    def clips(self) -> bool:
+        """Whether vectors outside the ball are clipped to it; mechanisms without privacy may send them as they are."""
+        return True
+
+    @property
+    def memory_size(self) -> int:
+        """Length of the vector that the server of a training keeps from round to round, such as an error memory; 0 without one."""
+        return 0
+
+    def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the part of `decode` that is linear in the messages, shape (memory_size,), or the estimate without a memory."""
+        return np.asarray(self.decode(aggregate, clients))
+
+    def decode_remembered(self, measured: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the estimate from a measured mean and the memory, and the memory for the next round."""
+        return measured, memory
+
     def error(self, inputs: ArrayLike | None = None) -> Error:
         """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
         worst = super().error(inputs)
@@ -392,11 +465,13 @@ class SecureSumMechanism(Mechanism):
     def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
 
-    def for_clients(self, clients: int) -> Self:
-        """Return the mechanism whose clients send the same messages, but are more or fewer: those that stay when others drop out.
+    @property
+    def joint_clients(self) -> int:
+        """`clients`."""
+        return self.clients
 
-        Raises ``InfeasibleError`` where messages depend on the number of clients.
-        """
+    def for_clients(self, clients: int) -> Self:
+        """Refuse another number of clients, unless a mechanism says that its messages do not depend on it."""
         if clients != self.clients:
             raise InfeasibleError(f"clients must be {self.clients}, on which the messages depend, got {clients!r}")
         return self
@@ -404,6 +479,29 @@ class SecureSumMechanism(Mechanism):
     def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
         """Return the sum over a chunk's clients of `noisy_steps`, for simulations: where its law is known, without a message of each."""
         return np.asarray(self.noisy_steps(inputs, words).sum(axis=0))
+
+    def noise_steps(self, count: int, words: "WordsLike") -> IntegerArray:  # noqa: ARG002
+        """Return what clients without an input send, before it is reduced modulo M, shape (count, padded_dimension).
+
+        Raises ``InfeasibleError`` where every client needs an input.
+        """
+        raise InfeasibleError(f"count must be 0 for {type(self).__name__}, whose clients all need an input, got {count!r}")
+
+    def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return weights of the sum's coordinates that tell the inputs of two rounds apart, shape (padded_dimension,).
+
+        An audit projects the sum on them. The default makes that the projection of the decoded sum on the difference of the two means,
+        for a `decode` that is linear in the sum's whole numbers, except for a constant.
+        """
+        difference = self.domain.total(self.domain.clip(first)) - self.domain.total(self.domain.clip(second))
+        unit = np.zeros(self.padded_dimension, dtype=np.uint64)
+        constant = np.dot(self.decode(unit, self.clients), difference)
+        weights = np.empty(self.padded_dimension)
+        for place in range(self.padded_dimension):
+            unit[place] = 1
+            weights[place] = np.dot(self.decode(unit, self.clients), difference) - constant
+            unit[place] = 0
+        return weights
 
     @abstractmethod
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:

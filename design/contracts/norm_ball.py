@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_norm
+from ...arguments import LARGEST_DIMENSION, check_norm
 from ...arrays import FloatArray
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION, LARGEST_NORM
+from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..transforms.dithering import finite_values
 from .options import check_parameters, parameter
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ...arguments import check_choice
+from ...arguments import MOST_CATEGORIES, MOST_CLIENTS, check_choice
 from ...errors import InfeasibleError
 from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .accounts import pure_privacy
 from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
-from .domains import MOST_CATEGORIES, Categories, Domain, Interval
+from .domains import Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
-from .mechanism import MOST_CLIENTS, Mechanism
+from .mechanism import Mechanism
 from .norm_ball import NormBall, parse_norm
 from .options import BITS_ROUNDING, made, options_of, values_of
 from .options import REQUIRED as REQUIRED
@@ -191,6 +191,22 @@ class Noise:
 
 
 @dataclass(frozen=True, eq=False)
+class InPlaceOfBudget:
+    """A parameter that trainings may state in place of a budget, such as the noise; the account then says what is kept.
+
+    Attributes
+    ----------
+    option : Option
+        The parameter, None by default.
+    build : callable
+        Returns the mechanism for a value of it; the task's epsilon and rounds have no effect.
+    """
+
+    option: Option
+    build: Callable[[Task, Values], Mechanism]
+
+
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A mechanism in the registry.
 
@@ -233,6 +249,8 @@ class Entry:
     on_real_numbers : bool
         Whether the guarantee is of a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
         (Mironov 2012, *On significance of the least significant bits for differential privacy*), so it is for comparisons, not releases.
+    in_place_of_budget : InPlaceOfBudget or None
+        The parameter that a training may state in place of a budget; None where a mechanism is built for budgets only.
     """
 
     name: str
@@ -254,6 +272,7 @@ class Entry:
     planned_with: tuple[str, ...] = ()
     on_real_numbers: bool = False
     predict: Callable[[Task, Values], Values] = lambda *_: MappingProxyType({})
+    in_place_of_budget: InPlaceOfBudget | None = None
 
     def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered.
@@ -462,7 +481,7 @@ class Entry:
                 {"epsilon_per_round" if name == "epsilon" else name: value for name, value in scalars.items()},
                 getattr(mechanism, "table", None),
                 ball,
-                getattr(mechanism, "clients", None),
+                mechanism.joint_clients,
             )
         )
 

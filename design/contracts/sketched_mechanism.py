@@ -38,7 +38,6 @@ class SketchedMechanism(VectorMechanism):
 
     def facts(self) -> dict[str, Any]:
         """Return the size of the sketch, and bounds on error and bias."""
-        clients: int = getattr(self, "clients", 1)
         return {
             "dimension": self.ball.dimension,
             "clip": self.ball.clip_norm,
@@ -46,7 +45,7 @@ class SketchedMechanism(VectorMechanism):
             "rows": getattr(self.sketch, "rows", None),
             "compression_rate": self.ball.dimension / self.sketch_dimension,
             "sketch_clip": self.sketch_clip,
-            "worst_squared_error": self.error().of_mean(clients),
+            "worst_squared_error": self.error().of_mean(self.joint_clients or 1),
             "bias_bound": self.bias_bound,
             "clipping_probability": self.clipping_probability,
         }

@@ -3,13 +3,12 @@
 import math
 from dataclasses import dataclass
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .domains import Categories, Domain, Interval
 from .guarantee import ADJACENCIES
-from .mechanism import MOST_CLIENTS
 from .norm_ball import NormBall
 
 SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4

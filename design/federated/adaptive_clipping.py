@@ -16,14 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.numerics.rounding import UNIT
 from ..contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ..contracts.guarantee import ADJACENCIES
-from ..contracts.mechanism import MOST_CLIENTS
 from ..contracts.norm_ball import LARGEST_CLIP_NORM
 from ..contracts.privacy import Privacy
 from ..contracts.real_numbers import experiment_words

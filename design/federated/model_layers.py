@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from ...arguments import check_choice, check_integer
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from ...arguments import LARGEST_DIMENSION, check_choice, check_integer
 
 
 @dataclass(frozen=True)

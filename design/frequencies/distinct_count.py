@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_probability, check_real
+from ...arguments import MOST_ITEMS, check_choice, check_integer, check_probability, check_real
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ..contracts.accounts import pure_privacy
 from ..contracts.domains import Categories
@@ -19,7 +19,7 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
 from ..secure_sum.modular_arithmetic import aggregate_residues, summed_messages
-from .item_sketch import MOST_CATEGORIES, ItemSketch
+from .item_sketch import ItemSketch
 
 MOST_CLIENTS = 10**7
 MOST_BUCKETS = 2**24
@@ -89,7 +89,7 @@ class DistinctCount:
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "categories", check_integer("categories", self.categories, low=2, high=MOST_CATEGORIES))
+        object.__setattr__(self, "categories", check_integer("categories", self.categories, low=2, high=MOST_ITEMS))
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
         object.__setattr__(self, "buckets", check_integer("buckets", self.buckets, low=2, high=MOST_BUCKETS))
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon, low=SMALLEST_EPSILON, high=LARGEST_EPSILON))

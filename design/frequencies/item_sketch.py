@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, MOST_ITEMS, check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.options import check_parameters, parameter
 from ..transforms.linear_sketch import LARGEST_SEED
 
-MOST_CATEGORIES = 2**31
-MOST_ROWS, MOST_COORDINATES = 2**10, 2**31
+MOST_ROWS = 2**10
 # Items hashed at a time: a megabyte of places.
 BLOCK = 2**17
 # Bits of a hashed word that choose the bucket; one more is the sign.
@@ -62,9 +61,9 @@ class ItemSketch:
     ((5, 64), 15, 3.0)
     """
 
-    categories: int = parameter("Number of items.", 2, MOST_CATEGORIES, unit="items")
+    categories: int = parameter("Number of items.", 2, MOST_ITEMS, unit="items")
     rows: int = parameter("Rows of the sketch.", 1, MOST_ROWS, usual=1)
-    width: int = parameter("Buckets of a row; from the number of items on, a histogram.", 2, MOST_CATEGORIES)
+    width: int = parameter("Buckets of a row; from the number of items on, a histogram.", 2, MOST_ITEMS)
     seed: int = parameter("Public seed of the sketch.", 0, LARGEST_SEED, default=0, name="sketch_seed")
     signed: bool = parameter("Whether hashed items have signs.", default=True, flags="--signed/--unsigned")
 
@@ -74,7 +73,7 @@ class ItemSketch:
             object.__setattr__(self, "width", self.categories)
             object.__setattr__(self, "signed", False)
         check_parameters(self)
-        object.__setattr__(self, "width", check_integer("width", self.width, low=2, high=MOST_COORDINATES // self.rows))
+        object.__setattr__(self, "width", check_integer("width", self.width, low=2, high=LARGEST_DIMENSION // self.rows))
         if self.direct and self.rows > 1:
             raise ValueError(f"rows must be 1 where width is at least categories, {self.categories}, as nothing is hashed, got {self.rows}")
         if self.direct and self.signed:

@@ -9,11 +9,11 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_probability, check_real
+from ...arguments import MOST_CLIENTS, MOST_ITEMS, check_integer, check_probability, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import check_delta
-from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW, MOST_CLIENTS
-from .item_sketch import MOST_CATEGORIES, MOST_ROWS
+from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW
+from .item_sketch import MOST_ROWS
 from .sketched_frequencies import SketchedFrequencies
 
 
@@ -25,7 +25,7 @@ def stated_threshold(categories: int, clients: int, epsilon: float, delta: float
     >>> round(stated_threshold(100_000, 50_000, 1.0, 1e-5), 5)
     0.00334
     """
-    categories = check_integer("categories", categories, low=2, high=MOST_CATEGORIES)
+    categories = check_integer("categories", categories, low=2, high=MOST_ITEMS)
     return math.log(categories / check_probability("failure", failure)) * _count(clients, epsilon, delta)
 
 

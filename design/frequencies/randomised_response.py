@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import MOST_ITEMS
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.mechanism import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.options import parameter
@@ -36,7 +37,7 @@ class FrequencyRandomisedResponse(SupportCounts):
     """
 
     epsilon: float = parameter("Pure privacy parameter of a message by itself.", EPSILON_LOW, EPSILON_HIGH, unit="nats")
-    categories: int = parameter("Number of items.", 2, 2**31, unit="items")
+    categories: int = parameter("Number of items.", 2, MOST_ITEMS, unit="items")
 
     @property
     def bits_per_client(self) -> float:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray, IntegerArray, check_unmasked
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
-from ..contracts.mechanism import MOST_CLIENTS
 from ..local.message_checks import checked_messages
 from ..noise.random_words import WordsLike, word_source
 from .blocks import BlockMechanism

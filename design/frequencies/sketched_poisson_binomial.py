@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.accounting.renyi_curve import LazyRenyiCurve, check_delta
 from ...solvers.divergences.extreme_tosses import ExtremeTosses, extreme_tosses
@@ -23,7 +23,7 @@ from ..contracts.privacy import Privacy
 from ..noise.biased_tosses import count_successes
 from ..noise.random_words import SeededWords, WordsLike, word_source
 from ..secure_sum.modular_arithmetic import aggregate_residues
-from ..secure_sum.poisson_binomial_mechanism import MOST_COORDINATES, ORDERS, SMALLEST_THETA
+from ..secure_sum.poisson_binomial_mechanism import ORDERS, SMALLEST_THETA
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 from .worst_pair import worst_pair
@@ -53,7 +53,7 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     >>> round(privacy.epsilon(1e-5), 4)
     0.3927
     """
-    differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=MOST_COORDINATES)
+    differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     found = _tosses(clients, trials, theta, first_cell)
 
     def curve() -> LazyRenyiCurve:

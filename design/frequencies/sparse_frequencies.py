@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_ITEMS, check_integer
 from ...arrays import FloatArray, IndexArray
 from ..contracts.mechanism import Error, FrequencyEstimate, check_frequencies, error_of_draws
 from ..contracts.options import parameter
-from .item_sketch import MOST_CATEGORIES, ItemSketch
+from .item_sketch import ItemSketch
 from .noisy_sketch import SketchedDiscreteGaussianFrequencies
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     ([7, 20, 4000], [0.5, 0.3, 0.2])
     """
 
-    distinct_items: int = parameter("Different items that are held, at most.", 1, MOST_CATEGORIES, default=1)
+    distinct_items: int = parameter("Different items that are held, at most.", 1, MOST_ITEMS, default=1)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -83,6 +83,10 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return SketchedDiscreteGaussianFrequencies(
             self.sketch, self.clients, self.steps, self.local_sigma, self.delta, adjacency=self.adjacency
         )
+
+    def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return the weights of `dense`: sparse decoding is not linear in the sum."""
+        return self.dense.sum_weights(first, second)
 
     @property
     def item_variance(self) -> float:

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, MOST_ITEMS, check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, FrequencyEstimate, FrequencyMechanism, check_vector_epsilon
+from ..contracts.mechanism import FrequencyEstimate, FrequencyMechanism, MessageScore, check_vector_epsilon
 from ..contracts.privacy import Privacy
 from .squared_scores import SupportLaw, calibrating_levels, likely_shift
-
-MOST_ITEMS = 2**31
 
 
 class SupportMechanism(FrequencyMechanism):
@@ -42,6 +40,11 @@ class SupportMechanism(FrequencyMechanism):
     @abstractmethod
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
         """Return whether each message supports an item: all that it says of it."""
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return the log-likelihood ratio in units of epsilon: a message supports an item or it does not."""
+        items = int(first), int(second)
+        return lambda messages: np.subtract(*(self.supports(messages, item).astype(float) for item in items))
 
     def privacy(self) -> Privacy:
         """Pure local privacy."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_interval, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.mechanism import ScalarMechanism
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import finite_values

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_interval, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ..contracts.guarantee import Guarantee
-from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
 from ..contracts.real_numbers import RealNumberMechanism
 from ..noise.random_words import WordsLike
@@ -84,6 +84,11 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         words = self.checked_words(words)
         clipped = np.clip(finite_values("values", values), *self.interval)
         return clipped + self.scale * words.laplace(clipped.shape)
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return messages times the difference of the inputs."""
+        difference = float(first - second)
+        return lambda messages: np.asarray(messages * difference)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the noisy values, shape (1,)."""

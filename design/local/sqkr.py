@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.numerics.rounding import SHORT_SLACK
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, word_source

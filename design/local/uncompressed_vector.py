@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
-from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ..contracts.mechanism import MessageScore, VectorMechanism
 from ..contracts.real_numbers import RealNumberMechanism
 from ..noise.random_words import WordsLike, WordSource
 
@@ -25,6 +25,11 @@ class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
     def _message_unit(self) -> float:
         """What a message is multiplied by to estimate its client's vector without bias."""
         return 1.0
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return the projection of messages on the difference of the inputs: except for their unit, they are estimates already."""
+        difference = np.atleast_1d(first - second)
+        return lambda messages: np.asarray(messages @ difference)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the messages, shape (dimension,)."""

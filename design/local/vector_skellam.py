@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
@@ -17,7 +17,7 @@ from ...solvers.numerics.bisection import bisect
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import renyi_account
 from ..contracts.guarantee import TRUST_MODELS
-from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE

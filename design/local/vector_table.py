@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ...solvers.divergences.dithered_norm import least_shrinkable_radius, rounded_norm_bound, shrinkage
 from ...solvers.table_search.renyi_budget import RenyiBudget
-from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike, WordSource, word_source

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ...arguments import check_integer
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
+from ...arguments import LARGEST_DIMENSION, check_integer
 
 # The coder draws 2**bits samples of a group.
 MOST_GROUP_BITS = 20

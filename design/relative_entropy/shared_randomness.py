@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, check_integer
 from ...arrays import WordArray
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ...solvers.numerics.normal_quantile import upper_quantile
 
 SampleArray = NDArray[np.float32]

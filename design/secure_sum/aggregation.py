@@ -12,12 +12,12 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, check_integer
 from ...arrays import WordArray
 from ...errors import InfeasibleError
 from ..noise.random_words import WordsLike, word_source
 from .modular_arithmetic import check_modulus, check_residues, modular_add, modular_subtract, modular_sum
-from .pairwise_masks import KEY_BYTES, LONGEST_VECTOR, MOST_CLIENTS, MaskGraph, MaskSource, check_regular
+from .pairwise_masks import KEY_BYTES, MOST_CLIENTS, MaskGraph, MaskSource, check_regular
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class SecureSum:
     def __post_init__(self) -> None:
         """Check the fields."""
         everyone = check_integer("clients", self.clients, low=2, high=MOST_CLIENTS) - 1
-        check_integer("length", self.length, low=1, high=LONGEST_VECTOR)
+        check_integer("length", self.length, low=1, high=LARGEST_DIMENSION)
         check_modulus(self.modulus)
         if self.neighbours is not None:
             check_integer("neighbours", self.neighbours, low=min(2, everyone), high=everyone)

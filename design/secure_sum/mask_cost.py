@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from ...arguments import check_integer
-from .pairwise_masks import LONGEST_VECTOR, MOST_CLIENTS, check_regular
+from ...arguments import LARGEST_DIMENSION, check_integer
+from .pairwise_masks import MOST_CLIENTS, check_regular
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> M
     True
     """
     clients = check_integer("clients", clients, low=2, high=MOST_CLIENTS)
-    length = check_integer("length", length, low=1, high=LONGEST_VECTOR)
+    length = check_integer("length", length, low=1, high=LARGEST_DIMENSION)
     neighbours = check_integer("neighbours", neighbours, low=1, high=clients - 1)
     check_regular(clients, neighbours)
     dropped = check_integer("dropped", dropped, low=0, high=clients)

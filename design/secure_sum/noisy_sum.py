@@ -6,14 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_choice, check_integer, check_real
 from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import gaussian_epsilon_exceeds
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
 from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
-    LARGEST_DIMENSION,
     LARGEST_SIGMA,
     MOST_CLIENTS,
     SMALLEST_SIGMA,
@@ -54,7 +53,7 @@ class NoisySum:
         """Check the fields."""
         object.__setattr__(self, "sigma", check_real("sigma", self.sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA))
         object.__setattr__(self, "l2_sensitivity", check_real("l2_sensitivity", self.l2_sensitivity, low=1e-100, high=1e100))
-        check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION)
+        check_integer("dimension", self.dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
 
 
 def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-or-remove-one") -> Privacy:

@@ -7,12 +7,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, check_integer
 from ...arrays import WordArray
 from .modular_arithmetic import check_modulus
 
 MOST_CLIENTS = 2**31
-LONGEST_VECTOR = 2**31
 KEY_BYTES = 32
 SEED_BYTES = 16
 
@@ -113,7 +112,7 @@ class MaskSource:
         """Check the fields."""
         if len(self.key) != KEY_BYTES:
             raise ValueError(f"key must have {KEY_BYTES} bytes, got {len(self.key)}")
-        check_integer("length", self.length, low=1, high=LONGEST_VECTOR)
+        check_integer("length", self.length, low=1, high=LARGEST_DIMENSION)
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:

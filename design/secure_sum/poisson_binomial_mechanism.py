@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta, check_order
 from ...solvers.accounting.sampling import Sampling
@@ -45,7 +45,6 @@ from ..transforms.kashin import (
 from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
-MOST_COORDINATES = 2**40
 LARGEST_KASHIN_CONSTANT = 1e5
 # Every other order: with many clients each costs a sum over all values that are possible.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
@@ -77,7 +76,7 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
     >>> round(report.epsilon, 4), round(report.account("rdp-extremes").bound.epsilon, 4)
     (0.5671, 0.3895)
     """
-    dimension = check_integer("dimension", dimension, low=1, high=MOST_COORDINATES)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     check_sums(clients, trials, theta)
     searched = all_configurations(clients, trials, theta)
 

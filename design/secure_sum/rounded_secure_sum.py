@@ -13,12 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from ...arguments import LARGEST_DIMENSION as LARGEST_ROTATED
 from ...arguments import check_choice
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_BITS, MOST_CLIENTS, rounded_norm
 from ...solvers.numerics.rounding import SLACK
-from ...solvers.numerics.walsh_hadamard import LARGEST_DIMENSION as LARGEST_ROTATED
 from ..contracts.guarantee import ADJACENCIES
 from ..contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball

@@ -122,6 +122,10 @@ class SparseSum(SketchedSecureSum):
         """What noise alone makes of the largest coordinate by least squares, exceeded as seldom as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
+    def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return the weights of the sum of sketches: the Lasso is not linear in the sum."""
+        return self.inner.sum_weights(self.sketched(first), self.sketched(second))
+
     @property
     def decodes_linearly(self) -> bool:
         """False."""

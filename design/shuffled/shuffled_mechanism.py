@@ -2,12 +2,14 @@
 
 import math
 from abc import abstractmethod
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...arrays import FloatArray
-from ..contracts.mechanism import Mechanism
+from ..contracts.mechanism import Mechanism, MessageScore
 
 
 class ShuffledMechanism(Mechanism):
@@ -23,6 +25,24 @@ class ShuffledMechanism(Mechanism):
     """
 
     clients: int
+
+    @property
+    def joint_clients(self) -> int:
+        """`clients`."""
+        return self.clients
+
+    def for_clients(self, clients: int) -> Self:
+        """Return the mechanism of other clients, whose letters have the same law."""
+        return replace(self, clients=clients)  # type: ignore[type-var]
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return the log-likelihood ratio of two rounds whose first clients differ and whose other clients all hold the last one's input.
+
+        With o the law of the others' letters and a that of the first client's, a histogram has the density mean of a / o over its letters.
+        """
+        laws = [self.letter_law(value) for value in (first[0], second[0], first[-1])]
+        ratios = [np.divide(law, laws[2], out=np.zeros_like(law), where=laws[2] > 0) for law in laws[:2]]
+        return lambda letters: np.subtract(*(np.log(ratio[letters].sum(axis=1)) for ratio in ratios))
 
     @property
     @abstractmethod

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
 from ..contracts.guarantee import Guarantee
-from ..contracts.mechanism import MOST_CLIENTS, ScalarMechanism
+from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike
 from .lookup_table import LetterArray, LookupTable
@@ -74,6 +74,14 @@ class TableMeanMechanism(ScalarMechanism):
     def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
         """Draw one letter index per value."""
         return self.table.encode(values, words)
+
+    def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
+        """Return the log-likelihood ratio of letters, for two ends of the interval: there nothing is dithered."""
+        weights = np.array(self.table.weights, dtype=float)
+        rows = [weights[-1] if value == self.interval[1] else weights[0] for value in (first, second)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_ratios = np.nan_to_num(np.log(rows[0]) - np.log(rows[1]), nan=0.0)
+        return lambda letters: np.asarray(log_ratios[letters])
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return how often each letter was sent, shape (2**bits_out,)."""

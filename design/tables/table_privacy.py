@@ -3,7 +3,7 @@
 import math
 from functools import cache
 
-from ...arguments import check_integer, check_norm, check_real
+from ...arguments import LARGEST_DIMENSION, check_integer, check_norm, check_real
 from ...solvers.accounting.privacy_loss import DominatingLoss, dominating_privacy_loss
 from ...solvers.accounting.renyi_curve import LazyRenyiCurve
 from ...solvers.divergences.vector_composition import LARGEST_NORM, vector_divergences
@@ -39,7 +39,7 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     ValueError
         If an argument is out of range.
     """
-    dimension = check_integer("dimension", dimension, low=1, high=2**31)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
     norm = check_norm(norm, high=LARGEST_NORM)
     radius = check_real("radius", radius, low=1e-9, high=1e6)
     if dimension == 1 and radius >= 1:

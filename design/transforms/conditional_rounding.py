@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_DIMENSION, check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ..contracts.norm_ball import NormBall
 from ..noise.random_words import WordsLike, word_source
@@ -23,7 +23,6 @@ from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound,
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
 BETA = math.exp(-0.5)
 BOUNDS = ("published", "sharp")
-LARGEST_DIMENSION = 2**31
 # Steps: squared norms fit into a word of 64 bits, and neighbouring positions are told apart.
 LARGEST_RADIUS = 2.0**31
 # What is shorter is rounded to numbers of 32 bits.

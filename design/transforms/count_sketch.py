@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer
+from ...arguments import LARGEST_DIMENSION, check_choice, check_integer
 from ...arrays import FloatArray
 from ...solvers.numerics.bisection import bisect
-from .linear_sketch import LARGEST_DIMENSION, LinearSketch
+from .linear_sketch import LinearSketch
 
 SCALINGS = ("isometry", "mean")
 MOST_ROWS = 2**10

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, check_integer
 from ...arrays import FloatArray
 from .dithering import finite_values
 
 if TYPE_CHECKING:
     from scipy.sparse.linalg import LinearOperator
 
-LARGEST_DIMENSION = 2**31
 LARGEST_SEED = 2**128 - 1
 
 

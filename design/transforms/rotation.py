@@ -16,12 +16,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_DIMENSION, check_choice, check_integer, check_real
 from ...arrays import FloatArray, WordArray
 from ...solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
 from .dithering import finite_values
 
-LARGEST_DIMENSION = 2**31
 LARGEST_SEED = 2**128 - 1
 
 

@@ -17,9 +17,8 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_DIMENSION, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
-from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from ...solvers.numerics.rounding import SLACK
 from .dithering import finite_values
 

@@ -6,13 +6,12 @@ of a vector of multiples of a scale s, s (Z - N p) is added with Z binomial.
 
 import math
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ...errors import InfeasibleError
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import check_delta
 
 MOST_TRIALS = 10**15
-LARGEST_DIMENSION = 2**40
 LARGEST_SENSITIVITY = 1e12
 SMALLEST_PROBABILITY = 1e-9
 # Beyond, exact accounts contradict the theorem for uneven probabilities: the least such epsilon that we know is 54.
@@ -66,7 +65,7 @@ def binomial_theorem_epsilon(
     0.011399
     """
     trials, probability, scale = check_trials(trials), check_rate(probability), check_scale(scale)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     l1 = check_sensitivity("l1_sensitivity", l1_sensitivity)
     l2 = check_sensitivity("l2_sensitivity", l2_sensitivity)
     linf = check_sensitivity("linf_sensitivity", linf_sensitivity)
@@ -128,7 +127,7 @@ def binomial_squared_error(trials: int, probability: float, scale: float, dimens
     50.0
     """
     trials, probability, scale = check_trials(trials), check_rate(probability), check_scale(scale)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     return dimension * (scale * scale) * (trials * probability * (1 - probability))
 
 

@@ -33,14 +33,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ...arrays import FloatArray
 from ...errors import InfeasibleError
 from ..accounting.exact_privacy_loss import ExactPrivacyLoss
 from ..accounting.pure_privacy import check_orders
 
 MOST_CLIENTS = 10**9
-LARGEST_DIMENSION = 2**40
 SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e20
 # Probability that conditional rounding keeps a vector, at least (Kairouz, Liu, Steinke 2021, section 5).
 BETA = math.exp(-0.5)
@@ -77,7 +76,7 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
     """
     clip_norm = check_real("clip_norm", clip_norm, low=1e-100, high=1e100)
     granularity = check_real("granularity", granularity, low=1e-100, high=1e100)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     beta = check_real("beta", beta, low=1e-300, high=1 - 1e-12)
     likely = (
         clip_norm**2
@@ -175,7 +174,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     terms = _tau_terms(clients, sigma)
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     if l2 == 0:
         return np.zeros(len(array))
     factor = l2 * min(math.sqrt(dimension), l2)
@@ -305,7 +304,7 @@ def granularity_for_bits(
     0.000401
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     clip_norm = check_real("clip_norm", clip_norm, low=1e-100, high=1e100)
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...arguments import check_integer, check_norm, check_real
+from ...arguments import LARGEST_DIMENSION, check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from ..numerics.concave_envelope import concave_envelope
 from ..numerics.rounding import UNIT
 from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
-from .vector_composition import LARGEST_DIMENSION, LARGEST_NORM
+from .vector_composition import LARGEST_NORM
 
 LARGEST_RADIUS = 2.0**20
 # Whole numbers up to here are told apart after rounding upward by UPWARD.

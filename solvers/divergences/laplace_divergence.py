@@ -5,11 +5,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer, check_norm, check_real
+from ...arguments import LARGEST_DIMENSION, check_integer, check_norm, check_real
 from ..accounting.pure_privacy import LARGEST_EPSILON, check_orders
 from .vector_composition import LARGEST_NORM
-
-LARGEST_DIMENSION = 2**31
 
 
 def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.float64]:

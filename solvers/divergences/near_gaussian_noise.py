@@ -23,13 +23,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLEST_MULTIPLIER, gaussian_epsilon
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
 from .cpsgd_theorem import check_rate, check_trials
-from .discrete_gaussian_divergence import LARGEST_DIMENSION
 from .discrete_gaussian_smoothing import rounded_gaussian_epsilon, smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
@@ -249,7 +248,7 @@ def _epsilon(
 ) -> float | None:
     """Return epsilon of noise whose ratio to a discrete Gaussian is a function of the window's width, at most `widest`."""
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     delta = check_delta(delta)
     if l2 == 0:

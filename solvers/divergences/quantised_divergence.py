@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ...arrays import FloatArray
 from ..accounting.pure_privacy import check_orders
 from ..accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.rounding import SLACK
-from .cpsgd_theorem import LARGEST_DIMENSION, check_trials
+from .cpsgd_theorem import check_trials
 from .quantised_sensitivity import MOST_LEVELS
 
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
@@ -115,7 +115,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     0.262
     """
     trials = check_trials(trials)
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_DISTANCE) * UPWARD
     delta = check_delta(delta)

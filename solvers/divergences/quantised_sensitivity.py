@@ -7,10 +7,9 @@ differentially-private distributed SGD*; `quantised_l2_bound` is sharper, for th
 import math
 from dataclasses import dataclass
 
-from ...arguments import check_integer, check_real
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
 from ..accounting.renyi_curve import check_delta
 from ..numerics.rounding import UNIT
-from .cpsgd_theorem import LARGEST_DIMENSION
 
 MOST_LEVELS = 2**24
 # What rotation makes of the smallest clip norm, and the distance of vectors of the largest.
@@ -66,7 +65,7 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     >>> round(found.l1, 3), round(found.l2, 3), found.linf
     (238.772, 33.357, 18.0)
     """
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     levels = check_integer("levels", levels, low=2, high=MOST_LEVELS)
     bound = check_real("bound", bound, low=SMALLEST_BOUND, high=LARGEST_BOUND)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_BOUND)
@@ -91,7 +90,7 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     >>> round(quantised_l2_bound(100, distance=16.0, delta=1e-5), 3)
     19.539
     """
-    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     distance = check_real("distance", distance, low=0.0, high=LARGEST_BOUND)
     if distance == 0:
         return 0.0

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_norm, check_real
+from ...arguments import LARGEST_DIMENSION, check_integer, check_norm, check_real
 from ...arrays import FloatArray
 from ..accounting.renyi_divergence import check_weights, divergence_by_distance, largest_divergences, largest_step
 from ..numerics.concave_envelope import concave_envelope
 from ..numerics.rounding import SLACK
 
-LARGEST_DIMENSION = 2**31
 LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
 # Additions that the exact integer optimum may take: about two seconds.

@@ -10,8 +10,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...arguments import check_integer, check_real
-from .compression import LARGEST_DIMENSION, LARGEST_RADIUS, MOST_CLIENTS
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_integer, check_real
+from .compression import LARGEST_RADIUS
 from .prior_risk import ROUNDING, PriorRisks, group_sizes
 from .private_posterior import posterior_odds
 
@@ -133,7 +133,7 @@ def unbiased_concentrated_central_bound(dimension: int, clients: int, rho: float
 def check_sizes(dimension: int, clients: int, radius: float) -> tuple[int, int, float]:
     """Return the size of a problem, or raise ValueError."""
     return (
-        check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION),
+        check_integer("dimension", dimension, low=1, high=LARGEST_EXACT_INTEGER),
         check_integer("clients", clients, low=1, high=MOST_CLIENTS),
         check_real("radius", radius, low=1 / LARGEST_RADIUS, high=LARGEST_RADIUS),
     )

@@ -8,14 +8,14 @@ import math
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
-LARGEST_DIMENSION = 2**53
-MOST_CLIENTS = 2**53
 MOST_BITS = 1e25
+# Shuffled messages have no bound of their own here.
+BOUNDED_TRUST_MODELS = ("local", "secure-sum", "central")
 LARGEST_RADIUS = 1e100
 HALVINGS = 100
 
@@ -134,7 +134,7 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
     >>> [round(necessary_bits(0.1, 10_000, 1000, "secure-sum", unbiased=unbiased)) for unbiased in (False, True)]
     [16608, 17296]
     """
-    check_choice("trust_model", trust_model, ("local", "secure-sum", "central"))
+    check_choice("trust_model", trust_model, BOUNDED_TRUST_MODELS)
     error = check_real("error", error, low=1e-300, high=1e300)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
 
@@ -154,7 +154,7 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
 
 def _checked(dimension: int, bits: float, radius: float) -> tuple[int, float, float]:
     return (
-        check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION),
+        check_integer("dimension", dimension, low=1, high=LARGEST_EXACT_INTEGER),
         check_real("bits", bits, low=0.0, high=MOST_BITS),
         check_real("radius", radius, low=1 / LARGEST_RADIUS, high=LARGEST_RADIUS),
     )

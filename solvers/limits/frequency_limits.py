@@ -10,14 +10,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_choice, check_integer, check_real
 from ...arrays import FloatArray
-from .compression import MOST_BITS
-from .histogram_entropy import MOST_CATEGORIES, MOST_CLIENTS, log_multisets
+from .compression import BOUNDED_TRUST_MODELS, MOST_BITS
+from .histogram_entropy import log_multisets
 from .prior_risk import ROUNDING, group_sizes
 
 LOSSES = ("linf", "l2", "l2-squared")
-TRUST_MODELS = ("local", "secure-sum", "central")
 # The share of a Reed-Solomon word's places in which two words differ.
 DIFFERING = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
 # Probabilities of a block's likeliest item, at whose slopes the rate of a block is bounded.
@@ -90,7 +89,7 @@ def necessary_frequency_bits(error: float, categories: int, clients: int, trust_
     """
     error = check_real("error", error, low=0.0, high=1e300)
     categories, clients = check_frequencies(categories, clients)
-    check_choice("trust_model", trust_model, TRUST_MODELS)
+    check_choice("trust_model", trust_model, BOUNDED_TRUST_MODELS)
     check_choice("loss", loss, LOSSES)
     if categories == 1:
         return 0.0
@@ -110,7 +109,7 @@ def necessary_frequency_bits(error: float, categories: int, clients: int, trust_
 def check_frequencies(categories: int, clients: int) -> tuple[int, int]:
     """Return the size of a problem, or raise ValueError."""
     return (
-        check_integer("categories", categories, low=1, high=MOST_CATEGORIES),
+        check_integer("categories", categories, low=1, high=LARGEST_EXACT_INTEGER),
         check_integer("clients", clients, low=1, high=MOST_CLIENTS),
     )
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_integer
 from ..numerics.rounding import UNIT
-from .histogram_entropy import MOST_CATEGORIES, MOST_CLIENTS, log_multisets
+from .histogram_entropy import log_multisets
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def reed_solomon_packing(categories: int, clients: int, parts: int, differing: i
 def _checked(categories: int, clients: int, parts: int) -> tuple[int, int, int]:
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     return (
-        check_integer("categories", categories, low=1, high=MOST_CATEGORIES),
+        check_integer("categories", categories, low=1, high=LARGEST_EXACT_INTEGER),
         clients,
         check_integer("parts", parts, low=1, high=clients),
     )

@@ -14,7 +14,8 @@ from ...arguments import check_choice
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect_each
 from .central_privacy import check_budget, sign_risks
-from .frequency_limits import LOSSES, TRUST_MODELS, check_frequencies, one_hot_curves
+from .compression import BOUNDED_TRUST_MODELS
+from .frequency_limits import LOSSES, check_frequencies, one_hot_curves
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 # Shares of clients that a hidden perturbation moves, and how far below their mean a count may fall, in standard deviations.
@@ -67,7 +68,7 @@ def frequency_bound(
     """
     categories, clients = check_frequencies(categories, clients)
     epsilon, delta = check_budget(epsilon, delta)
-    check_choice("trust_model", trust_model, TRUST_MODELS)
+    check_choice("trust_model", trust_model, BOUNDED_TRUST_MODELS)
     check_choice("loss", loss, LOSSES)
     if categories == 1:
         return 0.0

@@ -10,13 +10,12 @@ import sys
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer, check_probability
+from ...arguments import MOST_CATEGORIES, check_integer, check_probability
 from ...arrays import FloatArray, IntegerArray
 from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
 MOST_CLIENTS = 2000
-LARGEST_DIMENSION = 2**40
 # Up to here the sum over k is taken term by term; it takes time of the third power.
 TERMWISE_CLIENTS = 256
 
@@ -115,7 +114,7 @@ def zero_probability(support: int) -> float:
 def _checked(clients: int, dimension: int, failure_probability: float) -> tuple[int, int, float]:
     return (
         check_integer("clients", clients, low=0, high=MOST_CLIENTS),
-        check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION),
+        check_integer("dimension", dimension, low=1, high=MOST_CATEGORIES),
         check_probability("failure_probability", failure_probability),
     )
 

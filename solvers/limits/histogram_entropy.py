@@ -10,12 +10,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..numerics.rounding import UNIT
 
-MOST_CATEGORIES = 2**53
-MOST_CLIENTS = 2**53
 # The sum over counts takes time in proportion to the square root of clients times categories.
 MOST_COUNTED_CLIENTS = 10**9
 # Stirling's series is used from here on; its error is below 1/(1680 n**7) there.
@@ -56,7 +54,7 @@ def uniform_histogram_entropy(categories: int, clients: int) -> EntropyBounds:
     >>> round(uniform_histogram_entropy(10_000, 100).lower, 1), round(uniform_histogram_entropy(100_000, 1000).lower)
     (804.7, 8087)
     """
-    categories = check_integer("categories", categories, low=1, high=MOST_CATEGORIES)
+    categories = check_integer("categories", categories, low=1, high=LARGEST_EXACT_INTEGER)
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     if categories == 1:
         return EntropyBounds(0.0, 0.0)
@@ -157,7 +155,7 @@ def _checked(probabilities: ArrayLike, multiplicities: ArrayLike | None) -> tupl
     if masses.ndim != 1 or masses.size == 0 or not np.all((masses >= 0) & (masses <= 1)):
         raise ValueError(f"probabilities must be a list of numbers from 0 to 1, got {probabilities!r}")
     counts = np.ones(masses.shape) if multiplicities is None else np.asarray(multiplicities, dtype=float)
-    if counts.shape != masses.shape or not np.all((counts >= 1) & (counts <= MOST_CATEGORIES) & (counts == np.floor(counts))):
+    if counts.shape != masses.shape or not np.all((counts >= 1) & (counts <= LARGEST_EXACT_INTEGER) & (counts == np.floor(counts))):
         raise ValueError(f"multiplicities must be a whole number from 1 for each probability, got {multiplicities!r}")
     total = math.fsum(masses * counts)
     if abs(total - 1) > 1e-9:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_integer
+from ...arguments import LARGEST_DIMENSION, check_integer
 
-LARGEST_DIMENSION = 2**31
 # Logarithms of the rows of Hadamard matrices: about those that a transform is made of, in either precision, and of the largest that is a
 # transform by itself. They are the same whatever other vectors there are, and so are a vector's sums, except in a product that all share.
 FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}

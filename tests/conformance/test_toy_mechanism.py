@@ -13,11 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
-from quietbits.arguments import check_integer
+from quietbits.arguments import MOST_CLIENTS, check_integer
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.accounts import pure_privacy
 from quietbits.design.contracts.domains import Interval
-from quietbits.design.contracts.mechanism import MOST_CLIENTS, Mechanism, ScalarMechanism
+from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism
 from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.registry import Entry, Values
 from quietbits.design.contracts.task import Task

@@ -122,6 +122,11 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
         clients = check_integer("clients", clients, low=1, high=self.clients)
         return np.asarray(self.code.decode(aggregate, clients, time_limit=self.time_limit) / clients)
 
+    def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
+        """Return the difference of the two sums: the decoded histogram is not linear in the sum."""
+        sums = [self.code.summed_columns(self.domain.clip(items)) for items in (first, second)]
+        return np.asarray(sums[0] - sums[1], dtype=float)
+
     def privacy(self) -> Privacy:
         """Nothing is proven (`exact_histogram_privacy`)."""
         return exact_histogram_privacy()

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....arguments import check_integer
+from ....arguments import MOST_CATEGORIES, check_integer
 from ....arrays import IndexArray, IntegerArray, check_unmasked
 from ...secure_sum.modular_arithmetic import aggregate_residues, messages_modulo
 
-LARGEST_DIMENSION = 2**40
 LARGEST_SEED = 2**128 - 1
 MOST_CLIENTS = 2**20
 # Entries of a matrix, or of a chunk of messages, that is made whole.
@@ -116,7 +115,7 @@ class HistogramCode(ABC):
 
     def _check_domain(self) -> None:
         """Check the fields that all codes have."""
-        object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
+        object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=MOST_CATEGORIES))
         object.__setattr__(self, "clients", check_integer("clients", self.clients, low=1, high=MOST_CLIENTS))
 
 

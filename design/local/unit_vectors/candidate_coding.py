@@ -9,9 +9,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ....arguments import check_integer
+from ....arguments import MOST_CLIENTS, check_integer
 from ....arrays import FloatArray
-from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ...contracts.mechanism import VectorMechanism
 from ...noise.random_words import WordsLike, WordSource, word_source
 from ...relative_entropy.coding import log_importance_weights
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered, vectors_of_seeds

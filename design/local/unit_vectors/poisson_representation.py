@@ -13,10 +13,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from ....arguments import check_integer, check_real
+from ....arguments import MOST_CLIENTS, check_integer, check_real
 from ....arrays import FloatArray
 from ...contracts.accounts import pure_privacy
-from ...contracts.mechanism import EPSILON_LOW, MOST_CLIENTS, VectorMechanism
+from ...contracts.mechanism import EPSILON_LOW, VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource, word_source

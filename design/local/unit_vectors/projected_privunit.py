@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....arguments import check_integer
+from ....arguments import MOST_CLIENTS, check_integer
 from ....arrays import FloatArray
 from ....solvers.numerics.projected_norm import projected_mean_norm
-from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism, check_vector_epsilon
+from ...contracts.mechanism import VectorMechanism, check_vector_epsilon
 from ...contracts.norm_ball import check_ball
 from ...contracts.privacy import Privacy
 from ...contracts.real_numbers import RealNumberMechanism

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....arguments import check_integer, check_real
+from ....arguments import MOST_CLIENTS, check_integer, check_real
 from ....arrays import FloatArray
 from ....errors import InfeasibleError
 from ....solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
@@ -21,7 +21,7 @@ from ....solvers.numerics.projected_norm import mean_norm
 from ....solvers.numerics.rounding import SHORT_SLACK
 from ....solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ...contracts.accounts import pure_privacy
-from ...contracts.mechanism import MOST_CLIENTS, VectorMechanism
+from ...contracts.mechanism import VectorMechanism
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source

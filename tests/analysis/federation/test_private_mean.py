@@ -16,7 +16,7 @@ from mechanism_cases import OPTIONS
 from quietbits import REGISTRY, InfeasibleError, NormBall, Task
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod
 from quietbits.analysis.federation.privacy_ledger import PrivacyLedger
-from quietbits.analysis.federation.round_plan import TRUST_MODELS, RoundPlan
+from quietbits.analysis.federation.round_plan import CARRIED_TRUST_MODELS, RoundPlan
 from quietbits.analysis.federation.strategy import PrivateMeanStrategy
 
 from .conftest import LEDGER, Loop
@@ -411,7 +411,7 @@ def test_a_client_with_another_mechanism_does_not_take_part() -> None:
     assert RoundPlan.from_document(plan.document()) == plan
 
 
-@pytest.mark.parametrize("mechanism", [name for name, entry in REGISTRY.items() if entry.trust_model not in TRUST_MODELS])
+@pytest.mark.parametrize("mechanism", [name for name, entry in REGISTRY.items() if entry.trust_model not in CARRIED_TRUST_MODELS])
 def test_mechanisms_that_need_a_shuffler_or_trust_are_refused(mechanism: str) -> None:
     with pytest.raises(ValueError, match="mechanism must be of the trust model local or secure-sum"):
         strategy(mechanism)

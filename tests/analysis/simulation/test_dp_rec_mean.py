@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from quietbits.analysis.simulation.dp_rec_law import draw_decoded, least_error_clip_ratio, message_law, worst_mean_error
+from quietbits.analysis.simulation.dp_rec_law import draw_decoded, least_error_clip_ratio, worst_mean_error
 from quietbits.analysis.simulation.dp_rec_mean import equal_coordinates, simulate_dp_rec_mean, two_level_chunks
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
@@ -30,7 +30,7 @@ def vectors(clients: int, dimension: int, length: float, seed: int) -> np.ndarra
 def test_the_law_agrees_with_the_mechanism_s_own_expectations(clip_ratio: float) -> None:
     coder = mechanism(clip_ratio, (3, 1, 2), (1, 4, 9), clip_norm=2.0)
     inputs = np.concatenate([vectors(3, 6, 1.3, 1), vectors(1, 6, 5.0, 2), np.zeros((1, 6)), [[0.0, 0.0, 0.0, 1.0, 0.0, 0.0]]])
-    law = message_law(coder, inputs)
+    law = coder.law(inputs)
     assert law.bias == pytest.approx(coder.expected(inputs) - coder.ball.clip(inputs), abs=1e-6 * coder.sigma)
     assert law.variance == pytest.approx(coder.variance(inputs), rel=1e-6)
 
@@ -54,7 +54,7 @@ def test_draws_from_the_law_are_distributed_as_messages_that_are_coded(bits: int
 def test_draws_have_the_predicted_mean_and_variance() -> None:
     coder = mechanism(2.0, (4, 4), (3, 6))
     inputs = np.tile(vectors(1, 8, 0.9, 3), (40_000, 1))
-    law = message_law(coder, inputs[:1])
+    law = coder.law(inputs[:1])
     drawn = draw_decoded(coder, inputs, np.random.default_rng(4))
     errors = drawn - inputs[0] - law.bias[0]
     # Eight coordinates, and one variance, each within 5 standard errors: fails with probability 5e-6.
@@ -75,7 +75,7 @@ def test_the_best_clip_ratio_is_the_best_on_a_grid() -> None:
 def test_the_worst_error_is_that_of_equal_vectors_with_equal_groups() -> None:
     coder = mechanism(1.2, (2, 2), (4, 4))
     inputs = np.tile([math.sqrt(0.5), 0.0, 0.0, math.sqrt(0.5)], (50, 1))
-    law = message_law(coder, inputs)
+    law = coder.law(inputs)
     error = np.sum(law.bias.mean(axis=0) ** 2) + law.variance.sum() / 50**2
     assert worst_mean_error(1.2, dimension=4, groups=2, bits=4, clients=50) == pytest.approx(error, rel=1e-9)
 

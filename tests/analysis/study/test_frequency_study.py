@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.study.frequency_study import COUNTED, study_frequencies
+from quietbits.analysis.study.frequency_study import study_frequencies
 from quietbits.analysis.study.item_column import HASHED, LISTED, TAKEN, bucket_of, load_items
 from quietbits.errors import DataError
 from quietbits.figures.report.frequency_report import frequency_report_html
@@ -128,7 +128,7 @@ def test_the_report_is_whole_and_escapes_what_it_prints(words: Path) -> None:
     hashed = frequency_report_html(study_frequencies(load_items(words, None, buckets=16), "hadamard-response", 2.0))
     assert "taken from the data, which is not private" not in hashed
     assert "hashed into public buckets" in hashed
-    counted = study_frequencies(load_items(words, None), COUNTED, 2.0, 1e-5, count_share=0.2)
+    counted = study_frequencies(load_items(words, None), "sparse-discrete-gaussian-frequencies", 2.0, 1e-5, count_share=0.2)
     assert counted.count is not None
     assert f"counted\n{counted.count.distinct_items:.0f} different items, {counted.count.upper} at most" in frequency_report_html(counted)
 

@@ -34,7 +34,7 @@ def test_one_round_decodes_what_is_kept(task: Tasks) -> None:
     mechanism: Any = task("thresholded-sketch", {**SKETCH, "threshold": 1.5}).prepare(None).mechanism
     assert isinstance(mechanism, ThresholdedSketchedSum)
     aggregate = mechanism.aggregate(mechanism.encode(np.full((40, 650), 0.03), np.random.default_rng(0)))
-    sketch = mechanism.mean_sketch(aggregate, 40)
+    sketch = mechanism.measured_mean(aggregate, 40)
     kept = np.where(np.abs(sketch) >= 1.5 * np.sqrt(np.mean(sketch**2)), sketch, 0.0)
     assert 0 < np.count_nonzero(kept) < 60
     np.testing.assert_array_equal(mechanism.decode(aggregate, 40), mechanism.sketch.decode(kept))
@@ -48,7 +48,7 @@ def test_all_rounds_together_move_the_model_by_all_sketches_but_the_memory(task:
     mean = Federation._mean
 
     def recording(self: Federation, messages: Any, factor: float) -> Any:
-        sketches.append(messages.total(165, messages.mechanism.mean_sketch) * factor)
+        sketches.append(messages.total(165) * factor)
         return mean(self, messages, factor)
 
     with pytest.MonkeyPatch.context() as patch:

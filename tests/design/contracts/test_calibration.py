@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -227,26 +227,45 @@ class Scaled:
         return pure_privacy(self.factor * self.epsilon)
 
 
-@pytest.mark.parametrize("rounds", [1, 4])
+def scaled(factor: float) -> Callable[[float], Any]:
+    return lambda epsilon: Scaled(epsilon, factor)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
 @pytest.mark.parametrize("delta", [1e-6, 0.01, 0.5])
 @pytest.mark.parametrize("factor", [0.5, 0.95, 1.0])
 def test_a_mechanism_that_reveals_less_than_its_parameter_gets_a_larger_one(rounds: int, delta: float, factor: float) -> None:
     budget = Budget(1.0, delta, "replace-one", rounds=rounds)
-    built = over_rounds(budget, cast("Callable[[float], Any]", lambda epsilon: Scaled(epsilon, factor)))
+    built = over_rounds(budget, scaled(factor))
     reached = built.privacy().epsilon(delta, rounds=rounds)
     assert 1 - max(1e-6, 2 * delta * (rounds == 1)) <= reached <= 1
 
 
-@pytest.mark.parametrize("rounds", [1, 4])
+@pytest.mark.parametrize("rounds", [1, 2, 4])
 @pytest.mark.parametrize("delta", [1e-6, 0.01, 0.5])
 @pytest.mark.parametrize("factor", [1.001, 1.5, 6.0])
 def test_a_mechanism_that_reveals_more_than_its_parameter_stays_in_the_budget(rounds: int, delta: float, factor: float) -> None:
-    built = over_rounds(
-        Budget(1.0, delta, "replace-one", rounds=rounds), cast("Callable[[float], Any]", lambda epsilon: Scaled(epsilon, factor))
-    )
+    built = over_rounds(Budget(1.0, delta, "replace-one", rounds=rounds), scaled(factor))
     assert built.privacy().epsilon(delta, rounds=rounds) <= 1
 
 
 def test_pure_rounds_are_built_for_equal_shares() -> None:
-    built = over_rounds(Budget(1.0, 0.0, "replace-one", rounds=4), cast("Callable[[float], Any]", lambda epsilon: Scaled(epsilon, 1.0)))
+    built = over_rounds(Budget(1.0, 0.0, "replace-one", rounds=4), scaled(1.0))
     assert built.privacy().epsilon(0.0, rounds=4) == 1
+
+
+def test_one_round_keeps_a_parameter_that_is_within_two_deltas_and_no_other() -> None:
+    # Binary randomised response has an epsilon that is 0.0137 below its pure one.
+    budget = Budget(1.0, 0.01, "replace-one")
+    assert over_rounds(budget, scaled(1.0)).epsilon == 1.0
+    # Here it is 0.0257 below: a search gains that.
+    built = over_rounds(budget, scaled(0.988))
+    assert built.epsilon > 1.01
+    assert 1 - 1e-6 <= built.privacy().epsilon(0.01) <= 1
+
+
+def test_rounds_have_an_epsilon_of_at_most_a_hundred() -> None:
+    budget = Budget(2.0, 1e-9, "replace-one", rounds=2)
+    assert 70 < over_rounds(budget, scaled(1 / 80)).epsilon < 100
+    with pytest.raises(InfeasibleError, match="epsilon per round would have to be above 100"):
+        over_rounds(budget, scaled(1 / 120))

@@ -282,3 +282,22 @@ def test_many_values_that_are_nearly_alike_at_every_order() -> None:
     with mpmath.workdps(40):
         expected = [float(exact_divergence(loss, order)) for order in orders]
     np.testing.assert_allclose(loss.renyi_divergences(orders), expected, rtol=1e-9)
+
+
+def test_one_use_has_the_exact_epsilon_at_every_delta() -> None:
+    forth = pair(12, 0.4)
+    back = ExactPrivacyLoss(forth.log_masses - forth.losses, -forth.losses, 0.0, 0.0)
+    for delta in (1e-15, 1e-3):
+        assert composed_exact_epsilon(forth, back, 1, delta) == max(forth.epsilon(delta), back.epsilon(delta))
+    assert composed_exact_epsilon(forth, back, 2, 1e-15) is None
+
+
+def test_blocks_in_any_order_have_the_sum_of_all_their_terms() -> None:
+    # The first block's estimate is the higher one, but its terms are the smaller ones.
+    blocks = [
+        exact_privacy_loss._block(np.array(log_masses), np.array(losses))
+        for log_masses, losses in (([-1.0, -12.0], [-10.0, 9.0]), ([-2.0, -3.0], [3.0, 4.0]))
+    ]
+    assert blocks[0].highest_exponent(2.0) > blocks[1].highest_exponent(2.0)
+    expected = float(logsumexp([-11.0, -3.0, 1.0, 1.0]))
+    assert exact_privacy_loss._log_sum(2.0, blocks) == pytest.approx(expected, rel=1e-14)

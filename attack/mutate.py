@@ -28,7 +28,7 @@ from .mutants import KINDS, Mutant, mutants_of
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("solvers/divergences", "solvers/accounting", "design/tables", "design/secure_sum")
 """Folders of proofs and certificates. Their tests stand in folders of the same names."""
-MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "gaussian", "joint_privacy", "privacy"))
+MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "calibration", "gaussian", "joint_privacy", "privacy"))
 """Modules of accounts in a folder that holds other things too."""
 ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")

@@ -152,7 +152,7 @@ def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
 
 
 def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
-    """Return the fewest bits of a message, at least 1, with which DP-REC's epsilon is finite: `lost_delta` is below delta.
+    """Return the fewest bits of a message with which DP-REC's epsilon is finite: `lost_delta` is below delta.
 
     Examples
     --------
@@ -162,10 +162,8 @@ def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
     43
     """
     delta = check_delta(delta)
-    bits = max(1, math.floor((_log_weights(clip_ratio, draws) - math.log(delta)) / math.log(2)))
-    # Where the quotient is nearly whole, rounding may have gone either way.
-    while bits > 1 and _leaves_some(clip_ratio, draws, bits - 1, delta):
-        bits -= 1
+    bits = math.floor((_log_weights(clip_ratio, draws) - math.log(delta)) / math.log(2))
+    # The whole part of a quotient is too few bits, or just enough if rounding has brought a quotient to the next whole number.
     while not _leaves_some(clip_ratio, draws, bits, delta):
         bits += 1
     return bits

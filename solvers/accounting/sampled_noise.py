@@ -2,17 +2,17 @@
 
 dp-accounting is imported when it is needed: that takes a second.
 
-At whole orders the Rényi divergences of Gaussian noise are the sums that dp-accounting adds up, here without cancellation. For samples of a
-fixed size that package's differences are rounding errors where noise is large, and its figures too large by any factor; elsewhere both
-agree, save that bounds here are never above those of a round with everyone. All orders together take less time than its largest order.
+At whole orders the Rényi divergences of Gaussian noise are the sums that dp-accounting adds up, here without cancellation. For samples of
+a fixed size that package's differences are rounding errors where noise is large, and its figures too large by any factor; elsewhere both
+agree, save that bounds here are never above those of a round with everyone. All orders together take less time than the largest order.
 
 At other orders and with Poisson sampling they are a series (Mironov, Talwar, Zhang 2019, *Rényi differential privacy of the sampled
-Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant (a - 1) r(a) is
-ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both at most 1. From
-the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less than any of the
-terms before. As dp-accounting does, we add up magnitudes: a negative term that counts as a positive one makes up for all omitted terms, and
-the figures are those of that package. It stops where terms are small, or gives up; this module sums the same number of terms everywhere, in
-a form in which large exponents do not cancel.
+Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant
+(a - 1) r(a) is ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both
+at most 1. From the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less
+than any of the terms before. As dp-accounting does, we add up magnitudes: a negative term that counts as a positive one makes up for all
+omitted terms, and the figures are those of that package. It stops where terms are small, or gives up; this module sums the same number of
+terms everywhere, in a form in which large exponents do not cancel.
 """
 
 import math

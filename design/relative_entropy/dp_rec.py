@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
-from ...solvers.divergences.dp_rec_index_privacy import message_divergences
+from ...solvers.divergences.dp_rec_privacy import message_divergences
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 from ..contracts.accounts import renyi_account
 from ..contracts.mechanism import MOST_CLIENTS, VectorMechanism

@@ -17,11 +17,14 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
     LARGEST_DIMENSION,
     LARGEST_SIGMA,
     MOST_CLIENTS,
+    ROUNDING,
     SMALLEST_SIGMA,
+    SmoothedSum,
     discrete_gaussian_renyi,
     discrete_gaussian_tau,
+    rounded_gaussian_epsilon,
+    smoothed_sums,
 )
-from ...solvers.divergences.discrete_gaussian_smoothing import ROUNDING, SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
 from ...solvers.numerics.bisection import first_true, least_up_to
 from ..contracts.accounts import renyi_account
@@ -63,8 +66,8 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
     """Return what several sums of one round reveal together, with independent noise in each.
 
     By ``"rdp"``: the divergences of the sums add up (Kairouz, Liu, Steinke 2021, for each); and by ``"near-gaussian"``: each sum nearly is
-    a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_smoothing`), and Gaussian noises with multipliers z_i are
-    together one with the multiplier ``sum(z_i**-2)**(-1/2)``. With sampled clients both are those of that Gaussian noise. The choice must
+    a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`), and Gaussian noises with multipliers z_i
+    are together one with the multiplier ``sum(z_i**-2)**(-1/2)``. With sampled clients both are those of that Gaussian noise. The choice must
     be secret from the server: all `clients` add noise, those that were not chosen to zeros.
 
     Parameters

@@ -27,7 +27,7 @@ def discrete_gaussian_privacy(
     """Return what a sum of rounded vectors with discrete Gaussian noise from every client reveals.
 
     By ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise which the sum nearly is a
-    rounding of (`quietbits.solvers.divergences.discrete_gaussian_smoothing`). With sampled clients both are those of that Gaussian
+    rounding of (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are those of that Gaussian
     noise. The choice must be secret from the server: all `clients` add noise, those that were not chosen to a vector of zeros.
 
     Parameters

@@ -15,11 +15,14 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.discrete_gaussian_divergence import (
     LARGEST_SIGMA,
     MOST_CLIENTS,
+    ROUNDING,
     SMALLEST_SIGMA,
+    SmoothedSum,
     discrete_gaussian_renyi,
     discrete_gaussian_tau,
+    rounded_gaussian_epsilon,
+    smoothed_sums,
 )
-from ...solvers.divergences.discrete_gaussian_smoothing import ROUNDING, SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon
 from ...solvers.numerics.bisection import first_true, least_up_to
 from ..contracts.accounts import renyi_account
@@ -60,7 +63,7 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
     """Return the privacy of one secure sum; `joint_privacy` adds other releases of the same round.
 
     The account ``"rdp"`` adds up Rényi divergences (Kairouz, Liu, Steinke 2021). The account ``"near-gaussian"`` uses that the sum nearly
-    is a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_smoothing`). With sampled clients both are accounts
+    is a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are accounts
     of that Gaussian noise. The choice of clients must be secret from the server: all `clients` add noise, and clients that were not
     chosen add it to zeros.
 

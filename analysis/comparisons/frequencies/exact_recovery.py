@@ -19,8 +19,7 @@ from ....design.frequencies.codes.histogram import IdentityCode
 from ....design.frequencies.codes.rademacher import RademacherCode
 from ....design.secure_sum.modular_arithmetic import modular_sum
 from ....errors import ConvergenceError, InfeasibleError
-from ....solvers.decoders.histogram_problem import pose_histogram_problem
-from ....solvers.decoders.histogram_relaxation import relaxed_histogram
+from ....solvers.decoders.histogram_problem import pose_histogram_problem, relaxed_histogram
 from ....solvers.limits.histogram_code_size import code_size, code_size_of_histogram
 from ...random_streams import named_stream
 from ..point import Point

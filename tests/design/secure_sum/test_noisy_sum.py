@@ -11,8 +11,7 @@ from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
 from quietbits.solvers.accounting.sampling import PoissonSampling
-from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
-from quietbits.solvers.divergences.discrete_gaussian_smoothing import smoothed_sums
+from quietbits.solvers.divergences.discrete_gaussian_divergence import smoothed_sums, summed_discrete_gaussian_losses
 
 
 def near_gaussian(clients: int, sigma: float, shift: float, delta: float, rounds: int = 1) -> float:

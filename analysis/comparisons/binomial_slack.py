@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ...design.secure_sum.binomial_account import worst_shift
 from ...errors import InfeasibleError
 from ...solvers.divergences.binomial_divergence import shifted_binomial_epsilon
 from ...solvers.divergences.cpsgd_theorem import binomial_squared_error, binomial_theorem_epsilon
-from ..accounting.worst_shift import worst_shift
 from .point import Point
 
 

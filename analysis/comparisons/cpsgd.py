@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...arguments import check_choice, check_real
+from ...design.secure_sum.binomial_account import worst_shift
 from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import gaussian_epsilon, gaussian_noise_multiplier
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_epsilon
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS, binomial_squared_error, binomial_theorem_epsilon
 from ...solvers.numerics.bisection import first_true
-from ..accounting.worst_shift import worst_shift
 from .point import Point
 
 PROBABILITY = 0.5

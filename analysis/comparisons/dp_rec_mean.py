@@ -20,9 +20,8 @@ from ...design.contracts.task import Budget
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
 from ...design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.relative_entropy.dp_rec import DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import uniform_layout
-from ..accounting.dp_rec import DpRecTraining
 from ..catalogue.relative_entropy import adjacency_of_account
 from ..provenance_columns import guarantee_columns
 from ..random_streams import named_stream

@@ -9,12 +9,12 @@ from ...arguments import check_choice
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
 from ...design.contracts.privacy import EpsilonBound
 from ...design.contracts.task import Budget
+from ...design.relative_entropy.dp_rec import ANY_BITS, DpRecTraining, accounted_dp_rec
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
 from ...solvers.accounting.sampling import PoissonSampling
 from ...solvers.divergences.dp_rec_privacy import MOST_BITS, VARIANTS
 from ...solvers.numerics.safe_root import safe_root
-from ..accounting.dp_rec import ANY_BITS, DpRecTraining, accounted_dp_rec
 from ..catalogue.relative_entropy import HUGE_EPSILON, largest_clip_ratio
 from .point import Point
 

@@ -14,8 +14,8 @@ from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Budget, Task
+from ...design.secure_sum.cpsgd import MOST_BITS, calibrate_cpsgd
 from ...errors import InfeasibleError
-from ..calibration.cpsgd import MOST_BITS, calibrate_cpsgd
 from ..catalogue.registry import build_mechanism
 from ..random_streams import named_stream
 from ..simulation.repeated_means import repeat_mean

@@ -17,9 +17,8 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.federated.model_history import Decode, ModelHistory, add_round, synchronise
 from ...design.federated.model_state import ModelState
 from ...design.federated.server_optimiser import ServerOptimiser
-from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.relative_entropy.dp_rec import DpRecMechanism, dp_rec_account
 from ...design.relative_entropy.group_layout import uniform_layout
-from ..accounting.dp_rec import dp_rec_account
 from ..provenance_columns import with_provenance
 from ..random_streams import named_stream
 from .digit_gradients import digits

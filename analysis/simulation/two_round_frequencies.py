@@ -12,8 +12,7 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import FrequencyEstimate
 from ...design.contracts.task import Budget
 from ...design.frequencies.distinct_count import MOST_BUCKETS, DistinctCount, DistinctEstimate
-from ...design.frequencies.sparse_frequencies import SparseFrequencies
-from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
+from ...design.frequencies.sparse_frequencies import SparseFrequencies, calibrate_sparse_frequencies
 from ..random_streams import named_stream
 
 LARGEST_SEED = 2**63 - 1

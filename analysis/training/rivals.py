@@ -12,18 +12,16 @@ from ...design.contracts.privacy import Privacy
 from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Budget, Task
 from ...design.federated.adaptive_clipping import sum_noise_multiplier
-from ...design.local.vector_gaussian import VectorGaussianMechanism
-from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.local.vector_gaussian import VectorGaussianMechanism, calibrate_noise_multiplier
+from ...design.relative_entropy.dp_rec import DP_REC_ADJACENCIES, DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
+from ...design.secure_sum.shared_noise import discrete_gaussian_of_noise
+from ...design.secure_sum.sketch_calibration import sketched_sum_of_noise
 from ...design.secure_sum.sketched_sum import SketchedSum
 from ...design.transforms.thresholding import MOST_THRESHOLD
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
-from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
-from ..calibration.gaussian_noise import calibrate_noise_multiplier
-from ..calibration.shared_noise import discrete_gaussian_of_noise
-from ..calibration.sketches import sketched_sum_of_noise
 from ..catalogue.linear_compression import sketch_choice
 from ..catalogue.registry import REGISTRY
 from ..catalogue.relative_entropy import adjacency_of_account, largest_clip_ratio

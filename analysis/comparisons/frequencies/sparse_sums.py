@@ -10,10 +10,9 @@ from ....arguments import check_choice, check_integer
 from ....arrays import FloatArray, IntegerArray
 from ....design.contracts.task import Budget
 from ....design.frequencies.item_thresholds import error_threshold, thresholded
+from ....design.frequencies.sketch_calibration import ItemSketchChoice, calibrate_discrete_gaussian_frequencies
 from ....design.frequencies.sketched_frequencies import SketchedFrequencies
-from ...calibration.frequency_sums import calibrate_discrete_gaussian_frequencies
-from ...calibration.item_sketches import ItemSketchChoice
-from ...calibration.sparse_frequencies import calibrate_sparse_frequencies
+from ....design.frequencies.sparse_frequencies import calibrate_sparse_frequencies
 from ...random_streams import named_stream
 from ...simulation.two_round_frequencies import two_round_frequencies
 from ..point import Point

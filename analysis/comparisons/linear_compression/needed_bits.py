@@ -14,8 +14,8 @@ from ....design.contracts.mechanism import Mechanism
 from ....design.contracts.norm_ball import NormBall
 from ....design.contracts.registry import Entry, Values
 from ....design.contracts.task import Budget, Task
+from ....design.secure_sum.sketch_calibration import cheapest_rate_and_bits
 from ....errors import InfeasibleError
-from ...calibration.rate_and_bits import cheapest_rate_and_bits
 from ...catalogue.registry import REGISTRY
 from ..point import Point
 from .mean_limits import mean_limits

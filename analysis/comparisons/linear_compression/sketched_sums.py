@@ -19,11 +19,11 @@ from ....design.contracts.norm_ball import NormBall
 from ....design.contracts.sketched_mechanism import CLIP_MARGIN
 from ....design.contracts.task import Budget
 from ....design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from ....design.secure_sum.sketch_calibration import SketchChoice, discrete_gaussian_within
 from ....design.secure_sum.sketched_sum import SketchedSum
 from ....design.transforms.linear_sketch import IdentitySketch, LinearSketch
 from ....errors import InfeasibleError
 from ....solvers.divergences.discrete_gaussian_divergence import granularity_for_bits
-from ...calibration.sketches import SketchChoice, discrete_gaussian_within
 from ...random_streams import named_stream
 from ...simulation.sketch_errors import split_sketch_error
 from ...simulation.vector_populations import CHUNK_COORDINATES as POPULATION_CHUNK

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.accounting.dp_rec import dp_rec_account
 from quietbits.analysis.comparisons.dp_rec_mean import MeanPoint, mean_points, summarise_means
+from quietbits.design.relative_entropy.dp_rec import dp_rec_account
 
 Rows = Callable[[Sequence[Any]], pd.DataFrame]
 SMALL: dict[str, Any] = {

@@ -12,7 +12,6 @@ from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDp
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
-from quietbits.analysis.accounting.dp_rec import dp_rec_account
 from quietbits.analysis.comparisons import dp_rec_references
 from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS
 from quietbits.analysis.comparisons.dp_rec_references import (
@@ -26,6 +25,7 @@ from quietbits.analysis.comparisons.dp_rec_references import (
     gaussian_reference_epsilon,
 )
 from quietbits.design.contracts.task import Budget
+from quietbits.design.relative_entropy.dp_rec import dp_rec_account
 from quietbits.solvers.divergences.candidate_coding_privacy import minimal_random_coding_epsilon
 
 SMALL = PublishedSetting("small", 50, 10, 10, 1.0, 1.0)

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.accounting.dp_rec import dp_rec_account
 from quietbits.analysis.random_streams import named_stream
 from quietbits.analysis.simulation.history_training import (
     DIMENSION,
@@ -21,6 +20,7 @@ from quietbits.analysis.simulation.history_training import (
 from quietbits.analysis.simulation.two_way_compression import simulate_participation
 from quietbits.design.federated.model_history import ModelHistory, add_round, catch_up_package
 from quietbits.design.federated.server_optimiser import FedAdam, ServerSGD
+from quietbits.design.relative_entropy.dp_rec import dp_rec_account
 
 ROUNDS = 25
 

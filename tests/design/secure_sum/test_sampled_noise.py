@@ -2,12 +2,11 @@
 
 import pytest
 
-from quietbits.analysis.calibration.poisson_binomial import calibrate_theta
-from quietbits.analysis.calibration.shared_noise import calibrate_distributed_skellam
 from quietbits.analysis.catalogue.accounts import calibrate
 from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.distributed_skellam import distributed_skellam_privacy
-from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
+from quietbits.design.secure_sum.poisson_binomial_mechanism import calibrate_theta, poisson_binomial_privacy
+from quietbits.design.secure_sum.shared_noise import calibrate_distributed_skellam
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from dp_accounting.rdp import compute_epsilon
 
-from quietbits.analysis.calibration.shared_noise import calibrate_discrete_gaussian
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from quietbits.design.secure_sum.shared_noise import calibrate_discrete_gaussian
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from quietbits.analysis.accounting.binomial import BinomialNoise, binomial_account
-from quietbits.analysis.accounting.worst_shift import WorstShift, worst_shift
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
 from quietbits.design.contracts.registry import AccountReport
+from quietbits.design.secure_sum.binomial_account import BinomialNoise, WorstShift, binomial_account, worst_shift
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon

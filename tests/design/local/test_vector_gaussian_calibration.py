@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from quietbits.analysis.calibration.gaussian_noise import calibrate_noise_multiplier
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.task import Budget
+from quietbits.design.local.vector_gaussian import calibrate_noise_multiplier
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.accounting.sampling import PoissonSampling

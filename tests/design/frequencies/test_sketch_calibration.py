@@ -6,14 +6,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from quietbits.analysis.calibration.frequency_sums import (
+from quietbits.design.contracts.task import Budget
+from quietbits.design.frequencies.item_sketch import ItemSketch
+from quietbits.design.frequencies.sketch_calibration import (
+    ItemSketchChoice,
     calibrate_discrete_gaussian_frequencies,
     calibrate_skellam_frequencies,
     calibrate_sketched_tosses,
+    predicted_error,
 )
-from quietbits.analysis.calibration.item_sketches import ItemSketchChoice, predicted_error
-from quietbits.design.contracts.task import Budget
-from quietbits.design.frequencies.item_sketch import ItemSketch
 from quietbits.design.frequencies.sketched_frequencies import SketchedFrequencies
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from functools import cache
 
-from ...design.contracts.privacy import Privacy
-from ...design.contracts.task import Budget
-from ...design.shuffled.shuffled_items import shuffled_response_privacy
-from ...design.shuffled.shuffled_table import shuffled_table_privacy
-from ...design.tables.lookup_table import LookupTable
 from ...errors import InfeasibleError
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW
 from ...solvers.numerics.safe_root import safe_root
+from ..contracts.privacy import Privacy
+from ..contracts.task import Budget
+from ..tables.lookup_table import LookupTable
+from .shuffled_items import shuffled_response_privacy
+from .shuffled_table import shuffled_table_privacy
 
 # How far below its budget epsilon may end, as a share of it: where a step is a closed formula, and where it is the design of a table.
 TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from dp_accounting.rdp import compute_epsilon
 
-from quietbits.analysis.calibration.shared_noise import calibrate_distributed_skellam
 from quietbits.analysis.catalogue.accounts import account
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.distributed_skellam import DistributedSkellamMechanism, distributed_skellam_privacy
+from quietbits.design.secure_sum.shared_noise import calibrate_distributed_skellam
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 import quietbits
-from quietbits.analysis.calibration.cpsgd import CLOSE, calibrate_cpsgd
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.registry import AccountReport
 from quietbits.design.contracts.task import Budget
-from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
+from quietbits.design.secure_sum.cpsgd import CLOSE, CpsgdMechanism, calibrate_cpsgd
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon

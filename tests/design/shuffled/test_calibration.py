@@ -2,13 +2,8 @@
 
 import pytest
 
-from quietbits.analysis.calibration.shuffled import (
-    LARGEST_LOCAL_EPSILON,
-    local_epsilon,
-    shuffled_designed_table,
-    shuffled_response_table,
-)
 from quietbits.design.contracts.task import Budget
+from quietbits.design.shuffled.calibration import LARGEST_LOCAL_EPSILON, local_epsilon, shuffled_designed_table, shuffled_response_table
 from quietbits.design.shuffled.shuffled_items import shuffled_response_privacy
 from quietbits.design.shuffled.shuffled_table import shuffled_table_privacy
 from quietbits.design.tables.mvu import design_mvu

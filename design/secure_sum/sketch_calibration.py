@@ -1,4 +1,4 @@
-"""How short a sketch may be: the fewest coordinates with which compression keeps the error within a slack of that without it."""
+"""How short a sketch may be within a slack of the error without it, and how few bits rate and bit width need together."""
 
 import math
 from bisect import bisect_left
@@ -8,22 +8,23 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from ...arguments import check_choice, check_integer, check_real
-from ...design.central.central_sketch import CentralSketchMechanism
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
-from ...design.contracts.task import Budget
-from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-from ...design.secure_sum.sketched_sum import SketchedSum
-from ...design.secure_sum.sparse_sum import SparseSum
-from ...design.transforms.count_sketch import MOST_ROWS, CountMeanSketch
-from ...design.transforms.gaussian_sketch import MOST_ENTRIES, GaussianSketch
-from ...design.transforms.hadamard_sketch import HadamardSketch
-from ...design.transforms.linear_sketch import LinearSketch
-from ...design.transforms.rotation import rotated_dimension
 from ...errors import InfeasibleError
+from ...solvers.divergences.discrete_gaussian_divergence import fewest_bits
 from ...solvers.numerics.bisection import first_true
-from .gaussian_noise import calibrate_noise_multiplier
+from ..central.central_sketch import CentralSketchMechanism
+from ..contracts.norm_ball import NormBall
+from ..contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
+from ..contracts.task import Budget
+from ..local.vector_gaussian import calibrate_noise_multiplier
+from ..transforms.count_sketch import MOST_ROWS, CountMeanSketch
+from ..transforms.gaussian_sketch import MOST_ENTRIES, GaussianSketch
+from ..transforms.hadamard_sketch import HadamardSketch
+from ..transforms.linear_sketch import LinearSketch
+from ..transforms.rotation import rotated_dimension
+from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from .shared_noise import calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
+from .sketched_sum import SketchedSum
+from .sparse_sum import SparseSum
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
 TRANSFORMS = ("count-mean", "hadamard", "gaussian")
@@ -32,6 +33,8 @@ MEASUREMENTS = 4
 # The experiments' number of rows; shorter sketches have fewer.
 USUAL_ROWS = 15
 LARGEST_SLACK = 1e6
+# From here on more bits change nothing that can be seen.
+AMPLE_BITS = 24
 
 
 @dataclass(frozen=True)
@@ -258,3 +261,100 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
         if low < probe < high:
             low, high = (low, probe) if error(probe * choice.unit) <= allowed else (probe, high)
     return choice.unit * (low + 1 + bisect_left(range(low + 1, high), True, key=lambda units: error(units * choice.unit) <= allowed))
+
+
+@dataclass(frozen=True)
+class RateAndBits:
+    """A secure sum of sketches, or of the vectors themselves; errors of the mean of one round, in squared units of the vectors.
+
+    Attributes
+    ----------
+    bits : int
+        Of a coordinate of a message.
+    sketch_dimension : int
+        Coordinates of a sketch; the dimension where there is none.
+    rate : float
+        Dimension over the sketch's.
+    bits_per_parameter : float
+        Of a client's whole message, over the dimension.
+    compressed_error : float
+        Where the mean is as long as the ball allows.
+    reference_error : float
+        That of vectors that are not sketched, with ample bits.
+    """
+
+    bits: int
+    sketch_dimension: int
+    rate: float
+    bits_per_parameter: float
+    compressed_error: float
+    reference_error: float
+
+
+def cheapest_rate_and_bits(
+    ball: NormBall, clients: int, budget: Budget, slack: float, choice: SketchChoice | None = None
+) -> tuple[RateAndBits, ...]:
+    """Return the pairs of rate and bits whose error is within a slack of what is possible with ample bits, the fewest bits first.
+
+    For each number of bits it is the shortest sketch within the slack, or none where none is. This is what the paper does by hand in its
+    Table 1 and Figures 3, 5 and 6.
+
+    Parameters
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number of clients.
+    budget : Budget
+        Budget of all rounds.
+    slack : float
+        Largest predicted error over that of vectors that are not sketched, with ample bits; above 1.
+    choice : SketchChoice or None
+        Transform, rows and seed; None for the usual ones.
+
+    Raises
+    ------
+    InfeasibleError
+        If not even ample bits keep the budget.
+
+    Examples
+    --------
+    >>> pairs = cheapest_rate_and_bits(NormBall(2**20, 2.0), 1000, Budget(1.0, 1e-5, "add-or-remove-one"), slack=2.0)
+    >>> best = pairs[0]
+    >>> best.bits, round(best.rate, 1), round(best.bits_per_parameter, 2)
+    (15, 10.9, 1.38)
+    """
+    slack = check_real("slack", slack, low=1.0, high=LARGEST_SLACK)
+    chosen = choice or SketchChoice()
+
+    def plain(bits: int) -> float:
+        mechanism = discrete_gaussian_within(ball, clients, bits, budget, chosen.seed)
+        return ball.dimension * mechanism.largest_directional_variance / clients
+
+    reference = plain(AMPLE_BITS)
+    found = []
+    for bits in range(fewest_bits(clients, 4.0), AMPLE_BITS + 1):
+        try:
+            without = plain(bits)
+        except InfeasibleError:
+            # These bits are too few for the budget.
+            continue
+        if without <= slack * reference:
+            found.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
+        if slack * reference / without < 1:
+            continue
+        try:
+            sketched = calibrate_sketched_sum(ball, clients, bits, budget, replace(chosen, slack=slack * reference / without))
+        except InfeasibleError:
+            # No sketch is within the slack: vectors are sent as they are.
+            continue
+        mechanism = sketched.mechanism
+        per_parameter = mechanism.bits_per_client / ball.dimension
+        found.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
+    if not found:
+        raise InfeasibleError(f"slack must be larger than {slack:g} for any number of bits up to {AMPLE_BITS}")
+    return tuple(sorted(found, key=lambda pair: pair.bits_per_parameter))
+
+
+def _pair(ball: NormBall, bits: int, size: int, per_parameter: float, error: float, reference: float) -> RateAndBits:
+    return RateAndBits(bits, size, ball.dimension / size, per_parameter, error, reference)

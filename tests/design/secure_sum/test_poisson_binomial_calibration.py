@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from quietbits.analysis.calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Budget
-from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
+from quietbits.design.secure_sum.poisson_binomial_mechanism import calibrate_poisson_binomial, calibrate_theta, poisson_binomial_privacy
 from quietbits.errors import InfeasibleError
 
 

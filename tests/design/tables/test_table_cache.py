@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quietbits.analysis.calibration import table_cache
-from quietbits.analysis.calibration.table_cache import TableCache, default_folder
+from quietbits.design.tables import table_cache
 from quietbits.design.tables.file import read_table
 from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.provenance import Provenance
 from quietbits.design.tables.randomised_response import generalised_randomised_response
+from quietbits.design.tables.table_cache import TableCache, default_folder
 from quietbits.errors import ConvergenceError, TableError
 
 SPECIFICATION = {"design": "generalised", "epsilon": 1.0, "bits": 2}
@@ -143,7 +143,7 @@ def test_the_default_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 WRITER = """
 import sys
 from pathlib import Path
-from quietbits.analysis.calibration.table_cache import TableCache
+from quietbits.design.tables.table_cache import TableCache
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.file import read_table
 

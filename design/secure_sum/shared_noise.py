@@ -1,24 +1,118 @@
-"""The noise that clients of a secure sum share, and the granularity with which their sum fits a number of bits."""
+"""The noise that clients of a secure sum share, and the finest granularity with which their sum fits a number of bits."""
 
 import math
 from collections.abc import Callable
+from functools import cache
 
-from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.task import Budget
-from ...design.noise.discrete_gaussian import LARGEST_SIGMA
-from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
-from ...design.secure_sum.distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
-from ...design.transforms.conditional_rounding import LARGEST_RADIUS
-from ...design.transforms.rotation import rotated_dimension
+from ...arguments import check_integer, check_real
 from ...errors import InfeasibleError
-from ...solvers.divergences.discrete_gaussian_divergence import SMALLEST_SIGMA, granularity_for_bits
-from .granularity import NamedParameters, calibrate_granularity
+from ...solvers.accounting.renyi_curve import check_delta
+from ...solvers.divergences.discrete_gaussian_divergence import (
+    LARGEST_DIMENSION,
+    MOST_BITS,
+    MOST_CLIENTS,
+    SMALLEST_SIGMA,
+    fewest_bits,
+    granularity_for_bits,
+)
+from ...solvers.numerics.safe_root import safe_root
+from ..contracts.calibration import TOLERANCE
+from ..contracts.norm_ball import NormBall
+from ..contracts.task import Budget
+from ..noise.discrete_gaussian import LARGEST_SIGMA
+from ..transforms.conditional_rounding import LARGEST_RADIUS
+from ..transforms.rotation import rotated_dimension
+from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from .distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
 
+# The standard deviation of one client's noise is looked for up to and down to these numbers of clip norms.
+MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
+
+NamedParameters = tuple[tuple[str, float], ...]
+"""Parameters of a mechanism by name, hashable."""
 # Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
 MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
 ADJACENCIES = ("add-or-remove-one", "replace-one")
 # A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
 MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
+
+
+def calibrate_granularity(
+    parameters: Callable[[float, float], NamedParameters],
+    epsilon_of: Callable[[NamedParameters], float],
+    clients: int,
+    dimension: int,
+    clip_norm: float,
+    bits: int,
+    budget: Budget,
+    deviations: float,
+) -> NamedParameters:
+    """Return the least noise of a mechanism, and the granularity with which its sum fits the bits; errs toward more noise.
+
+    Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
+    the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
+
+    Parameters
+    ----------
+    parameters : callable
+        What to call a standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units.
+    epsilon_of : callable
+        Epsilon of all rounds with such parameters; infinite where there is too little noise to be accounted for.
+    clients : int
+        Number of clients that add noise, 1 to 10**9.
+    dimension : int
+        Number of coordinates, after padding.
+    clip_norm : float
+        L2 norm that vectors are clipped to, above 0.
+    bits : int
+        Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
+    budget : Budget
+        What epsilon of all rounds is to be, from 1e-5 to 10**4, and delta.
+    deviations : float
+        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian one outside with probability
+        6.3e-5.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If the bits are too few for the clients and epsilon; the message says how many are enough.
+    """
+    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    epsilon, delta = budget.epsilon, check_delta(budget.delta)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    deviations = check_real("deviations", deviations, low=0.1, high=100.0)
+
+    def fitting(inverse: float, width: int) -> NamedParameters:
+        deviation = clip_norm / inverse
+        return parameters(deviation, granularity_for_bits(clients, dimension, clip_norm, deviation, width, deviations=deviations))
+
+    @cache
+    def reached(inverse: float, width: int) -> float:
+        return epsilon_of(fitting(inverse, width))
+
+    most_noise = 1 / MOST_CLIP_NORMS
+    tolerance = TOLERANCE * min(1.0, epsilon)
+    fewest = fewest_bits(clients, deviations)
+    if bits < fewest or reached(most_noise, bits) > epsilon - tolerance:
+        wider = range(max(bits + 1, fewest), MOST_BITS + 1)
+        enough = next((width for width in wider if reached(most_noise, width) <= epsilon - tolerance), None)
+        goal = f"for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions"
+        if enough is None:
+            raise InfeasibleError(f"epsilon or delta must be larger: no number of bits up to {MOST_BITS} would be enough {goal}")
+        raise InfeasibleError(f"bits must be at least {enough} {goal}, however much noise they add, got {bits}")
+    inverse = safe_root(
+        lambda argument: reached(argument, bits),
+        epsilon,
+        start=min(epsilon, 1.0) * math.sqrt(clients) / 4,
+        low=most_noise,
+        high=1 / LEAST_CLIP_NORMS,
+        tolerance=tolerance,
+        name="clip norm over the standard deviation of a client's noise",
+    )
+    return fitting(inverse, bits)
 
 
 def calibrate_discrete_gaussian(

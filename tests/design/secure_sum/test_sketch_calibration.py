@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from quietbits.analysis.calibration.sketches import (
+from quietbits.design.contracts.gaussian import gaussian_privacy
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Budget
+from quietbits.design.secure_sum.sketch_calibration import (
     CalibratedSketch,
     SketchChoice,
     calibrate_central_sketch,
     calibrate_sketched_sum,
     calibrate_sparse_sum,
 )
-from quietbits.design.contracts.gaussian import gaussian_privacy
-from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.task import Budget
 from quietbits.design.transforms.count_sketch import CountMeanSketch
 from quietbits.design.transforms.gaussian_sketch import GaussianSketch
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch

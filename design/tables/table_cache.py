@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...design.tables.file import FORMAT, read_table, write_table
-from ...design.tables.lookup_table import LookupTable
-from ...design.tables.provenance import record_provenance
 from ...errors import TableError
 from ...files import check_folder
+from .file import FORMAT, read_table, write_table
+from .lookup_table import LookupTable
+from .provenance import record_provenance
 
 # To be raised when the same specification comes to mean another table.
 CACHE_FORMAT = 1

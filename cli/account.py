@@ -109,7 +109,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
             **parameters,
         )
     if plot is not None:
-        from ..figures.accounts.account_plots import write_account_plot
+        from ..figures.account_plots import write_account_plot
 
         write_account_plot(report.subject, values["delta"], values["rounds"], sampling, plot)
     show_document(report.document(), json, output)
@@ -118,7 +118,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
 
 
 def _check_plot(plot: Path) -> None:
-    from ..figures.accounts.account_plots import check_plot_file
+    from ..figures.account_plots import check_plot_file
 
     check_plot_file(plot)
 

@@ -105,7 +105,7 @@ def _write(plan: "Plan", output: Path) -> None:
     from ..files import write_atomically
 
     if output.suffix == ".html":
-        from ..figures.planner.page import write_plan_page
+        from ..figures.planner.pareto import write_plan_page
 
         write_plan_page(plan, output)
     elif output.suffix == ".json" or output == STANDARD_OUTPUT:

@@ -24,7 +24,7 @@ FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
 # A call gives back the tasks that it has not begun by then.
 LONGEST_CALL_SECONDS = 1.0
 # Folders whose modules make results, and the modules beside them.
-SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "*.py")
+SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "figures/**/*", "*.py")
 SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS
 from quietbits.analysis.datasets.federated_data import Cohort, Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation
@@ -15,6 +14,7 @@ from quietbits.analysis.training.local_training import LocalTraining
 from quietbits.analysis.training.models.network import is_random, network_accuracy, network_named
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.model_layers import model_layers
+from quietbits.figures.dp_rec.communication import FEDERATIONS
 
 torch = pytest.importorskip("torch")
 

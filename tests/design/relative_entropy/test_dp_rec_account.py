@@ -9,13 +9,13 @@ from scipy.stats import binom, norm
 
 import quietbits
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
-from quietbits.analysis.comparisons.dp_rec_references import PUBLISHED_SETTINGS, PublishedSetting
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import AccountedEpsilon
 from quietbits.design.relative_entropy.dp_rec import ANY_BITS, DpRecMechanism, DpRecTraining, dp_rec_account, message_account
 from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.errors import InfeasibleError
+from quietbits.figures.dp_rec.references import PUBLISHED_SETTINGS, PublishedSetting
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 from quietbits.solvers.divergences.dp_rec_privacy import VARIANTS
 

@@ -5,9 +5,9 @@ from functools import cache
 
 import pandas as pd
 
-from quietbits.analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, PACKAGES, UNCOMPRESSED, CommunicationPoint
 from quietbits.analysis.simulation.history_training import LocalTraining, digits_mechanism, train_by_history
 from quietbits.design.federated.server_optimiser import FedAdam, ServerSGD
+from quietbits.figures.dp_rec.communication import COUNTED, FEDERATIONS, PACKAGES, UNCOMPRESSED, CommunicationPoint
 from quietbits.figures.drawing.directed_rounding import rounded_down
 from quietbits.tests.project.docs_numbers.shared import spaced
 

@@ -7,9 +7,6 @@ import numpy as np
 import pandas as pd
 
 import quietbits
-from quietbits.analysis.comparisons.frequencies.regimes import RegimePoint, winners
-from quietbits.analysis.comparisons.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
-from quietbits.analysis.comparisons.frequencies.sparse_sums import SparseSumPoint
 from quietbits.analysis.simulation.category_populations import item_probabilities
 from quietbits.analysis.study.demo_words import description_words
 from quietbits.analysis.study.frequency_study import FrequencyStudy, study_frequencies
@@ -17,6 +14,9 @@ from quietbits.design.contracts.mechanism import FrequencyMechanism
 from quietbits.design.frequencies.item_sketch import ItemSketch  # noqa: F401 - the page's
 from quietbits.design.frequencies.item_thresholds import error_threshold, proof_threshold, stated_threshold  # noqa: F401 - the page's
 from quietbits.design.frequencies.worst_pair import worst_pair  # noqa: F401 - the page's
+from quietbits.figures.frequencies.regimes import RegimePoint, winners
+from quietbits.figures.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
+from quietbits.figures.frequencies.sparse_sums import SparseSumPoint
 from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 

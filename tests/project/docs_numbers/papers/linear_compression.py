@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from quietbits.analysis.comparisons.linear_compression.settings import modular_clip_probability
-from quietbits.analysis.comparisons.linear_compression.training_privacy import TrainingPrivacyPoint
 from quietbits.design.federated.model_layers import MODELS
+from quietbits.figures.linear_compression.training_privacy import TrainingPrivacyPoint
+from quietbits.figures.training.price_heat_map import modular_clip_probability
 
 __all__ = ["MODELS", "modular_clip_probability"]
 

@@ -23,7 +23,6 @@ from ...design.secure_sum.noisy_count import NoisyCount
 from ...design.secure_sum.sketch_calibration import check_sketch_of_noise
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
-from .client_sampling import OVERFLOW_SHARE
 from .rivals import (
     COUNT_DEVIATION,
     DP_REC_TRAINING,
@@ -34,7 +33,7 @@ from .rivals import (
     needs_budget,
     training_entry,
 )
-from .setting import TrainingSetting
+from .setting import OVERFLOW_SHARE, TrainingSetting
 
 # After the first rounds, numbers of rounds that are accounted for are this far apart, and farther where losses of Poisson-sampled rounds
 # are composed, which takes long: in between, epsilon is that of the next one.

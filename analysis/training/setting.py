@@ -20,7 +20,7 @@ from ...solvers.divergences.vector_composition import LARGEST_NORM
 from ..datasets.federated_data import FederatedData
 from ..datasets.named_data import check_data, named_data
 from ..datasets.splits import LARGEST_ALPHA, SMALLEST_ALPHA
-from .models.named_networks import check_model, network_named
+from .models.named_models import check_model, network_named
 from .models.network import Network
 
 MOST_POPULATION = 10**12

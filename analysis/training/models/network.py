@@ -1,4 +1,4 @@
-"""What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses and accuracies."""
+"""The protocol of models that are trained: parameters in one vector, scores, and a gradient for each client; losses and accuracy."""
 
 from typing import Protocol, TypeGuard
 

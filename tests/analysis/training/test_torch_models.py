@@ -10,7 +10,7 @@ import pytest
 from quietbits.analysis.datasets.federated_data import Cohort, Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation, LocalTraining
-from quietbits.analysis.training.models.named_networks import network_named
+from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.models.network import is_random, network_accuracy
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.model_layers import model_layers

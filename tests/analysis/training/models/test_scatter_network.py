@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.models import scatter_network
-from quietbits.analysis.training.models.named_networks import network_named
+from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.models.scatter_network import GROUPS, KeptFeatures, ScatterNetwork, scattered
 from quietbits.analysis.training.task import TrainingTask
 

@@ -1,4 +1,4 @@
-"""Models by name: those that are made here, and those that papers train, of torch's parts."""
+"""Models by their names in files of trainings."""
 
 import re
 from importlib.util import find_spec
@@ -7,7 +7,7 @@ from .network import Network, check_widths, shape_of_images
 from .relu_networks import ConvolutionalNetwork, DenseNetwork
 
 SCATTER_SOFTMAX = "scatter-softmax"
-# Of papers, made of torch's parts (`torch_models`).
+# Models of papers, made of torch's layers (`torch_models`).
 TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
 
@@ -52,7 +52,7 @@ def network_named(
 
 
 def check_model(name: str) -> None:
-    """Refuse what is no model's name, and layers of a width that cannot be."""
+    """Raise ValueError unless the name is a model's, with widths that layers can have."""
     written = isinstance(name, str) and re.fullmatch(r"softmax|(mlp|cnn)(-\d+)+", name)
     if not written and name not in (SCATTER_SOFTMAX, *TORCH_MODELS):
         others = ", ".join((SCATTER_SOFTMAX, *TORCH_MODELS))
@@ -62,11 +62,11 @@ def check_model(name: str) -> None:
 
 
 def lacks_torch(name: str) -> bool:
-    """Return whether a model is made of torch's parts, and torch is not installed."""
+    """Return whether a model needs torch, and torch is not installed."""
     return name in TORCH_MODELS and find_spec("torch") is None
 
 
 def check_installed(name: str) -> None:
-    """Refuse a model of torch's parts where torch is not installed."""
+    """Raise ValueError if a model needs torch, and torch is not installed."""
     if lacks_torch(name):
         raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'")

@@ -124,7 +124,7 @@ def _print(plan: "Plan") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ..analysis.planner.words import population_in_words, task_in_words
+    from ..analysis.planner.record import population_in_words, task_in_words
     from ..design.contracts.registry import REAL_NUMBERS
 
     screen = console()

@@ -26,7 +26,7 @@ from ...design.secure_sum.sparse_sum import SparseSum
 from ...design.shuffled.shuffled_mechanism import ShuffledMechanism
 from ...design.tables.table_mean import TableMeanMechanism
 from ...design.transforms.dithering import finite_values
-from ..simulation.input_populations import check_drawable
+from ..simulation.populations import check_drawable
 from .dp_rec_audit import dp_rec_score
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import exact_sum_score, secure_sum_score

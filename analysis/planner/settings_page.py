@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable
 
-from .record import PlannedMechanism
+from .record import PlannedMechanism, task_in_words
 from .settings import TypicalSetting
-from .words import task_in_words
 
 HEADINGS = ("trust model", "mechanism", "error", "worst", "bits a coordinate", "over bound", "over central", "options")
 

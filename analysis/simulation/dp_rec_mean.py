@@ -17,7 +17,7 @@ from ...design.contracts.mechanism import MOST_CLIENTS
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .dp_rec_law import draw_decoded, message_law
-from .vector_populations import CHUNK_COORDINATES
+from .populations import CHUNK_COORDINATES
 
 LOW_LEVEL, HIGH_LEVEL = 1.0, 10.0
 

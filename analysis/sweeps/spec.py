@@ -15,8 +15,7 @@ from ...design.contracts.task import Task
 from ...files import MEGABYTE, read_toml
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
-from ..simulation.input_populations import check_inputs
-from ..simulation.vector_populations import SPARSE_POPULATIONS
+from ..simulation.populations import SPARSE_POPULATIONS, check_inputs
 from .blocks import block_combinations, values_of
 from .combinations import Combinations
 from .task import MeanTask, MechanismChoice, design_options

@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from ...analysis.catalogue.lower_bounds import frequency_lower_bound
 from ...analysis.catalogue.registry import REGISTRY
-from ...analysis.simulation.category_populations import item_probabilities
+from ...analysis.simulation.populations import item_probabilities
 from ...design.central.histogram import gaussian_histogram_error
 from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import FrequencyMechanism

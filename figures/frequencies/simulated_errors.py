@@ -14,8 +14,8 @@ import pandas as pd
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.random_streams import named_stream
-from ...analysis.simulation.category_populations import item_chunks
 from ...analysis.simulation.mean import estimate_once
+from ...analysis.simulation.populations import item_chunks
 from ...arrays import FloatArray, IntegerArray
 from ...design.central.histogram import gaussian_histogram_error
 from ...design.contracts.domains import Categories

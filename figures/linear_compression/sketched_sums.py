@@ -15,8 +15,8 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ...analysis.random_streams import named_stream
-from ...analysis.simulation.vector_populations import CHUNK_COORDINATES as POPULATION_CHUNK
-from ...analysis.simulation.vector_populations import population_chunks
+from ...analysis.simulation.populations import CHUNK_COORDINATES as POPULATION_CHUNK
+from ...analysis.simulation.populations import population_chunks
 from ...arguments import check_real
 from ...arrays import FloatArray
 from ...design.contracts.norm_ball import NormBall

@@ -53,8 +53,6 @@ MECHANISMS: Mapping[str, Callable[[float, LookupTable, int], ScalarMechanism]] =
 )
 EPSILONS = (1.0, 3.0, 5.0)
 QUICK: Mapping[str, int] = MappingProxyType({"clients": 10_000, "batches": 100, "runs": 5})
-
-
 LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
         "bRR(3)": ORANGE.look,

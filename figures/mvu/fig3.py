@@ -18,7 +18,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
 from ...analysis.random_streams import named_stream
-from ...analysis.simulation.vector_populations import population_chunks
+from ...analysis.simulation.populations import population_chunks
 from ...analysis.sweeps.summary import summarise_sweep
 from ...analysis.sweeps.task import MeanDesign, MeanTask, MechanismChoice, PreparedMean
 from ...design.contracts.gaussian import central_gaussian_error

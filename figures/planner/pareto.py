@@ -15,8 +15,7 @@ from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter
 
 from ...analysis.planner.plan import plan_task
-from ...analysis.planner.record import Plan
-from ...analysis.planner.words import task_in_words
+from ...analysis.planner.record import Plan, task_in_words
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import REAL_NUMBERS
 from ...design.contracts.task import Task

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
-from quietbits.analysis.simulation.category_populations import item_chunks
 from quietbits.analysis.simulation.heavy_hitters import Threshold, heavy_hitters, reporting_threshold
+from quietbits.analysis.simulation.populations import item_chunks
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.mechanism import FrequencyMechanism
 from quietbits.design.contracts.task import Task

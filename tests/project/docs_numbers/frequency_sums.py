@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 import quietbits
-from quietbits.analysis.simulation.category_populations import item_probabilities
+from quietbits.analysis.simulation.populations import item_probabilities
 from quietbits.analysis.study.demo_words import description_words
 from quietbits.analysis.study.frequency_study import FrequencyStudy, study_frequencies
 from quietbits.design.contracts.mechanism import FrequencyMechanism

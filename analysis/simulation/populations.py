@@ -1,17 +1,32 @@
-"""Named populations of clients' vectors, drawn in chunks: memory does not grow with the number of clients."""
+"""Named populations of clients' numbers, vectors and items, drawn in chunks: memory does not grow with the number of clients."""
 
 import math
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arguments import check_choice, check_integer, check_real
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IntegerArray
+from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.mechanism import MOST_CLIENTS
-from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
+from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from ...solvers.divergences.vector_composition import LARGEST_DIMENSION
 from .digit_gradients import hidden_widths, population_of_gradients
 
+CHUNK_CLIENTS = 2**18
+# Of the geometric population: the ratio of one item's probability to that of the one before.
+RATIO = 0.8
+
+SHARES: dict[str, Callable[[int], FloatArray]] = {
+    "uniform": lambda size: np.ones(size),
+    "zipf": lambda size: 1 / np.arange(1, size + 1, dtype=float),
+    # Beyond a thousand items they are below 1e-96, and never drawn.
+    "geometric": lambda size: RATIO ** np.minimum(np.arange(size, dtype=float), 3000),
+}
+"""Weights of the items by the population's name: equal ones, 1/k, and 0.8^k."""
 # Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
 CHUNK_COORDINATES = 2**18
 # A sparse vector has one non-zero coordinate in this number, unless told otherwise.
@@ -19,6 +34,38 @@ SPARSITY = 16
 DIGITS_GRADIENTS = "digits-gradients"
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
+# Of inputs that are drawn: a vector then takes an eighth of a gigabyte, and encoding one a few of them.
+MOST_DRAWN_COORDINATES = 2**24
+
+NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
+    "uniform": lambda clients, rng: rng.uniform(-1.0, 1.0, clients),
+    "ends": lambda clients, rng: np.where(rng.integers(0, 2, clients) == 1, 1.0, -1.0),
+}
+"""Numbers from -1 to 1, by the population's name."""
+
+
+@lru_cache(maxsize=8)
+def item_probabilities(kind: str, size: int) -> FloatArray:
+    """Return the probability of each item of a population, truncated to a number of items; not to be changed."""
+    weights = SHARES[check_choice("population", kind, SHARES)](size)
+    probabilities = np.asarray(weights / weights.sum())
+    probabilities.flags.writeable = False
+    return probabilities
+
+
+def item_chunks(kind: str, size: int, clients: int, rng: np.random.Generator) -> Iterator[IntegerArray]:
+    """Return clients' items, independent of each other, in chunks of at most 2**18 clients.
+
+    Examples
+    --------
+    >>> [chunk.tolist() for chunk in item_chunks("geometric", 100, 8, np.random.default_rng(0))]
+    [[4, 1, 0, 0, 7, 10, 4, 5]]
+    """
+    reached = np.cumsum(item_probabilities(kind, size))
+    for start in range(0, clients, CHUNK_CLIENTS):
+        drawn = rng.random(min(CHUNK_CLIENTS, clients - start))
+        # Rounding may leave the last sum below 1.
+        yield np.minimum(np.searchsorted(reached, drawn, side="right"), size - 1).astype(np.int64)
 
 
 def _uniform_l1(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
@@ -136,3 +183,65 @@ def check_population(kind: str, nonzero: int | None, dimension: int) -> None:
         raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse and sparse-mean only, got {nonzero!r}")
     if kind == DIGITS_GRADIENTS:
         hidden_widths(dimension)
+
+
+def input_chunks(
+    kind: str, domain: Domain, clients: int, rng: np.random.Generator, *, scale: float = 1.0, nonzero: int | None = None
+) -> Iterator[NDArray[Any]]:
+    """Return what clients hold, drawn when it is asked for, in chunks whose size does not depend on the number of clients.
+
+    Parameters
+    ----------
+    kind : str
+        For a ball, as in `population_chunks`, scaled by its clip_norm. For an interval, ``"uniform"`` on it, or ``"ends"``: either end with
+        probability 1/2. For categories, as in `item_chunks`.
+    domain : NormBall, Interval or Categories
+        What mechanisms clip to.
+    clients : int
+        Number of clients.
+    rng : numpy.random.Generator
+        Source of randomness; used while the chunks are drawn. The draws do not depend on the ball's norm or radius, or on the interval.
+    scale : float
+        Factor on every vector, or on every number's distance from the middle: above 1, inputs may lie outside the domain. Not for items.
+    nonzero : int or None
+        For ``"sparse"`` and ``"sparse-mean"`` only, as in `population_chunks`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> [chunk.tolist() for chunk in input_chunks("ends", Interval(0.0, 5.0), 4, rng)]
+    [[0.0, 5.0, 5.0, 5.0]]
+    """
+    domain = check_inputs(kind, domain, nonzero)
+    scale = check_real("scale", scale, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
+    if isinstance(domain, NormBall):
+        return population_chunks(kind, clients, domain.dimension, rng, scale=scale * domain.clip_norm, nonzero=nonzero)
+    if isinstance(domain, Categories):
+        return item_chunks(kind, domain.size, check_integer("clients", clients, low=1, high=MOST_CLIENTS), rng)
+    return _number_chunks(kind, domain, check_integer("clients", clients, low=1, high=MOST_CLIENTS), rng, scale)
+
+
+def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> Domain:
+    """Return a domain that has a population, or raise ValueError; and refuse a number of non-zero coordinates for one that has none."""
+    check_drawable(domain)
+    if isinstance(domain, NormBall):
+        check_population(kind, nonzero, domain.dimension)
+        return domain
+    check_choice("population", kind, SHARES if isinstance(domain, Categories) else NUMBERS)
+    if nonzero is not None:
+        raise ValueError(f"nonzero must be left out for numbers and items, got {nonzero!r}")
+    return domain
+
+
+def check_drawable(domain: Domain) -> None:
+    """Raise ValueError where a single input, or estimate, would take more memory than simulations allow for."""
+    if domain.dimension > MOST_DRAWN_COORDINATES:
+        name = "categories" if isinstance(domain, Categories) else "dimension"
+        raise ValueError(f"{name} must be at most {MOST_DRAWN_COORDINATES} where inputs are drawn, got {domain.dimension}")
+
+
+def _number_chunks(kind: str, interval: Interval, clients: int, rng: np.random.Generator, scale: float) -> Iterator[FloatArray]:
+    for start in range(0, clients, CHUNK_COORDINATES):
+        shares = (1 + scale * NUMBERS[kind](min(CHUNK_COORDINATES, clients - start), rng)) / 2
+        # The ends themselves come out as they are.
+        yield interval.low * (1 - shares) + interval.high * shares

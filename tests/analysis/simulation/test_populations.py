@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from quietbits.analysis.simulation.input_populations import NUMBERS, check_inputs, input_chunks
-from quietbits.analysis.simulation.vector_populations import CHUNK_COORDINATES, population_chunks
+from quietbits.analysis.simulation.populations import CHUNK_COORDINATES, NUMBERS, check_inputs, input_chunks, population_chunks
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
 

@@ -265,7 +265,7 @@ def test_files_are_written_before_the_screen(way: str, folder: Path, run: Run, m
     def broken(*_: object, **__: object) -> None:
         raise BrokenPipeError
 
-    from quietbits.cli.console import PlainConsole
+    from quietbits.cli.plain_console import PlainConsole
 
     monkeypatch.setattr(PlainConsole, "print", broken)
     result = run(*shlex.split(WRITING[way][0].format("output")))

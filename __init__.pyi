@@ -1,10 +1,6 @@
-from .analysis.accounting.binomial import binomial_account as binomial_account
-from .analysis.accounting.dp_rec import dp_rec_account as dp_rec_account
 from .analysis.audits.mechanism_audit import MechanismAudit as MechanismAudit
 from .analysis.audits.mechanism_audit import audit as audit
 from .analysis.audits.privacy_audit import AuditResult as AuditResult
-from .analysis.calibration.cpsgd import calibrate_cpsgd as calibrate_cpsgd
-from .analysis.calibration.table_cache import TableCache as TableCache
 from .analysis.catalogue.accounts import Calibration as Calibration
 from .analysis.catalogue.accounts import account as account
 from .analysis.catalogue.accounts import calibrate as calibrate
@@ -114,10 +110,13 @@ from .design.noise.random_words import secure_words as secure_words
 from .design.noise.random_words import seeded_words as seeded_words
 from .design.noise.skellam_noise import sample_skellam as sample_skellam
 from .design.relative_entropy.dp_rec import DpRecMechanism as DpRecMechanism
+from .design.relative_entropy.dp_rec import dp_rec_account as dp_rec_account
 from .design.relative_entropy.group_layout import GroupLayout as GroupLayout
 from .design.relative_entropy.group_layout import uniform_layout as uniform_layout
 from .design.secure_sum.aggregation import SecureSum as SecureSum
+from .design.secure_sum.binomial_account import binomial_account as binomial_account
 from .design.secure_sum.cpsgd import CpsgdMechanism as CpsgdMechanism
+from .design.secure_sum.cpsgd import calibrate_cpsgd as calibrate_cpsgd
 from .design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism as DistributedDiscreteGaussianMechanism
 from .design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy as discrete_gaussian_privacy
 from .design.secure_sum.distributed_skellam import DistributedSkellamMechanism as DistributedSkellamMechanism
@@ -134,6 +133,7 @@ from .design.tables.mvu import design_mvu as design_mvu
 from .design.tables.mvu import with_certified_bound as with_certified_bound
 from .design.tables.randomised_response import bitwise_randomised_response as bitwise_randomised_response
 from .design.tables.randomised_response import generalised_randomised_response as generalised_randomised_response
+from .design.tables.table_cache import TableCache as TableCache
 from .design.tables.table_mean import TableMeanMechanism as TableMeanMechanism
 from .design.tables.table_privacy import table_privacy as table_privacy
 from .design.transforms.count_sketch import CountMeanSketch as CountMeanSketch

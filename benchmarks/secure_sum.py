@@ -12,14 +12,14 @@ from shared.peak_memory import peak_mebibytes
 from shared.physical_limit import beside_limit, drawing_and_copying
 from shared.processor_time import seconds, timed
 
-from quietbits.analysis.accounting.binomial import binomial_account
-from quietbits.analysis.calibration.poisson_binomial import calibrate_theta
 from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.analysis.simulation.mean import central_squared_error, simulate_mean
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Budget, Task
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
+from quietbits.design.secure_sum.binomial_account import binomial_account
+from quietbits.design.secure_sum.poisson_binomial_mechanism import calibrate_theta
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
 ENCODED, REPETITIONS = 4, 20

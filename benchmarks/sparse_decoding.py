@@ -10,8 +10,8 @@ from shared.peak_memory import peak_mebibytes
 from shared.physical_limit import beside_limit
 from shared.processor_time import seconds, timed
 
-from quietbits.analysis.comparisons.linear_compression.sparse_recovery import measuring_operator
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
+from quietbits.figures.linear_compression.sparse import measuring_operator
 from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
 from quietbits.solvers.decoders.support_refit import refit_support
 

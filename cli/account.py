@@ -1,17 +1,19 @@
-"""`quietbits account`: what a mechanism, a table or noise reveals after all rounds."""
+"""`quietbits account` and `quietbits calibrate`: what mechanisms, tables and noise reveal after all rounds, and parameters for a budget."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .console import check_outputs, console, grid, show_document, warn, working
 from .options import (
+    REQUIRED,
     SAMPLING,
     Adjacency,
     Delta,
+    Epsilon,
     Json,
     Output,
     Plot,
@@ -37,6 +39,12 @@ SAID: Mapping[str, str] = MappingProxyType(
         "input_distance": ", the largest distance of two vectors after dithering, on the table's scale of 1",
     }
 )
+DesignOutput = Annotated[Path | None, typer.Option(help="Write the designed table, or the JSON object, here; - is standard output.")]
+TargetDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
+PureDelta = Annotated[float, typer.Option(help="Failure probability of all rounds together, from 0 to below 1.")]
+Method = Annotated[
+    str | None, typer.Option(help="Name of the account that is to keep the target; by default the least of the proven ones.")
+]
 
 
 def _names() -> list[str]:
@@ -109,7 +117,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
             **parameters,
         )
     if plot is not None:
-        from ..figures.accounts.account_plots import write_account_plot
+        from ..figures.account_plots import write_account_plot
 
         write_account_plot(report.subject, values["delta"], values["rounds"], sampling, plot)
     show_document(report.document(), json, output)
@@ -118,7 +126,7 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
 
 
 def _check_plot(plot: Path) -> None:
-    from ..figures.accounts.account_plots import check_plot_file
+    from ..figures.account_plots import check_plot_file
 
     check_plot_file(plot)
 
@@ -178,3 +186,78 @@ def _upward(value: float) -> str:
     from ..figures.drawing.directed_rounding import rounded_up
 
     return rounded_up(value, 6)
+
+
+def _calibrated_names() -> list[str]:
+    from ..analysis.catalogue.accounts import calibrates
+    from ..analysis.catalogue.registry import accounted_names
+
+    return [name for name in accounted_names() if calibrates(name)]
+
+
+def _has(name: str) -> bool:
+    from ..analysis.catalogue.accounts import calibrates
+    from ..analysis.catalogue.registry import accounted_names
+
+    return name in accounted_names() and calibrates(name)
+
+
+def _calibrate_subcommand(name: str) -> Any:
+    from ..analysis.catalogue.accounts import calibration_options, keeps_pure_budgets
+    from ..analysis.catalogue.registry import REGISTRY
+
+    options = calibration_options(name)
+    adjacency = adjacency_of(REGISTRY[name].account_adjacencies) if name in REGISTRY else Adjacency
+
+    def run(**values: Any) -> None:
+        _calibrate(name, given(options, values), values)
+
+    own = [option.name for option in options]
+    delta = (PureDelta, 0.0) if keeps_pure_budgets(name) else (TargetDelta, REQUIRED)
+    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": delta}
+    fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
+    fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
+    fixed |= {"json": (Json, False), "output": (DesignOutput, None)}
+    return with_options(run, options, fixed, help_of(name, "calibrate"))
+
+
+calibrate_app = typer.Typer(
+    cls=registry_group(_calibrated_names, _calibrate_subcommand, _has),
+    help="Find the parameters with which all rounds together stay within (epsilon, delta), on the safe side.",
+    no_args_is_help=True,
+)
+
+
+@calibrate_app.callback()
+def _calibrate_group() -> None:
+    """Find the parameters with which all rounds together stay within (epsilon, delta), on the safe side."""
+
+
+def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None:
+    from ..analysis.catalogue.accounts import calibrate
+
+    json, output = values["json"], values["output"]
+    check_outputs(output)
+    sampling = None if "population" in known else parse_sampling(**{key: values[key] for key in SAMPLING})
+    with working(f"calibrating {name}"):
+        found = calibrate(
+            name,
+            epsilon=values["epsilon"],
+            delta=values["delta"],
+            rounds=values["rounds"],
+            adjacency=values["adjacency"],
+            sampling=sampling,
+            method=values["method"],
+            **known,
+        )
+    table = found.report.subject.table
+    if table is not None and output is not None:
+        from ..design.tables.file import write_table
+
+        write_table(table, output)
+        output = None
+    show_document(found.document(), json, output)
+    if not json:
+        target = f"{values['epsilon']:g}" + (f", by {values['method']}" if values["method"] else "")
+        beside = (("worst of answering zero", found.zero_squared_error), ("proven least worst error", found.lower_bound))
+        print_report(found.report, [("target epsilon", target)], [(text, f"{value:.9g}") for text, value in beside if value is not None])

@@ -100,8 +100,7 @@ design_app.command("grid", cls=Command)(design_grid_command)
 
 
 def _prior(data: Path, column: str | None, interval: tuple[float, float], bits_in: int) -> "FloatArray":
-    from ..analysis.study.column_data import DataColumn, read_column
-    from ..analysis.study.grid_prior import grid_prior
+    from ..analysis.study.column_data import DataColumn, grid_prior, read_column
 
     values = read_column(data, column)
     outside = DataColumn(data.name, data.name, values, interval).clipped_count

@@ -184,7 +184,7 @@ def demo_command(
     seed: Seed = 0,
 ) -> None:
     """Run a complete example on real data: the mean body mass index of 442 patients (`study_mean`, `write_report`)."""
-    from ..analysis.study.demo_data import body_mass_index
+    from ..analysis.study.column_data import body_mass_index
     from ..design.tables.file import write_table
 
     check_folder(output)

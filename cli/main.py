@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from .account import account_app
+from .account import account_app, calibrate_app
 from .audit import audit_app
-from .calibrate import calibrate_app
 from .commands import Command
 from .console import OneLineErrors
 from .design import design_app, export_command, verify_command

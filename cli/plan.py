@@ -105,7 +105,7 @@ def _write(plan: "Plan", output: Path) -> None:
     from ..files import write_atomically
 
     if output.suffix == ".html":
-        from ..figures.planner.page import write_plan_page
+        from ..figures.planner.pareto import write_plan_page
 
         write_plan_page(plan, output)
     elif output.suffix == ".json" or output == STANDARD_OUTPUT:
@@ -124,7 +124,7 @@ def _print(plan: "Plan") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ..analysis.planner.words import population_in_words, task_in_words
+    from ..analysis.planner.record import population_in_words, task_in_words
     from ..design.contracts.registry import REAL_NUMBERS
 
     screen = console()

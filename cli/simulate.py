@@ -93,7 +93,7 @@ class Simulated:
 
 def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     from ..analysis.planner.bound import largest_bound
-    from ..analysis.simulation.input_populations import check_inputs
+    from ..analysis.simulation.populations import check_inputs
     from ..analysis.simulation.repeated_means import repeat_mean, summarise_means
     from ..design.contracts.guarantee import Guarantee
     from ..design.contracts.norm_ball import NormBall

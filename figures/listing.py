@@ -12,7 +12,7 @@ class ListedFigure:
     Attributes
     ----------
     module : str
-        What makes it, below `figures`: its entry is ``FIGURE`` there.
+        The module below `figures` that makes it. Its entry is ``FIGURE`` there, or one of ``FIGURES``, in the order of the listing.
     title : str
         What is compared: neither a finding nor a number, which `FigureEntry.findings` compute from the table.
     duration : str
@@ -131,22 +131,22 @@ _LISTED = {
         "about one minute",
     ),
     "freq-fig2": ListedFigure(
-        "frequencies.fig2",
+        "frequencies.error_panels",
         "Geometric frequencies: error against clients",
         "one to two minutes",
     ),
     "freq-fig3": ListedFigure(
-        "frequencies.fig3",
+        "frequencies.error_panels",
         "Zipf's frequencies: error against clients",
         "one to two minutes",
     ),
     "freq-fig4": ListedFigure(
-        "frequencies.fig4",
+        "frequencies.error_panels",
         "Geometric frequencies: error against ε",
         "one to two minutes",
     ),
     "freq-fig5": ListedFigure(
-        "frequencies.fig5",
+        "frequencies.error_panels",
         "Zipf's frequencies: error against ε",
         "one to two minutes",
     ),
@@ -166,12 +166,12 @@ _LISTED = {
         "about three minutes",
     ),
     "mvu-fig4": ListedFigure(
-        "training.mvu_fig4",
+        "training.dp_sgd",
         "A linear model by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         "about an hour",
     ),
     "mvu-fig6": ListedFigure(
-        "training.mvu_fig6",
+        "training.dp_sgd",
         "A convolutional network by DP-SGD: accuracy against ε with Gaussian noise, noisy signs and MVU",
         "about three hours",
     ),

@@ -1,10 +1,10 @@
-"""Which figures there are, and what makes their files."""
+"""Which figures there are, and what makes their files: pictures, tables, and Markdown that people read."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -15,7 +15,6 @@ from ..arguments import check_listed
 from ..errors import DataNotFoundError
 from ..files import check_folder
 from ..progress import OnStep, silent
-from .drawing.markdown import markdown_document
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
@@ -25,11 +24,23 @@ if TYPE_CHECKING:
     from ..analysis.training.task import TrainingTask
 
 
-def _entry(module: str) -> tuple[FigureEntry]:
-    return (import_module(f".{module}", __package__).FIGURE,)
+DIGITS = 6
 
 
-FIGURES: Mapping[str, FigureEntry] = LoadedByName({listed.module: (name,) for name, listed in LISTING.items()}, _entry)
+def _entries(module: str) -> tuple[FigureEntry, ...]:
+    loaded = import_module(f".{module}", __package__)
+    return loaded.FIGURES if hasattr(loaded, "FIGURES") else (loaded.FIGURE,)
+
+
+def _names() -> dict[str, tuple[str, ...]]:
+    """Return the names of the figures that each module makes."""
+    names: dict[str, tuple[str, ...]] = {}
+    for name, listed in LISTING.items():
+        names[listed.module] = (*names.get(listed.module, ()), name)
+    return names
+
+
+FIGURES: Mapping[str, FigureEntry] = LoadedByName(_names(), _entries)
 """Entries by name, each of which is loaded with its module when it is asked for."""
 # Where the tasks of a figure are kept, beside the figures.
 RESULTS = "results"
@@ -164,3 +175,46 @@ def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> 
     frame, title = with_provenance(table, entry.experiment, seed), entry.heading(table)
     with print_style():
         return save_figure(entry.draw(frame), frame, output, entry.name, title, markdown_document(title, entry.summary(table)))
+
+
+def markdown_document(title: str, frame: pd.DataFrame) -> str:
+    """Return a table as a page of Markdown: first what all rows have in common, then the columns in which they differ.
+
+    Numbers are rounded to six digits, to the nearest: bounds have their direction in the CSV file alone.
+
+    Examples
+    --------
+    >>> print(markdown_document("Two runs", pd.DataFrame({"clients": [10, 10], "error": [0.25, None]})))
+    # Two runs
+    <BLANKLINE>
+    clients: 10
+    <BLANKLINE>
+    | error |
+    |---:|
+    | 0.25 |
+    |  |
+    <BLANKLINE>
+    """
+    common = [name for name in frame if len(frame) > 1 and frame[name].nunique(dropna=False) == 1]
+    columns = [name for name in frame if name not in common]
+    # What applies to no row is not worth a line.
+    shared = [f"{name}: {_cell(frame[name].iloc[0])}" for name in common if _cell(frame[name].iloc[0])]
+    ruler = "|".join("---:" if pd.api.types.is_numeric_dtype(frame[name]) else "---" for name in columns)
+    lines = [_line([str(name) for name in columns]), f"|{ruler}|", *(_line([_cell(one) for one in row]) for row in _rows(frame, columns))]
+    parts = [f"# {title}", "; ".join(shared), "\n".join(lines)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _rows(frame: pd.DataFrame, columns: list[Any]) -> list[tuple[Any, ...]]:
+    return list(zip(*(frame[name].tolist() for name in columns), strict=True))
+
+
+def _line(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _cell(value: Any) -> str:
+    if pd.isna(value):
+        return ""
+    text = f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -14,7 +14,7 @@ from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.transforms.dithering import finite_values
-from ..simulation.input_populations import check_drawable
+from ..simulation.populations import check_drawable
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import secure_sum_score
 

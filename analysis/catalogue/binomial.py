@@ -5,13 +5,13 @@ import math
 from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_choice
 from ...design.contracts.registry import AccountSubject, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget
+from ...design.secure_sum.binomial_account import BinomialNoise, accounted_binomial
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
 from ...solvers.numerics.bisection import first_true
-from ..accounting.binomial import BinomialNoise, accounted_binomial
 
 METHODS = ("theorem-1", "exact", "rdp", "near-gaussian")
 PROVEN = ("near-gaussian", "exact", "rdp")

@@ -10,17 +10,19 @@ from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Budget, Task
 from ...design.frequencies.item_sketch import MOST_ROWS
 from ...design.frequencies.noisy_sketch import SketchedDiscreteGaussianFrequencies, SketchedSkellamFrequencies
-from ...design.frequencies.sketched_frequencies import SketchedFrequencies
-from ...design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies
-from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies
-from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
-from ..calibration.frequency_sums import (
+from ...design.frequencies.sketch_calibration import (
+    LARGEST_MESSAGE,
+    LARGEST_SLACK,
+    ItemSketchChoice,
     calibrate_discrete_gaussian_frequencies,
     calibrate_skellam_frequencies,
     calibrate_sketched_tosses,
+    predicted_error,
 )
-from ..calibration.item_sketches import LARGEST_MESSAGE, LARGEST_SLACK, ItemSketchChoice, predicted_error
-from ..calibration.sparse_frequencies import calibrate_sparse_frequencies
+from ...design.frequencies.sketched_frequencies import SketchedFrequencies
+from ...design.frequencies.sketched_poisson_binomial import SketchedPoissonBinomialFrequencies
+from ...design.frequencies.sparse_frequencies import PURSUIT_ROWS, SparseFrequencies, calibrate_sparse_frequencies
+from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from .lower_bounds import frequency_lower_bound
 
 PAPER = "Chen, Özgür, Cormode, Bharadwaj 2023, The communication cost of security and privacy in federated frequency estimation"

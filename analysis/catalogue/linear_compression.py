@@ -13,11 +13,7 @@ from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget,
 from ...design.contracts.sketched_mechanism import CLIP_MARGIN
 from ...design.contracts.task import Task
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
-from ...design.secure_sum.sketched_sum import SketchedSecureSum, SketchedSum
-from ...design.transforms.count_sketch import MOST_ROWS
-from ...solvers.accounting.sampling import Sampling
-from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
-from ..calibration.sketches import (
+from ...design.secure_sum.sketch_calibration import (
     LARGEST_SLACK,
     TRANSFORMS,
     USUAL_ROWS,
@@ -28,6 +24,10 @@ from ..calibration.sketches import (
     calibrate_sparse_sum,
     sketched_sum_of_noise,
 )
+from ...design.secure_sum.sketched_sum import SketchedSecureSum, SketchedSum
+from ...design.transforms.count_sketch import MOST_ROWS
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.discrete_gaussian_divergence import discrete_gaussian_tau, rounded_norm
 from .local import NOISE_MULTIPLIER
 from .lower_bounds import central_lower_bound
 from .secure_sum import BITS, BOTH

@@ -20,14 +20,13 @@ from ...design.local.laplace import LaplaceMechanism
 from ...design.local.sampled_sign import index_bits
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
 from ...design.local.vector_cldp import vector_cldp_mechanism
-from ...design.local.vector_gaussian import VectorGaussianMechanism
+from ...design.local.vector_gaussian import VectorGaussianMechanism, calibrate_noise_multiplier, noise_adjacency
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
 from ...design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, ratio_constraint
 from ...solvers.bounds.staircase import staircase_bound
-from ..calibration.gaussian_noise import calibrate_noise_multiplier, noise_adjacency
 from .lower_bounds import local_lower_bound, unbiased_local_lower_bound
 from .shared_options import MESSAGE_NOISE, PURE_EPSILON, TRUST_MODEL, tried_bits, tried_message_bits
 

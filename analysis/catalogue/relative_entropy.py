@@ -9,23 +9,24 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Account, EpsilonBound
 from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values
 from ...design.contracts.task import Budget, Task
-from ...design.relative_entropy.dp_rec import SMALLEST_CLIP_RATIO as SMALLEST_MESSAGE_RATIO
-from ...design.relative_entropy.dp_rec import DpRecMechanism, message_account
+from ...design.relative_entropy.dp_rec import (
+    ANY_BITS,
+    ANY_CLIENTS,
+    DP_REC_ACCOUNTS,
+    DP_REC_ADJACENCIES,
+    MOST_CLIENTS_PER_ROUND,
+    SMALLEST_MESSAGE_RATIO,
+    DpRecMechanism,
+    DpRecTraining,
+    accounted_dp_rec,
+    message_account,
+)
 from ...design.relative_entropy.group_layout import uniform_layout
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
-from ..accounting.dp_rec import (
-    ANY_BITS,
-    ANY_CLIENTS,
-    DP_REC_ACCOUNTS,
-    DP_REC_ADJACENCIES,
-    MOST_CLIENTS_PER_ROUND,
-    DpRecTraining,
-    accounted_dp_rec,
-)
 
 # Stands for an infinite epsilon where a root is looked for.
 HUGE_EPSILON = 1e100

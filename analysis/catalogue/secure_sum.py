@@ -10,26 +10,24 @@ from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Task
-from ...design.secure_sum.cpsgd import CpsgdMechanism
+from ...design.secure_sum.cpsgd import MOST_BITS as MOST_CPSGD_BITS
+from ...design.secure_sum.cpsgd import CpsgdMechanism, calibrate_cpsgd
 from ...design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
 from ...design.secure_sum.distributed_skellam import (
     DistributedSkellamMechanism,
 )
-from ...design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism
-from ...design.transforms.rotation import rotated_dimension
-from ...solvers.divergences.discrete_gaussian_divergence import (
-    MOST_BITS,
-)
-from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
-from ..calibration.cpsgd import MOST_BITS as MOST_CPSGD_BITS
-from ..calibration.cpsgd import calibrate_cpsgd
-from ..calibration.poisson_binomial import calibrate_poisson_binomial
-from ..calibration.shared_noise import (
+from ...design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, calibrate_poisson_binomial
+from ...design.secure_sum.shared_noise import (
     calibrate_discrete_gaussian,
     calibrate_distributed_skellam,
     discrete_gaussian_of_noise,
     finest_steps,
 )
+from ...design.transforms.rotation import rotated_dimension
+from ...solvers.divergences.discrete_gaussian_divergence import (
+    MOST_BITS,
+)
+from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from .lower_bounds import central_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
 from .sums_of_numbers import numbers_too

@@ -7,6 +7,7 @@ from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
+from ...design.shuffled.calibration import local_epsilon, shuffled_designed_table, shuffled_response_table
 from ...design.shuffled.shuffled_items import ShuffledRandomisedResponse
 from ...design.shuffled.shuffled_privacy import SHUFFLED_ACCOUNTS
 from ...design.shuffled.shuffled_table import ShuffledTableMechanism
@@ -16,7 +17,6 @@ from ...design.tables.randomised_response import generalised_randomised_response
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
 from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
-from ..calibration.shuffled import local_epsilon, shuffled_designed_table, shuffled_response_table
 from .local import REPLACE_ONE
 from .lower_bounds import frequency_lower_bound, unbiased_central_lower_bound
 from .shared_options import tried_bits

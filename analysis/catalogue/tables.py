@@ -19,6 +19,7 @@ from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import LARGEST_BITS, bitwise_randomised_response, generalised_randomised_response
+from ...design.tables.table_cache import TableCache
 from ...design.tables.table_mean import TableMeanMechanism
 from ...design.tables.table_privacy import table_privacy
 from ...errors import InfeasibleError
@@ -26,7 +27,6 @@ from ...solvers.accounting.renyi_curve import check_order
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW, metric_name
 from ...solvers.divergences.vector_composition import vector_bounds
-from ..calibration.table_cache import TableCache
 from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound, unbiased_lower_bound
 from .shared_options import CLIP, DIMENSION, NORM, tried_bits
 

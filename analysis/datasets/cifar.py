@@ -1,6 +1,15 @@
-"""CIFAR-10 from the pickled batches in which it is published (Krizhevsky 2009), which are read without running them."""
+"""CIFAR-10 from the pickled batches in which it is published (Krizhevsky 2009), which are read without running them.
 
-from collections.abc import Sequence
+A pickle is a program: it may name any function, and Python's own reader calls it. The reader here takes numbers, text, lists, dictionaries
+and arrays of bytes, and nothing else. It reads the instructions with `pickletools`, which only takes them apart, and carries out those that
+put data together. It knows the names of three functions, with which numpy writes arrays, and does what they would have done; any other name
+is refused.
+"""
+
+import math
+import pickletools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +19,187 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from ...errors import DataError
 from ...files import shown_path
-from .divided_data import divided_data, first_images
-from .federated_data import Examples, FederatedData
-from .pickled_arrays import read_pickled_dictionary
+from .federated_data import Examples, FederatedData, divided_data, first_images
 from .splits import chosen_split
 from .stored_files import found_file, read_whole
 
+# numpy's module has been renamed over the years.
+RECONSTRUCT = {f"numpy.{core}.multiarray _reconstruct" for core in ("core", "_core")}
+ARRAY, DTYPE = "numpy ndarray", "numpy dtype"
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+NUMBERS = {"BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1"}
+# The strings of Python 2, which `pickletools` gives as latin-1.
+OLD_STRINGS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
+NEW_STRINGS = {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"}
+TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 SIDE, CHANNELS, CLASSES, WHITE = 32, 3, 10, 255
 TRAINING_BATCHES, TEST_BATCH = tuple(f"data_batch_{number}" for number in range(1, 6)), "test_batch"
 SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html, CIFAR-10 python version, unpacked,"
 # A batch has 3.1e7 bytes.
 MOST_FILE_BYTES = 2**28
+
+
+@dataclass(eq=False)
+class _Array:
+    """An array before and after it is filled in."""
+
+    values: NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True)
+class _Name:
+    """The name of a function or a class; nothing is looked up."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Dtype:
+    """numpy's dtype of a name, such as ``u1``."""
+
+    name: str
+
+
+class _Mark:
+    """Where the items of a list or a dictionary begin."""
+
+
+def read_pickled_dictionary(content: bytes, where: str) -> dict[Any, Any]:
+    """Return the dictionary that a pickle holds: keys and text of Python 2 are bytes, arrays are ndarrays of uint8.
+
+    A `DataError`, which begins with `where`, if the pickle is damaged, or needs anything but data.
+    """
+    machine = _Machine()
+    try:
+        for instruction, argument, _ in pickletools.genops(content):
+            machine.step(instruction.name, argument)
+        (found,) = machine.stack
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    except (ValueError, IndexError, TypeError, KeyError, AttributeError, OverflowError) as error:
+        raise DataError(f"{where}: is a damaged pickle, {type(error).__name__}: {error}") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{where}: must hold a dictionary, it holds {type(found).__name__}")
+    return {key: value.values if isinstance(value, _Array) else value for key, value in found.items()}
+
+
+@dataclass
+class _Machine:
+    """What has been put together so far."""
+
+    stack: list[Any] = field(default_factory=list)
+    memo: dict[int, Any] = field(default_factory=dict)
+
+    def step(self, name: str, argument: Any) -> None:
+        """Carry out one instruction."""
+        if name in CONSTANTS:
+            self.stack.append(CONSTANTS[name])
+        elif name in NUMBERS or name in NEW_STRINGS:
+            self.stack.append(argument)
+        elif name in OLD_STRINGS:
+            self.stack.append(argument.encode("latin-1"))
+        elif name in TUPLES:
+            count = TUPLES[name]
+            items = [self.stack.pop() for _ in range(count)]
+            self.stack.append(tuple(items[::-1]))
+        elif name in STEPS:
+            STEPS[name](self, argument)
+        else:
+            raise DataError(f"the pickle has the instruction {name}, which data do not need: it is not carried out")
+
+    def items(self) -> list[Any]:
+        """Take what is above the last mark."""
+        place = max(place for place, item in enumerate(self.stack) if isinstance(item, _Mark)) if self.stack else 0
+        found = self.stack[place + 1 :]
+        del self.stack[place:]
+        return found
+
+    def extend(self, items: list[Any]) -> None:
+        """Add items to the list that is on top."""
+        _kind(self.stack[-1], list).extend(items)
+
+    def update(self, items: list[Any]) -> None:
+        """Add keys and values, which take turns, to the dictionary on top."""
+        built, added = _kind(self.stack[-1], dict), dict(zip(items[::2], items[1::2], strict=True))
+        if 2 * len(added) < len(items) or added.keys() & built.keys():
+            raise DataError("the pickle has a key of a dictionary twice")
+        built.update(added)
+
+    def gather(self, _: Any) -> None:
+        """Make a dictionary of what is above the last mark."""
+        items = self.items()
+        self.stack.append({})
+        self.update(items)
+
+    def refer(self, name: str) -> None:
+        """Put down one of the three names."""
+        if name not in (*RECONSTRUCT, ARRAY, DTYPE):
+            raise DataError(f"the pickle names {name.replace(' ', '.')}, which data do not need: it is not called")
+        self.stack.append(_Name(name))
+
+    def refer_on_stack(self, _: Any) -> None:
+        """Put down a name whose parts are on the stack."""
+        name, module = self.stack.pop(), self.stack.pop()
+        self.refer(f"{module} {name}")
+
+    def reduce(self, _: Any) -> None:
+        """Make an empty array, or a dtype."""
+        arguments, called = _kind(self.stack.pop(), tuple), _kind(self.stack.pop(), _Name).name
+        if called in RECONSTRUCT and arguments[:1] == (_Name(ARRAY),):
+            self.stack.append(_Array())
+        elif called == DTYPE:
+            name = arguments[0]
+            self.stack.append(_Dtype(name.decode() if isinstance(name, bytes) else name))
+        else:
+            raise DataError(f"the pickle calls {called.replace(' ', '.')}, which data do not need")
+
+    def build(self, _: Any) -> None:
+        """Fill an array in; what a dtype of bytes is told changes nothing."""
+        state, built = _kind(self.stack.pop(), tuple), self.stack[-1]
+        if isinstance(built, _Dtype):
+            return
+        _, shape, dtype, by_columns, content = state
+        if dtype != _Dtype("u1"):
+            raise DataError(f"the pickle's arrays must be of unsigned bytes, u1, one is of {dtype}")
+        if not all(isinstance(side, int) for side in _kind(shape, tuple)) or math.prod(shape) != len(content) or min(shape, default=0) < 0:
+            raise DataError(f"the pickle has an array of shape {str(shape)[:80]} with {len(content)} bytes")
+        values = np.frombuffer(_kind(content, bytes), dtype=np.uint8)
+        _kind(built, _Array).values = values.reshape(shape, order="F" if by_columns else "C")
+
+    def remember(self, argument: Any) -> None:
+        """Note what is on top under a number, or under the next one."""
+        self.memo[len(self.memo) if argument is None else argument] = self.stack[-1]
+
+
+def _kind(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"expected {kind.__name__}, found {type(value).__name__}")
+    return value
+
+
+def _nothing(_: _Machine, __: Any) -> None:
+    """Say which protocol, how long a part is, or that all is done."""
+
+
+STEPS: dict[str, Callable[[_Machine, Any], None]] = {
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), _nothing),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine.remember),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda machine, argument: machine.stack.append(machine.memo[argument])),
+    "MARK": lambda machine, _: machine.stack.append(_Mark()),
+    "EMPTY_LIST": lambda machine, _: machine.stack.append([]),
+    "EMPTY_DICT": lambda machine, _: machine.stack.append({}),
+    "DICT": _Machine.gather,
+    "LIST": lambda machine, _: machine.stack.append(machine.items()),
+    "TUPLE": lambda machine, _: machine.stack.append(tuple(machine.items())),
+    "APPEND": lambda machine, _: machine.extend([machine.stack.pop()]),
+    "APPENDS": lambda machine, _: machine.extend(machine.items()),
+    "SETITEM": lambda machine, _: machine.update([machine.stack.pop(), machine.stack.pop()][::-1]),
+    "SETITEMS": lambda machine, _: machine.update(machine.items()),
+    "GLOBAL": _Machine.refer,
+    "STACK_GLOBAL": _Machine.refer_on_stack,
+    "REDUCE": _Machine.reduce,
+    "BUILD": _Machine.build,
+}
 
 
 def cifar10_data(

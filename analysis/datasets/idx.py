@@ -12,9 +12,8 @@ from ...arrays import IntegerArray
 from ...errors import DataError
 from ...files import shown_path
 from .deformation import Deformation
-from .divided_data import divided_data, first_images
 from .endless_images import EndlessImages
-from .federated_data import Examples, FederatedData
+from .federated_data import Examples, FederatedData, divided_data, first_images
 from .splits import chosen_split
 from .stored_files import found_file, read_whole
 

@@ -14,8 +14,7 @@ from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import DataError
 from ...files import shown_path
-from .divided_data import divided_data
-from .federated_data import Examples, FederatedData
+from .federated_data import Examples, FederatedData, divided_data
 from .splits import Split, ordered_split
 from .stored_files import read_whole
 

@@ -1,13 +1,15 @@
 """Which mechanism should serve a task: every entry of the registry, built, predicted and ranked, without simulating any."""
 
 import math
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 import pandas as pd
 
-from ...arguments import check_choice, check_integer
+from ...arguments import check_choice, check_integer, number_text
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import TRUST_MODELS, Guarantee
 from ...design.contracts.mechanism import Mechanism
@@ -17,10 +19,8 @@ from ...design.contracts.task import Task, check_task
 from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..catalogue.registry import REGISTRY, entry_named
-from ..simulation.input_populations import check_inputs
-from ..simulation.vector_populations import SPARSE_POPULATIONS, usual_nonzero
+from ..simulation.populations import SPARSE_POPULATIONS, check_inputs, usual_nonzero
 from .bound import proven_bound
-from .command import simulate_command
 from .durations import PredictedDuration, predict_duration
 from .population import PopulationSample, draw_sample, usual_population
 from .prediction import PredictedError, predict_error
@@ -292,3 +292,34 @@ def _reason(message: str, entry: Entry) -> str:
     if missing and "is missing" in message:
         return f"{message}; for example --option {missing[0]}=VALUE, or options={{{missing[0]!r}: VALUE}}"
     return message
+
+
+def simulate_command(entry: Entry, task: Task, values: Values, population: str, seed: int = 0, nonzero: int | None = None) -> str:
+    """Return the `quietbits simulate` command with which a mechanism is built for a task and simulated."""
+    if task.sampling is not None:
+        raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
+    domain = task.domain
+    words: list[str] = ["quietbits", "simulate", entry.name, *_option("clients", task.clients)]
+    match domain:
+        case Categories():
+            words += _option("categories", domain.size)
+        case Interval():
+            words += ["--interval", number_text(domain.low), number_text(domain.high)]
+        case _:
+            words += [*_option("dimension", domain.dimension), *_option("norm", domain.norm)]
+            words += _option("clip", domain.clip_norm) if domain.clip_norm != 1 else []
+    words += [*_option("epsilon", task.epsilon), *_option("delta", task.delta), *_option("adjacency", task.adjacency)]
+    words += _option("rounds", task.rounds) if task.rounds > 1 else []
+    flags = {option.name: option.flags for option in entry.options}
+    for name, value in values.items():
+        if isinstance(value, bool) and flags[name]:
+            words.append(flags[name].split("/")[0 if value else 1])
+        elif value is not None:
+            words += _option(name, value)
+    words += _option("population", population)
+    words += _option("nonzero", nonzero) if nonzero is not None else []
+    return shlex.join([*words, *(_option("seed", seed) if seed else [])])
+
+
+def _option(name: str, value: Any) -> list[str]:
+    return [f"--{name.replace('_', '-')}", number_text(value) if isinstance(value, float) else str(value)]

@@ -10,8 +10,7 @@ from ...arrays import FloatArray
 from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.norm_ball import NormBall
 from ..random_streams import named_stream
-from ..simulation.category_populations import item_probabilities
-from ..simulation.input_populations import input_chunks
+from ..simulation.populations import input_chunks, item_probabilities
 
 USUAL: dict[type, str] = {NormBall: "sphere", Interval: "uniform", Categories: "zipf"}
 # Predictions average over at most this many clients, and over fewer where their inputs have more coordinates than this in all.

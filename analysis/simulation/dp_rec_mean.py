@@ -15,7 +15,7 @@ from ...arguments import LARGEST_DIMENSION, MOST_CLIENTS, check_integer
 from ...arrays import FloatArray
 from ...design.relative_entropy.dp_rec import DpRecMechanism
 from .dp_rec_law import draw_decoded
-from .vector_populations import CHUNK_COORDINATES
+from .populations import CHUNK_COORDINATES
 
 LOW_LEVEL, HIGH_LEVEL = 1.0, 10.0
 

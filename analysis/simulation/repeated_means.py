@@ -11,8 +11,8 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.privacy import Scalar
 from ..random_streams import named_stream
-from .input_populations import check_inputs, input_chunks
 from .mean import Wrapping, central_squared_error, simulate_mean
+from .populations import check_inputs, input_chunks
 
 MOST_REPETITIONS = 10**6
 WRAPPING = tuple(field.name for field in fields(Wrapping))

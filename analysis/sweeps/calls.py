@@ -1,12 +1,15 @@
-"""What the processes that work for a sweep do: prepare for tasks, and run them."""
+"""The work of a sweep's processes: prepare for tasks, and run them, with memory that freed tasks leave to the next ones."""
 
+import ctypes
 import hashlib
+import sys
 import threading
 import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from functools import cache as keep
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,6 @@ from threadpoolctl import ThreadpoolController
 
 from ...errors import ConvergenceError, DataError
 from .protocol import SweepTask
-from .reused_memory import reuse_memory
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
 
@@ -24,8 +26,13 @@ FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
 # A call gives back the tasks that it has not begun by then.
 LONGEST_CALL_SECONDS = 1.0
 # Folders whose modules make results, and the modules beside them.
-SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "*.py")
+SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "figures/**/*", "*.py")
 SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
+# Parameters of mallopt in glibc's malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+# The largest that glibc takes; arrays of a chunk of clients are a few megabytes.
+LARGEST_REUSED = 32 * 2**20
+MOST_KEPT = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -149,3 +156,19 @@ ONE_THREAD = _OneThread()
 def _libraries() -> ThreadpoolController:
     # Looking for them takes longer than a small task.
     return ThreadpoolController()
+
+
+@cache
+def reuse_memory() -> None:
+    """Keep up to `MOST_KEPT` bytes of freed memory in this process, of arrays up to `LARGEST_REUSED`; does nothing without glibc.
+
+    Otherwise each array of a chunk costs the page faults of all its memory: half of a task's time, and two thirds under the nanny of a
+    Dask worker, which sets ``MALLOC_TRIM_THRESHOLD_``.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    # musl, for one, has no such function.
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(M_MMAP_THRESHOLD, LARGEST_REUSED)
+        mallopt(M_TRIM_THRESHOLD, MOST_KEPT)

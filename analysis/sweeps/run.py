@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ...arguments import check_integer
 from ...design.contracts.privacy import Scalar
+from ...design.tables.table_cache import check_cache, default_folder
 from ...progress import OnStep, silent
-from ..calibration.table_cache import check_cache, default_folder
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
 from .store import RESULTS_NAME, SweepStore

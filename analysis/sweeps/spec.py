@@ -16,8 +16,7 @@ from ...design.contracts.task import Task
 from ...files import MEGABYTE, read_toml
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
-from ..simulation.input_populations import check_inputs
-from ..simulation.vector_populations import SPARSE_POPULATIONS
+from ..simulation.populations import SPARSE_POPULATIONS, check_inputs
 from .specification import Combinations, check_distinct, check_keys, check_some, listed, listed_intervals, read_blocks
 from .task import MeanTask, MechanismChoice, design_options
 

@@ -1,10 +1,18 @@
-"""What a sweep leaves on disk: an SQLite file with the rows of every finished task, and one table of them all at the end."""
+"""A sweep's files on disk: an SQLite file with the rows of every finished task, and one table of them all at the end.
 
+Checksums tell whether rows that are read are those that were written. The sound rows of a damaged file are saved to a new one, where the
+file is at fault and not the machine.
+"""
+
+import errno
 import hashlib
 import json
 import logging
+import os
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
 from types import TracebackType
@@ -17,12 +25,13 @@ from ...design.contracts.privacy import Scalar
 from ...design.tables.provenance import record_provenance
 from ...errors import DataError
 from ...files import check_folder
-from .damaged_store import UNREADABLE, finish_repair, is_in_use, is_of_the_machine, named_fault, repair
 from .folder_owner import FolderInUseError, FolderOwner
 from .protocol import SweepTask
 from .rows import EncodedRows, combined_columns, write_rows
-from .stored_rows import creation, digest, has_sound_schema, is_sound, sound_layouts
 
+DIGEST_BYTES = 16
+# Their columns, by name.
+COLUMNS: Mapping[str, tuple[str, ...]] = {"results": ("key", "layout", "payload", "checksum"), "layouts": ("name", "layout")}
 # To be raised when what rows mean changes: tasks of another format are done again.
 RESULT_FORMAT = "quietbits-sweep/3"
 RESULTS_NAME = "results.parquet"
@@ -34,6 +43,52 @@ READER_PATIENCE = 10_000
 
 _log = logging.getLogger(__name__)
 Method = TypeVar("Method", bound=Callable[..., Any])
+# What SQLite says of a damaged file: names of its tables and columns stand in messages and descriptions, and may be no text any more.
+UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
+IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+# The fault is not the file's: the disk is full or broken, or the file may not be opened.
+OF_THE_MACHINE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM)
+# Of the file that replaces a damaged one, until it is whole.
+REPAIRED = ".repaired"
+
+
+def creation(schema: str) -> list[str]:
+    """Return the statements that make the tables where they are not there."""
+    return [
+        f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({first} BLOB PRIMARY KEY, {', '.join(f'{other} BLOB' for other in others)})"
+        for table, (first, *others) in COLUMNS.items()
+    ]
+
+
+def has_sound_schema(database: sqlite3.Connection, schema: str) -> bool:
+    """Return whether a file has these tables and nothing else: a trigger or a view could take rows away as they are saved."""
+    with closing(sqlite3.connect(":memory:")) as empty:
+        for statement in creation("main"):
+            empty.execute(statement)
+        return _schema(empty, "main") == _schema(database, schema)
+
+
+def _schema(database: sqlite3.Connection, schema: str) -> set[tuple[object, ...]]:
+    return set(database.execute(f"SELECT type, name, tbl_name, sql FROM {schema}.sqlite_master"))  # noqa: S608 - our own names
+
+
+def digest(*parts: bytes) -> bytes:
+    """Return the first half of the SHA-256 of bytes."""
+    return hashlib.sha256(b"".join(parts)).digest()[:DIGEST_BYTES]
+
+
+def sound_layouts(rows: Iterable[tuple[object, ...]]) -> dict[bytes, str]:
+    """Return the layouts of rows (name, layout) whose names are their digests."""
+    pairs = ((name, layout) for name, layout in rows if isinstance(name, bytes) and isinstance(layout, bytes))
+    return {name: layout.decode() for name, layout in pairs if name == digest(layout)}
+
+
+def is_sound(row: tuple[object, ...], layouts: Mapping[bytes, str]) -> bool:
+    """Return whether a row (key, layout, payload, checksum) is as it was written, and has a layout among those known."""
+    key, layout, payload, checksum = row
+    if not (isinstance(key, bytes) and isinstance(layout, bytes) and isinstance(payload, bytes)):
+        return False
+    return layout in layouts and checksum == digest(key, layout, payload)
 
 
 @cache
@@ -284,3 +339,95 @@ def _design(task: SweepTask) -> int | None:
 
 def _provenance(seed: int) -> dict[str, Scalar]:
     return {"seed": seed, **software_versions()}
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What became of a damaged file.
+
+    Attributes
+    ----------
+    damaged : Path
+        Where it is now.
+    kept : int
+        Number of its results that are in the new file.
+    """
+
+    damaged: Path
+    kept: int
+
+
+def is_in_use(error: Exception) -> bool:
+    """Return whether another process has the file."""
+    return _code(error) in IN_USE
+
+
+def is_of_the_machine(error: Exception, path: Path) -> bool:
+    """Return whether a file could not be opened, read or written for a reason that is not its contents."""
+    # A damaged header, too, may say that the file is for reading only.
+    read_only = _code(error) == sqlite3.SQLITE_READONLY and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+    return read_only or _code(error) in OF_THE_MACHINE
+
+
+def named_fault(error: sqlite3.Error, path: Path) -> OSError:
+    """Return what SQLite says as an error that names the file."""
+    return OSError(errno.ENOSPC if _code(error) == sqlite3.SQLITE_FULL else errno.EIO, str(error).removesuffix(f": {path}"), str(path))
+
+
+def _code(error: Exception) -> int | None:
+    code = getattr(error, "sqlite_errorcode", None)
+    # Extended codes have the primary one in their last byte.
+    return None if code is None else code & 0xFF
+
+
+def repair(path: Path) -> Repair:
+    """Write what can be read of a damaged file, and has the right checksum, to a new one in its place, and rename the damaged one.
+
+    A process that is killed at any moment leaves the damaged file where it was, or a whole new one, which `finish_repair` puts in place.
+    """
+    repaired = path.with_name(path.name + REPAIRED)
+    repaired.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as source, closing(sqlite3.connect(repaired, isolation_level=None)) as target:
+        target.execute("BEGIN")
+        for statement in creation("main"):
+            target.execute(statement)
+        layouts = sound_layouts(row for order in ("ASC", "DESC") for row in _readable(source, "layouts", order))
+        target.executemany("INSERT OR IGNORE INTO layouts VALUES (?, ?)", ((name, text.encode()) for name, text in layouts.items()))
+        kept = 0
+        # From either end up to what cannot be read.
+        for order in ("ASC", "DESC"):
+            for row in _readable(source, "results", order):
+                if is_sound(row, layouts):
+                    kept += target.execute("INSERT OR IGNORE INTO results VALUES (?, ?, ?, ?)", row).rowcount
+        target.execute("COMMIT")
+    damaged = _set_aside(path)
+    repaired.rename(path)
+    return Repair(damaged, kept)
+
+
+def finish_repair(path: Path) -> None:
+    """Put a repaired file in its place, if the process that wrote it was killed when it had set the damaged one aside."""
+    repaired = path.with_name(path.name + REPAIRED)
+    if repaired.exists() and not path.exists():
+        repaired.rename(path)
+
+
+def _readable(source: sqlite3.Connection, table: str, order: str) -> Iterator[tuple[object, ...]]:
+    """Yield the rows of a table of a damaged file, up to the first that cannot be read."""
+    try:
+        yield from source.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table} ORDER BY rowid {order}")  # noqa: S608 - our own names
+    except UNREADABLE as error:
+        if isinstance(error, sqlite3.Error) and _code(error) in OF_THE_MACHINE:
+            raise
+
+
+def _set_aside(path: Path) -> Path:
+    """Rename a damaged file, with the journal beside it, and return its new name."""
+    number = 1
+    while (target := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    for suffix in ("-wal", "-shm"):
+        journal = path.with_name(path.name + suffix)
+        if journal.exists():
+            journal.rename(target.with_name(target.name + suffix))
+    return path.rename(target)

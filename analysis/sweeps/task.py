@@ -19,8 +19,8 @@ from ...design.contracts.task import Task, check_task
 from ..catalogue.registry import REGISTRY, entry_named
 from ..planner.bound import largest_bound
 from ..random_streams import named_stream
-from ..simulation.input_populations import check_inputs, input_chunks
 from ..simulation.mean import central_squared_error, simulate_mean
+from ..simulation.populations import check_inputs, input_chunks
 
 # The option that says where designed tables are kept: not a choice, since it changes no result.
 CACHE = "cache"

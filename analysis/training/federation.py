@@ -1,33 +1,277 @@
-"""The engine: rounds of clients who train, messages that are added up, and a server that moves its model."""
+"""The engine: rounds of clients who train, messages that are added up as they come, and a server that moves its model.
 
-from collections.abc import Callable
+Clients train on the server's model, many at a time; their updates are clipped, encoded and added up chunk after chunk. Downloads are the
+model, or the messages that a client has missed where these are shorter.
+"""
+
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...arrays import FloatArray
+from ...arrays import FloatArray, IntegerArray
+from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction
+from ...design.federated.history_package import full_model_bytes, history_package_bytes
+from ...design.federated.model_layers import ModelLayers
 from ...design.federated.model_state import ModelState
 from ...design.noise.discrete_gaussian import sample_discrete_gaussian
-from ...design.noise.random_words import word_source
-from ...design.secure_sum.modular_arithmetic import messages_modulo
+from ...design.noise.random_words import WordsLike, word_source
+from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
 from ...design.secure_sum.noisy_count import NoisyCount
 from ...errors import ConvergenceError, NotFiniteError
-from ..datasets.federated_data import FederatedData
+from ..datasets.federated_data import Cohort, Examples, FederatedData
+from ..datasets.splits import Split
 from ..random_streams import NumberedStreams, named_stream
 from .checkpoint import Arrays, Checkpoint
-from .downloads import Downloads
-from .local_training import KeptExamples, LocalTraining, clients_of_chunk, keep_memory_of_chunks, update_chunks
-from .message_sum import MessageSum, whole_bytes
-from .models.network import Network, network_accuracy
+from .models.network import Network, is_random, network_accuracy
 from .plan import TrainingPlan
 from .setting import TrainingSetting
-from .update_clipping import LayerClipping
 
+# Numbers of a chunk of clients' updates: two megabytes, which caches hold; for long ones a few clients at least, up to 32 megabytes.
+CHUNK_NUMBERS, LARGEST_CHUNK = 2**18, 2**22
+FEW_CLIENTS = 32
+# Chunks that are in memory at once, with what is made of them; and the largest block that raises malloc's threshold, 32 megabytes.
+CHUNKS_AT_ONCE, LARGEST_KEPT_BLOCK = 4, 2**22 - 2**10
+# Numbers of all clients' examples, up to which they are kept.
+KEPT_NUMBERS = 2**22
 # Columns of what is measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
+
+
+@dataclass(frozen=True)
+class LayerClipping:
+    """Each layer is clipped to its share of a clip norm: squares of the shares are proportional to sizes, and add up to that of the whole.
+
+    Attributes
+    ----------
+    layers : ModelLayers
+        Of the model.
+    clip_norm : float
+        L2 norm of a clipped update, at most.
+
+    Examples
+    --------
+    >>> from quietbits.design.federated.model_layers import dense
+    >>> clipping = LayerClipping(ModelLayers("small", (dense(1, 2), dense(11, 1))), 2.0)
+    >>> clipping.norms, float(np.linalg.norm(clipping.clip(np.full((1, 16), 9.0))).round(12))
+    ((1.0, 1.7320508075688772), 2.0)
+    """
+
+    layers: ModelLayers
+    clip_norm: float
+
+    @property
+    def norms(self) -> tuple[float, ...]:
+        """Clip norm of each layer."""
+        return tuple(self.clip_norm * (size / self.layers.dimension) ** 0.5 for size in self.layers.sizes)
+
+    def clip(self, updates: FloatArray) -> FloatArray:
+        """Clip updates, shape (clients, dimension), in place, and return them."""
+        for place, norm in zip(self.layers.places, self.norms, strict=True):
+            part = updates[:, place]
+            part /= np.maximum(np.linalg.norm(part, axis=1) / norm, 1.0)[:, None]
+        return updates
+
+
+class MessageSum:
+    """What a server keeps of a round's messages, and how many bytes they take, each with some further bits.
+
+    Messages of a secure sum are not made one by one where the law of their sum is known (`SecureSumMechanism.summed_steps`).
+    """
+
+    def __init__(self, mechanism: VectorMechanism, further_bits: int = 0) -> None:
+        self.mechanism = mechanism
+        self.messages = self.bytes = 0
+        self._further_bits = further_bits
+        self._aggregate: NDArray[Any] | None = None
+
+    def add(self, vectors: FloatArray, words: WordsLike) -> None:
+        """Add the messages of clients with these vectors."""
+        if not len(vectors):
+            return
+        self.messages += len(vectors)
+        mechanism = self.mechanism
+        if isinstance(mechanism, SecureSumMechanism):
+            part: NDArray[Any] = residues(mechanism.summed_steps(vectors, words), mechanism.modulus)
+            self.bytes += len(vectors) * whole_bytes(mechanism.bits_per_client + self._further_bits)
+            self._aggregate = part if self._aggregate is None else modular_add(self._aggregate, part, mechanism.modulus)
+            return
+        messages = mechanism.encode(vectors, words)
+        self.bytes += int(np.ceil((mechanism.bits_of_messages(messages) + self._further_bits) / 8).sum())
+        part = mechanism.aggregate(messages)
+        self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
+
+    def total(self, dimension: int) -> FloatArray:
+        """Return the measured sum of the clients' vectors (`VectorMechanism.measured_mean`): zeros where no message came."""
+        if self._aggregate is None:
+            return np.zeros(dimension)
+        return np.asarray(self.mechanism.measured_mean(self._aggregate, self.messages)) * self.messages
+
+
+def whole_bytes(bits: float) -> int:
+    """Return the bytes of a message of that many bits."""
+    return -(-math.ceil(bits) // 8)
+
+
+@dataclass(frozen=True)
+class LocalTraining:
+    """Gradient steps of a client.
+
+    Attributes
+    ----------
+    epochs : int
+        Passes over the client's examples; 0: its update is the negative gradient of their mean loss at the server's model.
+    batch : int or None
+        Examples of a step; None for all.
+    learning_rate : float
+        Of each step.
+    """
+
+    epochs: int = 0
+    batch: int | None = None
+    learning_rate: float = 0.1
+
+    def updates(self, network: Network, parameters: FloatArray, cohort: Cohort, rng: np.random.Generator) -> FloatArray:
+        """Return how far each client moves the model, shape (clients, dimension): zeros where it has no examples.
+
+        `rng` shuffles examples, where epochs have several batches, and draws dropout.
+        """
+        sizes = cohort.sizes
+        if sizes.min() == sizes.max() > 0:
+            every = (len(sizes), int(sizes[0]))
+            inputs, labels = cohort.examples.inputs, cohort.examples.labels
+            of_each = inputs.reshape(*every, -1), labels.reshape(*every, *labels.shape[1:])
+            return self._of_size(network, parameters, *of_each, rng)
+        starts = np.cumsum(sizes) - sizes
+        found = np.zeros((len(sizes), len(parameters)))
+        # Clients with the same number of examples are computed together.
+        for size in np.unique(sizes[sizes > 0]).tolist():
+            own = np.flatnonzero(sizes == size)
+            places = starts[own][:, None] + np.arange(size)
+            inputs, labels = cohort.examples.inputs[places], cohort.examples.labels[places]
+            found[own] = self._of_size(network, parameters, inputs, labels, rng)
+        return found
+
+    def _of_size(
+        self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, rng: np.random.Generator
+    ) -> FloatArray:
+        if is_random(network):
+            network = network.drawing(rng)
+        if self.epochs == 0:
+            return network.gradients(parameters, inputs, labels, scale=-1.0)
+        clients, size = inputs.shape[:2]
+        batch = size if self.batch is None else min(self.batch, size)
+        # The same for all until the first step.
+        models = parameters
+        for _ in range(self.epochs):
+            order = np.tile(np.arange(size), (clients, 1))
+            if batch < size:
+                order = rng.permuted(order, axis=1)
+            for start in range(0, size, batch):
+                chosen = np.arange(clients)[:, None], order[:, start : start + batch]
+                models = models - self.learning_rate * network.gradients(models, inputs[chosen], labels[chosen])
+        return models - parameters
+
+
+class KeptExamples:
+    """Clients whose examples are kept in memory, if all of them together are few: asking for them one by one would take long."""
+
+    def __init__(self, data: FederatedData) -> None:
+        self._data = data
+        self._all: Cohort | None = None
+        # At first one client's are made, to see how many there may be.
+        numbers = data.clients * max(1, len(data.client_examples(0))) * data.features
+        if numbers <= KEPT_NUMBERS:
+            self._all = data.cohort(np.arange(data.clients))
+            starts = np.append(0, np.cumsum(self._all.sizes))
+            self._split = Split(np.arange(starts[-1]), starts)
+            self._of_one_example = bool((self._all.sizes == 1).all())
+
+    def cohort(self, clients: IntegerArray) -> Cohort:
+        """As `FederatedData.cohort`."""
+        if self._all is None:
+            return self._data.cohort(clients)
+        examples = self._all.examples
+        numbers, sizes = (clients, self._all.sizes[clients]) if self._of_one_example else self._split.parts(clients)
+        return Cohort(Examples(examples.inputs.take(numbers, axis=0), examples.labels.take(numbers, axis=0)), sizes)
+
+
+def clients_of_chunk(dimension: int) -> int:
+    """Return for how many clients updates are computed at a time."""
+    return max(1, CHUNK_NUMBERS // dimension, min(FEW_CLIENTS, LARGEST_CHUNK // dimension))
+
+
+def keep_memory_of_chunks(dimension: int) -> None:
+    """Have the process keep the memory of a chunk for the next one.
+
+    glibc's malloc gives free memory back to the system, and takes it again page by page, beyond twice the largest block that has been freed
+    (mallopt(3), ``M_MMAP_THRESHOLD``): without this, pages take longer than the updates of a small model. Elsewhere nothing happens.
+    """
+    np.empty(min(CHUNKS_AT_ONCE * clients_of_chunk(dimension) * dimension, LARGEST_KEPT_BLOCK))
+
+
+def update_chunks(
+    local: LocalTraining, network: Network, parameters: FloatArray, data: KeptExamples, clients: IntegerArray, rng: np.random.Generator
+) -> Iterator[tuple[FloatArray, IntegerArray]]:
+    """Yield the updates of clients and their numbers of examples, in chunks whose size depends on the dimension only."""
+    size = clients_of_chunk(len(parameters))
+    for start in range(0, len(clients), size):
+        cohort = data.cohort(clients[start : start + size])
+        yield local.updates(network, parameters, cohort, rng), cohort.sizes
+
+
+@dataclass
+class Downloads:
+    """Who has which model, round after round.
+
+    By history, a client that comes back gets the messages of all rounds since the model that it has, or the model with the optimiser's
+    memory; lengths are those of the packages of `model_history`. The first model is public, from a seed. Memory grows with the clients that
+    have taken part.
+
+    Attributes
+    ----------
+    by_history : bool
+        Whether messages are sent in place of models.
+    model_bytes, state_bytes : int
+        Of the parameters, and with the optimiser's memory.
+    message_bytes : int
+        Of one message.
+    """
+
+    by_history: bool
+    model_bytes: int
+    state_bytes: int
+    message_bytes: int
+    _messages: list[int] = field(default_factory=lambda: [0])
+    _models: dict[int, int] = field(default_factory=dict)
+
+    def send(self, clients: IntegerArray, messages: int) -> int:
+        """Return the bytes down of the next round, for the clients that take part in it, each once, and note how many messages it has."""
+        number = len(self._messages) - 1
+        self._messages.append(self._messages[-1] + messages)
+        if not self.by_history:
+            return len(clients) * self.model_bytes
+        total, whole = 0, full_model_bytes(self.state_bytes)
+        for client in clients.tolist():
+            known = self._models.get(client, 0)
+            missed = self._messages[number] - self._messages[known]
+            total += min(whole, history_package_bytes(number - known, missed, self.message_bytes))
+            self._models[client] = number
+        return total
+
+    def arrays(self) -> dict[str, NDArray[np.int64]]:
+        """Return what `restore` needs."""
+        pairs = sorted(self._models.items())
+        return {"messages": np.array(self._messages, dtype=np.int64), "models": np.array(pairs, dtype=np.int64).reshape(-1, 2)}
+
+    def restore(self, arrays: dict[str, NDArray[np.int64]]) -> None:
+        """Take up where another object was."""
+        self._messages = arrays["messages"].tolist()
+        self._models = dict(arrays["models"].tolist())
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,11 @@ from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task, check_offered_adjacency
 from ...design.federated.adaptive_clipping import sum_noise_multiplier, usual_count_deviation
 from ...design.federated.model_layers import ModelLayers
+from ...design.local.vector_gaussian import calibrate_noise_multiplier
 from ...design.secure_sum.noisy_count import NoisyCount
+from ...design.secure_sum.sketch_calibration import check_sketch_of_noise
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
-from ..calibration.gaussian_noise import calibrate_noise_multiplier
-from ..calibration.sketches import check_sketch_of_noise
-from .client_sampling import OVERFLOW_SHARE
 from .rivals import (
     COUNT_DEVIATION,
     DP_REC_TRAINING,
@@ -33,7 +32,7 @@ from .rivals import (
     needs_budget,
     training_entry,
 )
-from .setting import TrainingSetting
+from .setting import OVERFLOW_SHARE, TrainingSetting
 
 # After the first rounds, numbers of rounds that are accounted for are this far apart, and farther where losses of Poisson-sampled rounds
 # are composed, which takes long: in between, epsilon is that of the next one.

@@ -12,12 +12,11 @@ from ...design.contracts.privacy import Privacy
 from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Budget, Task
 from ...design.federated.adaptive_clipping import sum_noise_multiplier
-from ...design.relative_entropy.dp_rec import DpRecMechanism
+from ...design.local.vector_gaussian import calibrate_noise_multiplier
+from ...design.relative_entropy.dp_rec import DP_REC_ADJACENCIES, DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
 from ...design.transforms.thresholding import MOST_THRESHOLD
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
-from ..accounting.dp_rec import DP_REC_ADJACENCIES, DpRecTraining
-from ..calibration.gaussian_noise import calibrate_noise_multiplier
 from ..catalogue.linear_compression import SKETCHED as SKETCHED_SUM
 from ..catalogue.registry import REGISTRY
 from ..catalogue.relative_entropy import DP_REC, adjacency_of_account, largest_clip_ratio

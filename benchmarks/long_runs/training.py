@@ -24,9 +24,7 @@ from shared.processor_time import timed
 
 from quietbits.analysis.datasets.federated_data import Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
-from quietbits.analysis.training.federation import Federation
-from quietbits.analysis.training.local_training import KeptExamples, update_chunks
-from quietbits.analysis.training.message_sum import MessageSum
+from quietbits.analysis.training.federation import Federation, KeptExamples, MessageSum, update_chunks
 from quietbits.analysis.training.rivals import entries
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.spec import CHECKPOINT_EVERY

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import MOST_ITEMS, check_integer
+from ...arguments import MOST_CATEGORIES, MOST_ITEMS, check_integer
 from ...arrays import FloatArray, IndexArray
 from ..contracts.mechanism import Error, FrequencyEstimate, check_frequencies, error_of_draws
 from ..contracts.options import parameter
+from ..contracts.task import Budget
 from .item_sketch import ItemSketch
 from .noisy_sketch import SketchedDiscreteGaussianFrequencies
+from .sketch_calibration import ItemSketchChoice, calibrate_discrete_gaussian_frequencies
 
 if TYPE_CHECKING:
     from ...solvers.decoders.subspace_pursuit import PursuedSupport
@@ -248,3 +250,41 @@ def _within_simplex(estimate: FloatArray) -> FloatArray:
     from ...solvers.decoders.simplex_projection import project_onto_simplex
 
     return estimate if estimate.sum() <= 1 else project_onto_simplex(estimate)
+
+
+def calibrate_sparse_frequencies(
+    categories: int,
+    clients: int,
+    budget: Budget,
+    distinct_items: int | None = None,
+    *,
+    rows: int = PURSUIT_ROWS,
+    width: int | None = None,
+    signed: bool = False,
+    seed: int = 0,
+) -> SparseFrequencies:
+    """Return the mechanism for at most `distinct_items` different items, by default as many as there are clients or items.
+
+    Without a width the sketch has `pursuit_buckets`; it is a histogram of all items where that is shorter. Raises as
+    `calibrate_discrete_gaussian_frequencies`.
+
+    Examples
+    --------
+    >>> found = calibrate_sparse_frequencies(100_000, 50_000, Budget(1.0, 1e-5, "replace-one"), distinct_items=100)
+    >>> found.sketch.coordinates, round(found.bits_per_client), 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    (1582, 32051, True)
+    """
+    categories = check_integer("categories", categories, low=2, high=MOST_CATEGORIES)
+    most = min(categories, clients)
+    distinct = most if distinct_items is None else min(most, check_integer("distinct_items", distinct_items, low=1, high=MOST_CATEGORIES))
+    if width is None:
+        width = max(2, -(-pursuit_buckets(categories, distinct) // rows))
+        if rows * width >= categories:
+            rows, width = 1, categories
+    elif width >= categories:
+        rows = 1
+    choice = ItemSketchChoice(rows=rows, width=width, signed=signed, seed=seed)
+    found = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
+    return SparseFrequencies(
+        found.sketch, found.clients, found.steps, found.local_sigma, found.delta, adjacency=found.adjacency, distinct_items=distinct
+    )

@@ -13,11 +13,11 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from numpy.typing import NDArray
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.dp_rec_references import ACCOUNTS, PUBLISHED_SETTINGS, ReferencePoint
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
+from .references import ACCOUNTS, PUBLISHED_SETTINGS, ReferencePoint
 
 QUICK_SETTINGS = (PUBLISHED_SETTINGS[0], PUBLISHED_SETTINGS[2])
 MARKS: Mapping[str, Mark] = MappingProxyType(

@@ -1,6 +1,12 @@
-"""Bytes of DP-REC's published federations (Triastcyn, Reisser, Louizos 2021), beside the paper's totals and other schemes."""
+"""Bytes of DP-REC's published federations (Triastcyn, Reisser, Louizos 2021), beside the paper's totals and other schemes.
 
+Clients, messages of a round, rounds, models, groups and 7 bits of a group are the paper's. The length of a seed, 32 bits, and the sizes of
+the two convolutional networks are inferred from the totals that it reports, which they meet.
+"""
+
+import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -13,20 +19,287 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import blended_transform_factory
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, PACKAGES, SCHEMES, CommunicationPoint
+from ...analysis.random_streams import named_stream
+from ...analysis.simulation.two_way_compression import communication_totals, simulate_participation
+from ...arguments import check_choice
 from ...arrays import FloatArray
+from ...design.relative_entropy.group_layout import uniform_layout
+from ...design.relative_entropy.message import message_bytes
 from ..drawing.directed_rounding import rounded_down
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
+from ..point import Point
+from .references import PUBLISHED_SETTINGS
 
+BITS_PER_GROUP, COUNTED_SEED_BITS = 7, 32
+FLOAT_BYTES = 4
+GIB = 2**30
+UNCOMPRESSED, COUNTED = "uncompressed", "DP-REC, as the paper counts"
+# Bits of a coordinate on the way up.
+SECURE_SUMS = {"discrete Gaussian, 16 bits": 16, "discrete Gaussian, 12 bits": 12}
+# Whether the first model is known to all clients.
+PACKAGES = {"DP-REC, first model public": True, "DP-REC, first model sent": False}
+SCHEMES = (UNCOMPRESSED, *SECURE_SUMS, COUNTED, *PACKAGES)
+_SETTINGS = {setting.dataset: setting for setting in PUBLISHED_SETTINGS}
 MARKS: Mapping[str, Mark] = MappingProxyType(dict(zip(SCHEMES, (BLACK, ORANGE, PURPLE, BLUE, GREEN, VERMILION), strict=True)))
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType(
     {"color": GREY, "marker": "o", "markersize": 10, "fillstyle": "none", "linestyle": "", "markeredgewidth": 0.8}
 )
 # Height of a scheme, and the space between two trainings.
 STEP, SPACE = 0.3, 0.32
+
+
+@dataclass(frozen=True)
+class PublishedTotal:
+    """What the paper reports of a scheme: GiB of both directions, all clients and all rounds."""
+
+    scheme: str
+    gib: float
+
+
+@dataclass(frozen=True)
+class Federation:
+    """A training: who takes part, and what is learnt.
+
+    Attributes
+    ----------
+    dataset : str
+        Name of the data, one of the paper's.
+    model : str
+        The model, in words.
+    tensors : tuple of tuple of int
+        Shapes of its tensors.
+    groups : int
+        Number of groups that are coded independently.
+    published : tuple of PublishedTotal
+        What the paper reports of it.
+    variant : str
+        What tells it from another one of the same data.
+    rounds_instead : int or None
+        Rounds, if they are not those of DP-REC's main training.
+    """
+
+    dataset: str
+    model: str
+    tensors: tuple[tuple[int, ...], ...]
+    groups: int
+    published: tuple[PublishedTotal, ...]
+    variant: str = ""
+    rounds_instead: int | None = None
+
+    def __str__(self) -> str:
+        """Return the data's name, and the variant's."""
+        return f"{self.dataset}, {self.variant}" if self.variant else self.dataset
+
+    @property
+    def population(self) -> int:
+        """Number of clients."""
+        return _SETTINGS[self.dataset].population
+
+    @property
+    def clients_per_round(self) -> int:
+        """Messages of a round."""
+        return _SETTINGS[self.dataset].clients_per_round
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+        return _SETTINGS[self.dataset].rounds if self.rounds_instead is None else self.rounds_instead
+
+    @property
+    def parameters(self) -> int:
+        """Number of parameters."""
+        return sum(math.prod(shape) for shape in self.tensors)
+
+    @property
+    def model_bytes(self) -> int:
+        """Bytes of the parameters in float32."""
+        return FLOAT_BYTES * self.parameters
+
+    @property
+    def counted_bits(self) -> int:
+        """Bits of a message as the paper counts them."""
+        return BITS_PER_GROUP * self.groups + COUNTED_SEED_BITS
+
+    @property
+    def message_bytes(self) -> int:
+        """Bytes of a message that is made here: a seed of 64 bits and seven for each group, filled up to bytes."""
+        return message_bytes(uniform_layout(self.parameters, self.groups, BITS_PER_GROUP))
+
+    @property
+    def schemes(self) -> tuple[str, ...]:
+        """Those of which the paper reports a total, and DP-REC's packages where it reports DP-REC."""
+        reported = tuple(total.scheme for total in self.published)
+        return (*reported, *PACKAGES) if COUNTED in reported else reported
+
+    def published_gib(self, scheme: str) -> float:
+        """Return what the paper reports of a scheme, or NaN."""
+        return {total.scheme: total.gib for total in self.published}.get(scheme, math.nan)
+
+
+def _lstm(inputs: int, units: int) -> tuple[tuple[int, ...], ...]:
+    """Return the tensors of a layer as TensorFlow has them: input and recurrent weights and biases of four gates."""
+    return (inputs, 4 * units), (units, 4 * units), (4 * units,)
+
+
+# LeNet-5 as in TensorFlow's tutorials: convolutions of 5 by 5, 32 and 64 channels, each followed by pooling, 512 hidden units, 10 classes.
+_LENET = ((5, 5, 1, 32), (32,), (5, 5, 32, 64), (64,), (4 * 4 * 64, 512), (512,), (512, 10), (10,))
+# Convolutions of 3 by 3, 32 and 64 channels, each followed by pooling, 128 hidden units, 62 classes.
+_CONVOLUTIONAL = ((3, 3, 1, 32), (32,), (3, 3, 32, 64), (64,), (5 * 5 * 64, 128), (128,), (128, 62), (62,))
+# As in Reddi et al. 2021, *Adaptive Federated Optimization*: 90 characters in 8 dimensions, two LSTM layers of 256 units.
+_CHARACTERS = ((90, 8), *_lstm(8, 256), *_lstm(256, 256), (256, 90), (90,))
+# Whether a question with some of 10 000 words has each of 500 tags.
+_TAGS = ((10_000, 500), (500,))
+_FEMNIST = ("FEMNIST", "convolutional network", _CONVOLUTIONAL)
+GROUP_LENGTH = 64
+_SHORT_GROUPS = sum(math.ceil(math.prod(shape) / GROUP_LENGTH) for shape in _CONVOLUTIONAL)
+
+
+def _published(uncompressed: float, counted: float) -> tuple[PublishedTotal, ...]:
+    return PublishedTotal(UNCOMPRESSED, uncompressed), PublishedTotal(COUNTED, counted)
+
+
+# DP-FedAvg and the discrete Gaussian, which are trained for fewer rounds than DP-REC.
+_FEWER_ROUNDS = tuple(PublishedTotal(scheme, gib) for scheme, gib in zip((UNCOMPRESSED, *SECURE_SUMS), (259.0, 194.0, 178.0), strict=True))
+
+FEDERATIONS = (
+    Federation("MNIST", "LeNet-5", _LENET, len(_LENET), _published(43.0, 0.01)),
+    Federation(*_FEMNIST, len(_CONVOLUTIONAL), _published(690.6, 14.2)),
+    Federation(*_FEMNIST, len(_CONVOLUTIONAL), _FEWER_ROUNDS, "1500 rounds", 1500),
+    # Table 3: tensors in groups of 64 coordinates, and what is left.
+    Federation(*_FEMNIST, _SHORT_GROUPS, (PublishedTotal(COUNTED, 332.2),), f"groups of {GROUP_LENGTH}"),
+    Federation("Shakespeare", "character LSTM", _CHARACTERS, len(_CHARACTERS), _published(81.0, 0.1)),
+    # Five groups of a million weights each, and the biases.
+    Federation("StackOverflow", "logistic regression", _TAGS, 6, _published(3356.0, 32.0)),
+)
+
+
+@dataclass(frozen=True)
+class CountedBytes:
+    """Bytes of a whole training as the paper counts them, expected over who takes part: no packages, no padding."""
+
+    up: float
+    down: float
+
+
+def counted_bytes(federation: Federation) -> CountedBytes:
+    """Return DP-REC's bytes as the paper counts them: every draw sends a message, and every client of a round has its history or the model.
+
+    Clients are drawn with replacement, and know the first model. One that took part g rounds ago, or never and g rounds have passed, gets g
+    rounds of messages, or the parameters in float32 where these are shorter.
+
+    Examples
+    --------
+    >>> found = counted_bytes(FEDERATIONS[1])
+    >>> round((found.up + found.down) / GIB, 2)
+    14.22
+    """
+    message = federation.counted_bits / 8
+    passed = np.arange(federation.rounds)
+    package = np.minimum(passed * federation.clients_per_round * message, federation.model_bytes)
+    absent = (1 - 1 / federation.population) ** federation.clients_per_round
+    never = absent**passed
+    # Of each round, for one client that takes part in it.
+    expected = (1 - absent) * np.append(0.0, np.cumsum(never[:-1] * package[1:])) + never * package
+    down = federation.population * (1 - absent) * float(expected.sum())
+    return CountedBytes(federation.rounds * federation.clients_per_round * message, down)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommunicationPoint(Point):
+    """A training whose bytes are counted, by one scheme.
+
+    Attributes
+    ----------
+    federation : Federation
+        The training.
+    scheme : str
+        ``"uncompressed"``: parameters in float32 to and from each draw of each round; ``"discrete Gaussian, 16 bits"`` or 12: that many for
+        a coordinate up, and parameters down; ``"DP-REC, as the paper counts"``: `counted_bytes`; ``"DP-REC, first model public"`` or
+        ``"sent"``: lengths of the messages and packages that are made here, for participants that are simulated. The server's optimiser is
+        plain SGD, so that a model is its parameters; one that remembers moments makes models two or three times as long.
+    """
+
+    federation: Federation
+    scheme: str
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return a row with the training's sizes and its bytes: ``total_gib`` of both directions beside the paper's ``paper_gib``.
+
+        ``compression`` is by what factor bytes are fewer than ``uncompressed``; ``packages``, ``full_models`` and ``replayed_messages``
+        are those of simulated participants. Adjacency and trust model are those of DP-REC's promise, on which bytes do not depend.
+
+        Examples
+        --------
+        >>> rows = [CommunicationPoint(seed=0, federation=FEDERATIONS[0], scheme=scheme).run()[0] for scheme in FEDERATIONS[0].schemes]
+        >>> [(row["scheme"], round(row["total_gib"], 4), row["paper_gib"]) for row in rows[:2]]
+        [('uncompressed', 43.3643, 43.0), ('DP-REC, as the paper counts', 0.0102, 0.01)]
+        """
+        check_choice("scheme", self.scheme, self.federation.schemes)
+        federation = self.federation
+        uncompressed = federation.rounds * federation.clients_per_round * federation.model_bytes
+        found = self._bytes(uncompressed)
+        total = found["bytes_up"] + found["bytes_down"]
+        return [
+            {
+                "dataset": federation.dataset,
+                "federation": str(federation),
+                "scheme": self.scheme,
+                "model": federation.model,
+                "tensors": len(federation.tensors),
+                "groups": federation.groups,
+                "parameters": federation.parameters,
+                "population": federation.population,
+                "clients_per_round": federation.clients_per_round,
+                "rounds": federation.rounds,
+                **found,
+                "uncompressed_bytes": uncompressed,
+                "compression_up": uncompressed / found["bytes_up"],
+                "compression_down": uncompressed / found["bytes_down"],
+                "compression": 2 * uncompressed / total,
+                "total_gib": total / GIB,
+                "paper_gib": federation.published_gib(self.scheme),
+                "adjacency": "add-or-remove-one",
+                "trust_model": "central",
+            }
+        ]
+
+    def _bytes(self, uncompressed: int) -> dict[str, float]:
+        """Return bits of a message, and bytes in both directions."""
+        federation = self.federation
+        none = {"expected_bytes_down": math.nan, "packages": math.nan, "full_models": math.nan, "replayed_messages": math.nan}
+        if self.scheme in PACKAGES:
+            return self._packages()
+        if self.scheme == COUNTED:
+            counted = counted_bytes(federation)
+            return {"message_bits": federation.counted_bits, "bytes_up": counted.up, "bytes_down": counted.down} | none
+        bits = SECURE_SUMS.get(self.scheme, 8 * FLOAT_BYTES)
+        up = uncompressed * bits / (8 * FLOAT_BYTES)
+        return {"message_bits": bits * federation.parameters, "bytes_up": up, "bytes_down": uncompressed} | none
+
+    def _packages(self) -> dict[str, float]:
+        federation = self.federation
+        frame = simulate_participation(
+            federation.population,
+            federation.clients_per_round,
+            federation.rounds,
+            federation.model_bytes,
+            federation.message_bytes,
+            named_stream(self.seed, f"participation, {federation.dataset}"),
+            public_start=PACKAGES[self.scheme],
+        )
+        totals = communication_totals(frame)
+        return {
+            "message_bits": 8 * federation.message_bytes,
+            "bytes_up": totals.bytes_up,
+            "bytes_down": totals.bytes_down,
+            "expected_bytes_down": totals.expected_bytes_down,
+            "packages": int(frame["clients"].sum()),
+            "full_models": totals.full_models,
+            "replayed_messages": totals.replayed_messages,
+        }
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:

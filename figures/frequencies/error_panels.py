@@ -1,4 +1,4 @@
-"""Panels of measured errors of frequencies, largest and Euclidean, for every series: what the four figures have in common."""
+"""Errors of geometric and of Zipf's frequencies, largest and Euclidean, against the number of clients and against epsilon: four figures."""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -11,17 +11,11 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from ...analysis.catalogue.frequency_sums import PAPER
-from ...analysis.comparisons.frequencies.simulated_errors import (
-    CENTRAL,
-    SERIES,
-    FrequencyPoint,
-    arrange_frequencies,
-    frequency_points,
-)
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
+from .simulated_errors import CENTRAL, SERIES, FrequencyPoint, arrange_frequencies, frequency_points
 
 # In the order of the series; circles and squares for what the paper has, hollow for what stands in for it.
 MARKS: Mapping[str, Mark] = MappingProxyType(
@@ -126,3 +120,11 @@ def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEn
             Finding("histograms", lambda frame: _over_local(frame, sketched=False)),
         ),
     )
+
+
+FIGURES = (
+    errors_figure(2, "geometric", by_epsilon=False),
+    errors_figure(3, "zipf", by_epsilon=False),
+    errors_figure(4, "geometric", by_epsilon=True),
+    errors_figure(5, "zipf", by_epsilon=True),
+)

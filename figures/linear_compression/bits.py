@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.marks import VERMILION
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
+from .sketched_sums import SketchPoint, arrange_sketches
 
 # The paper's, and 8: Figures 5a, 5b and 3 are of one noise multiplier each, and Figure 6 has all.
 BITS = (8, 10, 12, 14, 16, 18, 20, 22)

@@ -8,11 +8,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
 from .error_panels import CENTRAL_LOOK, ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+from .sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 
 RATES = (1.0, 4.0, 11.5, 40.0)
 MANY_ROUNDS = 100

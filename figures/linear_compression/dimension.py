@@ -4,11 +4,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.style import GREY, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
 from .error_panels import add_legend, finish, marks_of, panels
+from .sketched_sums import SketchPoint, arrange_sketches
 
 RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 40.0)
 EPSILON = 1.0

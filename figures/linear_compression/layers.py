@@ -1,15 +1,128 @@
-"""Whole gradients or layer by layer, all coordinates or each client's largest: what each costs on real gradients."""
+"""Whole gradients or layer by layer, all coordinates or each client's largest: what each costs on real gradients.
 
+Figures 9 and 10 of Chen, Choquette-Choo, Kairouz, Suresh 2022 sketch a network's embedding and the rest separately, and report accuracies;
+here it is the error of the mean of gradients of networks of the digits. Nothing is private here: noise would add the same to all. Leaving
+out small coordinates of clients' vectors, before they are sketched and without a memory, is not in that paper: its appendix A.2 thresholds
+the noisy sum (`analysis/training/thresholded_sketch.py`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.layers import ARRANGEMENTS, LayerPoint, layer_points
+from ...analysis.random_streams import named_stream
+from ...analysis.simulation.digit_gradients import digit_gradients, gradient_unit, train_digit_model
+from ...arrays import FloatArray
+from ...design.contracts.norm_ball import NormBall
+from ...design.transforms.count_sketch import CountMeanSketch
+from ...design.transforms.layered_sketch import LayeredSketch
+from ...design.transforms.linear_sketch import LinearSketch
+from ...design.transforms.thresholding import keep_largest
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
+from ..point import Point
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+
+ARRANGEMENTS = ("one sketch", "a sketch per layer", "a sketch per layer, by norm")
+ROWS = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerPoint(Point):
+    """The mean of gradients, through sketches of one size in all.
+
+    Attributes
+    ----------
+    arrangement : str
+        One of `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their part
+        of the mean, which is best for a known mean, and is told here: it would have to be public.
+    rate : float
+        Dimension over the coordinates of all sketches.
+    kept : float
+        Share of each client's coordinates that are kept before they are sketched, the largest of each layer; 1 keeps all.
+    hidden : tuple of int
+        Widths of the network's hidden layers.
+    clients, repetition
+        Number of clients with one image each; number of the repetition, from 0.
+    """
+
+    arrangement: str
+    rate: float
+    kept: float
+    hidden: tuple[int, ...]
+    clients: int
+    repetition: int = 0
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return one row: predicted and measured error of the mean, and what thresholding took from it."""
+        model = train_digit_model(self.hidden)
+        sizes = model.layers.sizes
+        rng = named_stream(self.seed, f"gradients {self.hidden}, clients {self.clients}, repetition {self.repetition}")
+        scale = 1 / gradient_unit(model)
+        ball = NormBall(model.dimension, 2.0)
+        mean, left = np.zeros(model.dimension), np.zeros(model.dimension)
+        bound = 0.0
+        for chunk in digit_gradients(model, self.clients, rng, scale=scale):
+            clipped = ball.clip(chunk)
+            thresholded = keep_largest(clipped, sizes, self.kept)
+            mean += clipped.sum(axis=0) / self.clients
+            left += thresholded.vectors.sum(axis=0) / self.clients
+            bound += thresholded.mean_error_bound * len(chunk) / self.clients
+        sketch = self._sketch(sizes, left, int(named_stream(self.seed, f"sketch: {self.name}").integers(2**62)))
+        estimate = sketch.decode(sketch.encode(left))
+        return [
+            {
+                "arrangement": self.arrangement,
+                "rate": self.rate,
+                "kept": self.kept,
+                "dimension": model.dimension,
+                "layers": len(sizes),
+                "clients": self.clients,
+                "repetition": self.repetition,
+                "sketch_dimension": sketch.sketch_dimension,
+                "squared_error": float(np.sum((estimate - mean) ** 2)),
+                # The sketch is independent of what thresholding took.
+                "predicted_squared_error": sketch.compression_error(left) + float(np.sum((left - mean) ** 2)),
+                "thresholding_squared_error": float(np.sum((left - mean) ** 2)),
+                "thresholding_bound": bound**2,
+                "zero": float(np.sum(mean**2)),
+            }
+        ]
+
+    def _sketch(self, sizes: Sequence[int], mean: FloatArray, seed: int) -> LinearSketch:
+        dimension = sum(sizes)
+        if self.arrangement == ARRANGEMENTS[0]:
+            return CountMeanSketch(dimension, ROWS, max(1, round(dimension / self.rate / ROWS)), seed)
+        norms = [float(np.linalg.norm(mean[start:stop])) for start, stop in pairwise(np.cumsum([0, *sizes]).tolist())]
+        weights = (
+            sizes if self.arrangement == ARRANGEMENTS[1] else [math.sqrt(size) * norm for size, norm in zip(sizes, norms, strict=True)]
+        )
+        parts = zip(sizes, weights, strict=True)
+        widths = [min(size, max(ROWS, dimension / self.rate * weight / sum(weights))) // ROWS for size, weight in parts]
+        shaped = enumerate(zip(sizes, widths, strict=True))
+        return LayeredSketch(tuple(CountMeanSketch(size, ROWS, int(width), seed + layer) for layer, (size, width) in shaped))
+
+
+def layer_points(
+    seed: int, *, hidden: tuple[int, ...], clients: int, rates: Sequence[float], kept: Sequence[float], repetitions: int
+) -> list[LayerPoint]:
+    """Return a task for each arrangement, rate, share that is kept, and repetition."""
+    return [
+        LayerPoint(seed=seed, arrangement=arrangement, rate=rate, kept=share, hidden=hidden, clients=clients, repetition=repetition)
+        for arrangement in ARRANGEMENTS
+        for share in kept
+        for rate in rates
+        for repetition in range(repetitions)
+    ]
 
 
 def draw_layers(frame: pd.DataFrame) -> Figure:

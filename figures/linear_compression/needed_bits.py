@@ -1,26 +1,215 @@
-"""The price: necessary and sufficient bits against clients times epsilon, with every mechanism of the registry as a point."""
+"""The price: necessary and sufficient bits against clients times epsilon, with every mechanism of the registry as a point.
+
+Beyond Chen, Choquette-Choo, Kairouz, Suresh 2022, whose necessary bits have no constants.
+"""
 
 import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.needed_bits import SLACK, PricePoint, price_points
+from ...analysis.catalogue.lower_bounds import (
+    central_lower_bound,
+    inscribed_radius,
+    local_lower_bound,
+    unbiased_central_lower_bound,
+    unbiased_local_lower_bound,
+)
+from ...analysis.catalogue.registry import REGISTRY, entry_named
+from ...arguments import check_real
+from ...design.contracts.gaussian import central_gaussian_error, l2_radius
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import Entry, Values
+from ...design.contracts.task import Budget, Task
+from ...design.secure_sum.sketch_calibration import cheapest_rate_and_bits
+from ...errors import InfeasibleError
+from ...solvers.limits.compression import necessary_bits
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
+from ..point import Point
 from .error_panels import ZERO_LOOK
 
+CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "replace-one"
+SLACK = 2.0
+# Choices where the usual ones take long, or where there is no usual one.
+OPTIONS: Mapping[str, Values] = MappingProxyType(
+    {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l2"}, "sparse-discrete-gaussian": {"sparsity": 4}}
+)
 # Colours by trust model; a marker for each mechanism of one.
 COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
 COLOUR_NAMES = {"local": "red", "shuffled": "orange", "secure-sum": "blue", "central": "purple"}
 # Powers of ten that points of one number of clients are spread by, either way: many have the same bits.
 SPREAD = 0.2
 MARKERS = "os^Dv<>PX*hdp8H1234+x"
+
+
+@dataclass(frozen=True)
+class MeanLimits:
+    """Limits of a task in one trust model; squared L2 errors of the mean.
+
+    Attributes
+    ----------
+    gaussian_error : float
+        Where a trusted server adds Gaussian noise; errs upward.
+    zero_error : float
+        Of the estimate zero, in the worst case: biased, private and free.
+    private_error, unbiased_private_error : float or None
+        What privacy alone makes necessary, of every mechanism and of every unbiased one; None where nothing is known. Errs downward.
+    necessary_bits, necessary_unbiased_bits : float
+        Bits of a message without which no mechanism, private or not, has an error of `slack` times `gaussian_error`; errs downward.
+    """
+
+    gaussian_error: float
+    zero_error: float
+    private_error: float | None
+    unbiased_private_error: float | None
+    necessary_bits: float
+    necessary_unbiased_bits: float
+
+
+def mean_limits(task: Task, trust_model: str, slack: float = 2.0) -> MeanLimits:
+    """Return the limits of a task for vectors of a ball.
+
+    Parameters
+    ----------
+    task : Task
+        One round in which all clients take part.
+    trust_model : str
+        ``"secure-sum"``: the server sees one sum, in as many bits as a message; ``"local"``: every message, which is private by itself;
+        ``"central"``: every message.
+    slack : float
+        How many times the error of Gaussian noise is aimed at, above 0.
+
+    Examples
+    --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
+    >>> task = Task(NormBall(2**14, 2.0), clients=10_000, epsilon=1.0, delta=1e-5, adjacency="replace-one")
+    >>> limits = mean_limits(task, "secure-sum")
+    >>> round(limits.gaussian_error, 5), round(limits.unbiased_private_error, 6), round(limits.necessary_unbiased_bits)
+    (0.00912, 0.000368, 47534)
+    """
+    ball = task.ball("limits")
+    if task.rounds > 1 or task.sampling is not None:
+        raise ValueError(f"task must be one round in which all clients take part, got {task.rounds} rounds, sampling {task.sampling}")
+    gaussian = central_gaussian_error(ball, task.clients, task.epsilon, task.delta, task.adjacency)
+    target = check_real("slack", slack, low=1e-6, high=1e6) * gaussian
+    size = (ball.dimension, task.clients, trust_model)
+    bits = [necessary_bits(target, *size, unbiased=unbiased, radius=inscribed_radius(ball)) for unbiased in (False, True)]
+    biased, unbiased = (
+        (local_lower_bound, unbiased_local_lower_bound) if trust_model == "local" else (central_lower_bound, unbiased_central_lower_bound)
+    )
+    return MeanLimits(gaussian, l2_radius(ball) ** 2, biased(task), unbiased(task), *bits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PricePoint(Point):
+    """One number of clients: the bits between which the best mechanism lies, or what one mechanism takes.
+
+    Attributes
+    ----------
+    mechanism : str
+        A name of the registry; ``"bounds"`` for necessary and sufficient bits.
+    clients, dimension : int
+        Number of clients, and of coordinates of their vectors of norm at most 1.
+    epsilon : float
+        Of the round, at delta = 1e-5 and replace-one adjacency.
+    """
+
+    mechanism: str
+    clients: int
+    dimension: int
+    epsilon: float
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return one row: a mechanism's bits and worst error beside the trusted server's, or the bits for twice the latter."""
+        ball = NormBall(self.dimension, 2.0, CLIP_NORM)
+        central = central_gaussian_error(ball, self.clients, self.epsilon, DELTA, ADJACENCY)
+        head = {
+            "mechanism": self.mechanism,
+            "clients": self.clients,
+            "dimension": self.dimension,
+            "epsilon": self.epsilon,
+            "delta": DELTA,
+            "adjacency": ADJACENCY,
+            "budget": self.clients * self.epsilon,
+            "central_squared_error": central,
+            "zero_squared_error": CLIP_NORM**2,
+        }
+        row = self._bounds(ball) if self.mechanism == "bounds" else self._offer(ball, central)
+        return [head | row]
+
+    def _bounds(self, ball: NormBall) -> dict[str, Any]:
+        limits = mean_limits(Task(ball, self.clients, self.epsilon, DELTA, ADJACENCY), "secure-sum", SLACK)
+        necessary = {
+            "necessary_bits_any": limits.necessary_bits,
+            "necessary_bits_unbiased": limits.necessary_unbiased_bits,
+            "lower_bound": limits.private_error,
+        }
+        budget = Budget(self.epsilon, DELTA, ADJACENCY)
+        try:
+            best = cheapest_rate_and_bits(ball, self.clients, budget, SLACK)[0]
+        except InfeasibleError as error:
+            return necessary | {"reason": str(error)}
+        return necessary | {
+            "sufficient_bits": best.bits_per_parameter * self.dimension,
+            "rate": best.rate,
+            "bits": best.bits,
+            "compressed_error": best.compressed_error,
+        }
+
+    def _offer(self, ball: NormBall, central: float) -> dict[str, Any]:
+        entry = REGISTRY[self.mechanism]
+        task = Task(ball, self.clients, self.epsilon, DELTA, ADJACENCY)
+        try:
+            mechanism = _built(entry, task)
+        except InfeasibleError as error:
+            return {"trust_model": entry.trust_model, "reason": str(error)}
+        worst = mechanism.error()
+        predicted = worst.variance / self.clients + worst.shared
+        return {
+            "trust_model": entry.trust_model,
+            "bits_per_client": mechanism.bits_per_client,
+            "compressed_error": predicted,
+            "ratio_to_central": predicted / central,
+            "within_slack": bool(predicted <= SLACK * central * (1 + 1e-9)),
+        }
+
+
+def _built(entry: Entry, task: Task) -> Mechanism:
+    """Return a mechanism at its usual options; where these are refused, the one of the planner's with the least worst error."""
+    own = OPTIONS.get(entry.name, {})
+    try:
+        return entry.mechanism_for(task, own)
+    except InfeasibleError:
+        found = []
+        for values in entry.candidates(task):
+            with suppress(InfeasibleError):
+                found.append(entry.mechanism_for(task, {**values, **own}))
+        if not found:
+            raise
+        return min(found, key=lambda one: one.error().of_mean(task.clients))
+
+
+def serving(entry: Entry) -> bool:
+    """Return whether an entry is for vectors of the L2 ball, with replace-one adjacency."""
+    return NormBall in entry.domains and (entry.norms is None or 2.0 in entry.norms) and ADJACENCY in entry.adjacencies
+
+
+def price_points(seed: int, clients: Sequence[int], offered: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:
+    """Return a task for the bounds at each number of clients, and for each mechanism that serves at each number of `offered`."""
+    names = [name for name, entry in REGISTRY.items() if serving(entry)]
+    settings = [("bounds", count) for count in clients] + [(name, count) for count in offered for name in names]
+    return [PricePoint(seed=seed, mechanism=name, clients=count, dimension=dimension, epsilon=epsilon) for name, count in settings]
 
 
 def draw_needed_bits(frame: pd.DataFrame) -> Figure:

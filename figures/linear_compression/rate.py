@@ -4,12 +4,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.style import add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from .error_panels import ZERO_LOOK, add_legend, draw_series, finish, marks_of, panels
+from .sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5, 0.7)
 RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 50.0)

@@ -4,12 +4,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.linear_compression.sketched_sums import SketchPoint, arrange_sketches
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.style import GREY, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
 from .error_panels import ZERO_LOOK, add_legend, draw_series, marks_of, panels
+from .sketched_sums import SketchPoint, arrange_sketches
 
 ROWS = (1, 2, 5, 10, 15, 20, 25)
 RATES = (4.0, 10.0, 40.0)

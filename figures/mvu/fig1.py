@@ -6,13 +6,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_down, rounded_up
 from ..drawing.marks import BLUE
-from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
+from .table_entries import PROBABILITY_TICKS, DesignPoint, certificates, draw_probability_map, sent_letters
 
 EPSILONS = (1.0, 3.0, 5.0, 10.0)
 BITS = 3

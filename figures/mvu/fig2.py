@@ -1,9 +1,13 @@
 """Figure 2 of Chaudhuri, Guo, Rabbat 2022: scalar mean estimation, for every value on [-1, 1]."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -11,16 +15,44 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, MultipleLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint, grid_averages
+from ...analysis.provenance_columns import guarantee_columns
+from ...analysis.random_streams import named_stream
+from ...analysis.study.variance_bound import VarianceBound, certified_bound
+from ...arguments import MOST_CLIENTS, check_integer
+from ...design.contracts.mechanism import ScalarMechanism
+from ...design.local.cldp import CLDPMechanism
+from ...design.local.laplace import LaplaceMechanism
+from ...design.tables.lookup_table import LookupTable
+from ...design.tables.mvu import design_mvu
+from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
+from ...design.tables.table_mean import TableMeanMechanism
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
+from ..point import Point
 
+INTERVAL = (-1.0, 1.0)
+BITS = 3
+CLIENTS, BATCHES, RUNS = 100_000, 500, 10
+# Exact variances are parabolas between grid inputs: 20 points on each of the 7 pieces; every 7th point of all is simulated as well.
+EXACT_VALUES = np.linspace(*INTERVAL, 20 * (2**BITS - 1) + 1)
+SIMULATED_STEP = 7
+
+# By label, with the bits of a message in brackets: the mechanism at an epsilon, from the MVU table of 3 bits there, and the solver's seed.
+# Tables have 3 bits in; MVU minimises the mean variance over them under local privacy.
+MECHANISMS: Mapping[str, Callable[[float, LookupTable, int], ScalarMechanism]] = MappingProxyType(
+    {
+        "bRR(3)": lambda epsilon, _, __: TableMeanMechanism(bitwise_randomised_response(epsilon, BITS, interval=INTERVAL)),
+        "gRR(3)": lambda epsilon, _, __: TableMeanMechanism(generalised_randomised_response(epsilon, BITS, interval=INTERVAL)),
+        "CLDP": lambda epsilon, _, __: CLDPMechanism(epsilon, INTERVAL),
+        "MVU(1)": lambda epsilon, _, seed: TableMeanMechanism(design_mvu(epsilon, BITS, 1, interval=INTERVAL, seed=seed)),
+        "MVU(3)": lambda _, mvu, __: TableMeanMechanism(mvu),
+        "Laplace": lambda epsilon, _, __: LaplaceMechanism(epsilon, INTERVAL),
+    }
+)
 EPSILONS = (1.0, 3.0, 5.0)
 QUICK: Mapping[str, int] = MappingProxyType({"clients": 10_000, "batches": 100, "runs": 5})
-
-
 LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
     {
         "bRR(3)": ORANGE.look,
@@ -35,6 +67,159 @@ LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
     }
 )
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.0})
+
+
+@dataclass(frozen=True)
+class SimulatedVariance:
+    """What a simulation says about the variance of one client's decoded message.
+
+    Attributes
+    ----------
+    variance : float
+        Mean over all batches of batch size x squared error of the batch's estimate. Clients are independent, so that its expectation
+        is the variance of one client for a mechanism without bias, and more for one with bias.
+    standard_error : float
+        Standard error of `variance`, from the spread of the batches.
+    squared_error : float
+        Mean over the runs of the squared error of the estimate from all clients of a run.
+    """
+
+    variance: float
+    standard_error: float
+    squared_error: float
+
+
+def simulate_variance(
+    mechanism: ScalarMechanism, value: float, rng: np.random.Generator, *, clients: int = CLIENTS, batches: int = BATCHES, runs: int = RUNS
+) -> SimulatedVariance:
+    """Let clients that hold one value report it, and measure how far the estimates of their mean are off.
+
+    Parameters
+    ----------
+    mechanism : ScalarMechanism
+        The mechanism.
+    value : float
+        What every client holds, inside the mechanism's interval.
+    rng : numpy.random.Generator
+        Source of randomness.
+    clients : int
+        Clients of one run.
+    batches : int
+        Equal parts in which the messages of a run are also decoded; divides `clients`.
+    runs : int
+        Independent runs; with the batches, at least two means in all.
+
+    Examples
+    --------
+    >>> mechanism = CLDPMechanism(3.0, (-1.0, 1.0))
+    >>> simulated = simulate_variance(mechanism, 0.5, np.random.default_rng(1))
+    >>> abs(simulated.variance - float(mechanism.variance(0.5))) < 4 * simulated.standard_error
+    True
+    """
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    runs = check_integer("runs", runs, low=1, high=MOST_CLIENTS)
+    batches = check_integer("batches", batches, low=1 if runs > 1 else 2, high=clients)
+    if clients % batches:
+        raise ValueError(f"batches must divide the number of clients, {clients}, got {batches!r}")
+    values = np.full(clients, value)
+    batch_errors, run_errors = [], []
+    for _ in range(runs):
+        messages = mechanism.encode(values, rng)
+        aggregates = [mechanism.aggregate(batch) for batch in np.split(messages, batches)]
+        batch_errors += [mechanism.decode(aggregate, clients // batches) - value for aggregate in aggregates]
+        run_errors.append(mechanism.decode(np.sum(aggregates, axis=0), clients) - value)
+    scaled = clients // batches * np.square(batch_errors)
+    standard_error = scaled.std(ddof=1) / np.sqrt(len(scaled))
+    return SimulatedVariance(float(scaled.mean()), float(standard_error), float(np.square(run_errors).mean()))
+
+
+@dataclass(frozen=True)
+class ScalarDesign:
+    """What the mechanisms are built for: an epsilon, and the seed of the solver."""
+
+    epsilon: float
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedScalar:
+    """The MVU table of 3 bits, and the bound that it certifies, if it does, for every unbiased mechanism with its guarantee."""
+
+    mvu: LookupTable
+    bound: VarianceBound | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarPoint(Point):
+    """A mechanism at an epsilon, for all values.
+
+    Attributes
+    ----------
+    mechanism : str
+        One of `MECHANISMS`.
+    epsilon : float
+        Privacy parameter, 0.001 to 20.
+    clients, batches, runs : int
+        As in `simulate_variance`.
+    """
+
+    mechanism: str
+    epsilon: float
+    clients: int = CLIENTS
+    batches: int = BATCHES
+    runs: int = RUNS
+
+    @property
+    def design(self) -> ScalarDesign:
+        """What the table of 3 bits depends on, which all mechanisms are put beside."""
+        return ScalarDesign(self.epsilon, self.seed)
+
+    def prepare(self, _: Path | None) -> PreparedScalar:
+        """Design the table."""
+        mvu = design_mvu(self.epsilon, BITS, BITS, interval=INTERVAL, seed=self.seed)
+        return PreparedScalar(mvu, certified_bound(mvu))
+
+    def run(self, prepared: PreparedScalar) -> list[dict[str, Any]]:
+        """Return a row for each value; every seventh has simulated variances and the error of the mean of all clients.
+
+        ``lower_bound``, which errs downward, is one on the average of any mechanism's variances over the 8 grid inputs.
+        """
+        mechanism = MECHANISMS[self.mechanism](self.epsilon, prepared.mvu, self.seed)
+        # A table's own guarantee is the epsilon that it was designed for; what it realises is within rounding of that.
+        guarantee = mechanism.table.guarantee if isinstance(mechanism, TableMeanMechanism) else mechanism.guarantee
+        bound = prepared.bound
+        common = {"mechanism": self.mechanism, "bits_per_client": mechanism.bits_per_client, **guarantee_columns(guarantee)}
+        lower_bound = math.nan if bound is None or not bound.holds_for(guarantee) else bound.value
+        rows = []
+        for number, (value, variance) in enumerate(zip(EXACT_VALUES.tolist(), mechanism.variance(EXACT_VALUES).tolist(), strict=True)):
+            exact = {"value": value, "exact_variance": variance, "lower_bound": lower_bound}
+            simulated = SimulatedVariance(math.nan, math.nan, math.nan) if number % SIMULATED_STEP else self._simulated(mechanism, value)
+            rows.append(
+                common
+                | exact
+                | {
+                    "simulated_variance": simulated.variance,
+                    "simulated_standard_error": simulated.standard_error,
+                    "mean_squared_error": simulated.squared_error,
+                    "clients": self.clients,
+                    "batches": self.batches,
+                    "runs": self.runs,
+                }
+            )
+        return rows
+
+    def _simulated(self, mechanism: ScalarMechanism, value: float) -> SimulatedVariance:
+        rng = named_stream(self.seed, f"scalar mean, {self.mechanism}, epsilon {self.epsilon!r}, value {value!r}")
+        return simulate_variance(mechanism, value, rng, clients=self.clients, batches=self.batches, runs=self.runs)
+
+
+def grid_averages(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return each mechanism's exact variance averaged over the 8 grid inputs, which the certified bound is one on."""
+    pieces = rows.groupby(["epsilon", "mechanism"], sort=False).cumcount() * (2**BITS - 1) % (len(EXACT_VALUES) - 1)
+    grid = rows[pieces == 0].groupby(["epsilon", "mechanism"], sort=False, as_index=False)
+    kept = {name: (name, "first") for name in ("bits_per_client", "adjacency", "trust_model", "lower_bound")}
+    averages: pd.DataFrame = grid.agg(grid_inputs=("value", "size"), mean_variance=("exact_variance", "mean"), **kept)
+    return averages
 
 
 def draw_variances(variances: pd.DataFrame) -> Figure:

@@ -1,6 +1,11 @@
 """Figure 3 of Chaudhuri, Guo, Rabbat 2022: vector mean estimation, against epsilon; beyond it, the same against bits."""
 
-from collections.abc import Mapping
+import itertools
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -12,20 +17,47 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.vector_mean import (
-    BITS_EPSILON,
-    COMPARISONS,
-    DELTA,
-    SeriesTask,
-    arrange_vector_means,
-    vector_mean_tasks,
-    with_small_tables,
-)
+from ...analysis.random_streams import named_stream
+from ...analysis.simulation.populations import population_chunks
+from ...analysis.sweeps.summary import summarise_sweep
+from ...analysis.sweeps.task import MeanDesign, MeanTask, MechanismChoice, PreparedMean
+from ...design.contracts.gaussian import central_gaussian_error
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.privacy import Scalar
+from ...design.contracts.task import Task
+from ...design.local.vector_grid import VectorGrid
+from ...design.local.vector_table import VectorTableMechanism
+from ...design.tables.table_privacy import table_privacy
+from ...solvers.limits.coordinate_variance import least_coordinate_variance
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding, ratios
 
+ADJACENCY = "replace-one"
+DIMENSION, CLIENTS, REPETITIONS = 128, 10_000, 10
+EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
+# The failure probability of those mechanisms that need one; pure ones have none.
+DELTA = 1e-5
+# Bits are varied at this epsilon.
+BITS_EPSILON = 2.0
+BITS_OUT = (1, 2, 3, 4, 5)
+# Of tables that are designed for the Rényi divergence.
+RENYI_BITS_OUT = (1, 2, 3)
+SKELLAM_BITS = (8, 10, 12, 16)
+# Draws of a message of CLDP on the L2 ball, short of the paper's choice: one for each coordinate.
+CLDP_DRAWS = (1, 4, 16)
+# The share of them where comparisons are for few coordinates.
+FEWER_DRAWS = 4
+SQKR_BITS = (1, 2, 3)
+SIMPLEX_BITS = (1, 2, 4, 6)
+CODING_BITS = (4, 8)
+# Projections of 128 coordinates.
+PROJECTED = 32
+# Options with which codes are quick, and serve three coordinates.
+SMALLEST = {"projected": 2, "message_bits": 2}
+# Vectors whose coordinates' distance from the grid is averaged for the bound.
+BOUND_CLIENTS = 2000
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
         "MVU, L1 metric": BLUE,
@@ -51,16 +83,310 @@ BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linesty
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"linestyle": (0, (0.5, 1.5)), "linewidth": 0.9, "marker": ""})
 # Of what is drawn for tables of either kind.
 BOUND_LOOKS = {"MVU, L1 metric": BOUND_LOOK, "MVU, Rényi": MappingProxyType({**BOUND_LOOK, "color": "#7F3C00"})}
-QUICK: Mapping[str, Any] = MappingProxyType(
-    {
-        "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
-        "epsilons": (0.5, BITS_EPSILON),
-        "clients": 1000,
-        "dimension": 32,
-        "repetitions": 2,
-    }
-)
 TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """A mechanism as it enters the comparison.
+
+    Attributes
+    ----------
+    label : str
+        Its name in the figure.
+    mechanism : MechanismChoice
+        The mechanism, with its options.
+    norm : float
+        p of the ball that it clips to; every vector of the L1 ball lies in the L2 ball too.
+    delta : float
+        Failure probability of its guarantee.
+    """
+
+    label: str
+    mechanism: MechanismChoice
+    norm: float
+    delta: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One half of the comparison.
+
+    Attributes
+    ----------
+    name : str
+        ``"L1"`` or ``"L2"``: the ball that the vectors lie in.
+    population : str
+        Name of the population, as in `population_chunks`.
+    by_epsilon : tuple of Series
+        Compared at every epsilon.
+    by_bits : tuple of Series
+        Compared at one epsilon, with several numbers of bits.
+    """
+
+    name: str
+    population: str
+    by_epsilon: tuple[Series, ...]
+    by_bits: tuple[Series, ...]
+
+
+def _table(label: str, bits_in: int, bits_out: int, metric: str, norm: float, delta: float, objective: str | None = None) -> Series:
+    choice = MechanismChoice.of("mvu", bits_in=bits_in, bits_out=bits_out, metric=metric, objective=objective)
+    return Series(label, choice, norm, delta)
+
+
+COMPARISONS = (
+    Comparison(
+        "L1",
+        "uniform-l1",
+        by_epsilon=(
+            _table("MVU, L1 metric", 9, 3, "l1", 1.0, 0.0),
+            Series("CLDP", MechanismChoice.of("cldp"), 1.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("laplace"), 1.0, 0.0),
+            Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
+        ),
+        by_bits=(
+            *(_table("MVU, L1 metric", 9, bits, "l1", 1.0, 0.0) for bits in BITS_OUT),
+            Series("CLDP", MechanismChoice.of("cldp"), 1.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("laplace"), 1.0, 0.0),
+            *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
+        ),
+    ),
+    Comparison(
+        "L2",
+        "positive-sphere",
+        by_epsilon=(
+            _table("MVU, L1 metric", 5, 3, "l1", 2.0, DELTA),
+            _table("MVU, L2 metric", 5, 3, "l2", 2.0, 0.0),
+            _table("MVU, Rényi", 5, 3, "l1", 2.0, DELTA, "renyi"),
+            Series("CLDP", MechanismChoice.of("cldp"), 2.0, 0.0),
+            Series("CLDP, d draws", MechanismChoice.of("cldp", draws=DIMENSION), 2.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
+            Series("Skellam", MechanismChoice.of("skellam", bits=16), 2.0, DELTA),
+            Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
+            Series("SQKR", MechanismChoice.of("sqkr"), 2.0, 0.0),
+            Series("PrivUnit", MechanismChoice.of("privunit"), 2.0, 0.0),
+            Series("FastProjUnit", MechanismChoice.of("fast-projunit", projected=PROJECTED), 2.0, 0.0),
+            Series("rotating simplex", MechanismChoice.of("rotating-simplex", message_bits=4), 2.0, 0.0),
+        ),
+        by_bits=(
+            *(_table("MVU, L1 metric", 5, bits, "l1", 2.0, DELTA) for bits in BITS_OUT),
+            *(_table("MVU, L2 metric", 5, bits, "l2", 2.0, 0.0) for bits in BITS_OUT),
+            *(_table("MVU, Rényi", 5, bits, "l1", 2.0, DELTA, "renyi") for bits in RENYI_BITS_OUT),
+            *(Series("CLDP", MechanismChoice.of("cldp", draws=draws), 2.0, 0.0) for draws in CLDP_DRAWS),
+            Series("CLDP, d draws", MechanismChoice.of("cldp", draws=DIMENSION), 2.0, 0.0),
+            Series("Laplace, or Gaussian", MechanismChoice.of("gaussian"), 2.0, DELTA),
+            *(Series("Skellam", MechanismChoice.of("skellam", bits=bits), 2.0, DELTA) for bits in SKELLAM_BITS),
+            Series("PrivUnitG", MechanismChoice.of("privunit-g"), 2.0, 0.0),
+            *(Series("SQKR", MechanismChoice.of("sqkr", message_bits=bits), 2.0, 0.0) for bits in SQKR_BITS),
+            Series("PrivUnit", MechanismChoice.of("privunit"), 2.0, 0.0),
+            Series("FastProjUnit", MechanismChoice.of("fast-projunit", projected=PROJECTED), 2.0, 0.0),
+            *(Series("rotating simplex", MechanismChoice.of("rotating-simplex", message_bits=bits), 2.0, 0.0) for bits in SIMPLEX_BITS),
+            Series("ProjUnit", MechanismChoice.of("projunit", projected=PROJECTED), 2.0, 0.0),
+            *(Series("random coding", MechanismChoice.of("minimal-random-coding", message_bits=bits), 2.0, 0.0) for bits in CODING_BITS),
+            Series("plain random coding", MechanismChoice.of("minimal-random-coding-plain", message_bits=8), 2.0, 0.0),
+            Series("Poisson representation", MechanismChoice.of("poisson-private-representation"), 2.0, 0.0),
+        ),
+    ),
+)
+
+
+def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) -> Comparison:
+    """Return a comparison whose tables have fewer bits, and are designed quickly, and whose codes are for few coordinates."""
+
+    def smaller(series: Series) -> Series:
+        options: dict[str, Any] = dict(series.mechanism.options)
+        if series.mechanism.name in (
+            "rotating-simplex",
+            "fast-projunit",
+            "projunit",
+            "minimal-random-coding",
+            "minimal-random-coding-plain",
+        ):
+            fewest = {name: min(value, SMALLEST[name]) if name in SMALLEST else value for name, value in options.items()}
+            return replace(series, mechanism=MechanismChoice.of(series.mechanism.name, **fewest))
+        if "draws" in options:
+            return replace(series, mechanism=MechanismChoice.of("cldp", draws=max(1, options["draws"] // FEWER_DRAWS)))
+        if series.mechanism.name != "mvu":
+            return series
+        fewer = {"bits_in": bits_in, "bits_out": min(options["bits_out"], most_bits_out)}
+        return replace(series, mechanism=MechanismChoice.of("mvu", **(options | fewer)))
+
+    def small(series: tuple[Series, ...]) -> tuple[Series, ...]:
+        return tuple(dict.fromkeys(smaller(one) for one in series))
+
+    return replace(comparison, by_epsilon=small(comparison.by_epsilon), by_bits=small(comparison.by_bits))
+
+
+@dataclass(frozen=True)
+class SeriesTask:
+    """A task of a sweep of means, and where in the comparison its results are shown.
+
+    Attributes
+    ----------
+    of : MeanTask
+        The task.
+    comparison, series : str
+        Which half, and the series' label.
+    panels : tuple of str
+        ``"epsilon"``, ``"bits"`` or both.
+    """
+
+    of: MeanTask
+    comparison: str
+    series: str
+    panels: tuple[str, ...]
+
+    @property
+    def seed(self) -> int:
+        """That of the task."""
+        return self.of.seed
+
+    @property
+    def name(self) -> str:
+        """The task's name, and where it is shown."""
+        return json.dumps([self.comparison, self.series, self.panels, self.of.name])
+
+    @property
+    def setting(self) -> str:
+        """The task in words."""
+        return self.of.setting
+
+    @property
+    def design(self) -> MeanDesign:
+        """What the mechanism is built for."""
+        return self.of.design
+
+    def prepare(self, cache: Path | None) -> PreparedMean:
+        """Build the mechanism."""
+        return self.of.prepare(cache)
+
+    def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
+        """Return the task's rows; the first repetition has two more, for the metrics ``"certified_error"`` and ``"paper_epsilon"``."""
+        place: dict[str, Scalar] = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
+        rows = [place | row for row in self.of.run(prepared)]
+        if self.of.repetition == 0:
+            rows.append(rows[0] | {"metric": "certified_error", "value": self._certified_error(prepared)})
+            rows.append(rows[0] | {"metric": "paper_epsilon", "value": self._paper_epsilon(prepared)})
+        return rows
+
+    def _paper_epsilon(self, prepared: PreparedMean) -> float:
+        """Return the epsilon that the paper's figure would put the same noise or table at.
+
+        Delta is 1/(clients + 1) where one is needed. Tables and Laplace noise, whose privacy is metric, count for two vectors at half of
+        the largest distance, the others for any two.
+        """
+        mechanism, of = prepared.mechanism, self.of
+        delta = 1 / (of.task.clients + 1) if of.task.delta > 0 else 0.0
+        if isinstance(mechanism, VectorTableMechanism):
+            ball, radius = mechanism.ball, mechanism.input_distance / 2
+            return table_privacy(mechanism.table, dimension=ball.dimension, norm=ball.norm, radius=radius).epsilon(delta, ADJACENCY)
+        if delta > 0:
+            return mechanism.privacy().epsilon(delta, ADJACENCY)
+        return of.task.epsilon / 2 if of.mechanism.name == "laplace" else of.task.epsilon
+
+    def _certified_error(self, prepared: PreparedMean) -> float:
+        """Return the error of the best table for the same constraint, whatever its bits; NaN for other mechanisms.
+
+        That is a table's constraint on neighbouring rows, averaged over the inputs of the grid, or where it is designed for it the account
+        of the whole vector, by `least_coordinate_variance`; with the data's own dithering. Errs downward.
+        """
+        mechanism, of = prepared.mechanism, self.of
+        if not isinstance(mechanism, VectorTableMechanism):
+            return math.nan
+        ball, grid, bound = mechanism.ball, VectorGrid(mechanism.ball, mechanism.table.bits_in), mechanism.table.certificate.lower_bound
+        if dict(of.mechanism.options)["objective"] == "renyi":
+            bound = least_coordinate_variance(mechanism.renyi_budget(of.task.epsilon, of.task.rounds)) / grid.steps**2
+        if bound is None:
+            return math.nan
+        rng = named_stream(self.seed, f"bound: {of.population}")
+        vectors = np.concatenate(list(population_chunks(of.population, BOUND_CLIENTS, ball.dimension, rng)))
+        fractions = grid.positions(vectors) % 1.0
+        dithering = float((fractions * (1 - fractions)).mean()) * grid.step**2
+        variance = bound * (grid.steps * grid.step) ** 2 + dithering
+        return ball.dimension * variance / of.task.clients
+
+
+def vector_mean_tasks(
+    seed: int,
+    *,
+    comparisons: Sequence[Comparison] = COMPARISONS,
+    epsilons: tuple[float, ...] = EPSILONS,
+    clients: int = CLIENTS,
+    dimension: int = DIMENSION,
+    repetitions: int = REPETITIONS,
+) -> list[SeriesTask]:
+    """Return the tasks of both halves of the comparison; CLDP draws no more often than there are coordinates."""
+    tasks: dict[MeanTask, SeriesTask] = {}
+    for comparison in comparisons:
+        for panel, panel_series, panel_epsilons in (
+            ("epsilon", comparison.by_epsilon, epsilons),
+            ("bits", comparison.by_bits, (BITS_EPSILON,)),
+        ):
+            for series, epsilon, repetition in itertools.product(panel_series, panel_epsilons, range(repetitions)):
+                task = Task(NormBall(dimension, series.norm), clients, epsilon, series.delta, ADJACENCY)
+                mechanism = _within_dimension(series.mechanism, dimension)
+                one = MeanTask(mechanism, task, comparison.population, repetition=repetition, seed=seed)
+                panels = (*tasks[one].panels, panel) if one in tasks else (panel,)
+                tasks[one] = SeriesTask(one, comparison.name, series.label, panels)
+    return list(tasks.values())
+
+
+def _within_dimension(mechanism: MechanismChoice, dimension: int) -> MechanismChoice:
+    options: dict[str, Any] = dict(mechanism.options)
+    if "draws" not in options:
+        return mechanism
+    return MechanismChoice.of(mechanism.name, **(options | {"draws": min(options["draws"], dimension)}))
+
+
+def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per comparison (``"L1"``, ``"L2"``), panel (``"epsilon"``, ``"bits"``), series and setting.
+
+    With the averages of `summarise_sweep`; `certified_error`, for tables alone (errs downward); `paper_epsilon`, at which the paper's
+    figure would show the same; and `central_error`, that of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
+    """
+    once = {metric: rows["metric"] == metric for metric in ("certified_error", "paper_epsilon")}
+    # All have the settings in the same order.
+    summary = summarise_sweep(rows[~rows["metric"].isin(once)]).assign(
+        **{metric: rows.loc[chosen, "value"].to_numpy() for metric, chosen in once.items()}
+    )
+    summary["central_error"] = [
+        central_gaussian_error(NormBall(row["dimension"], row["norm"], row["clip_norm"]), row["clients"], row["epsilon"], DELTA, ADJACENCY)
+        for row in summary.to_dict("records")
+    ]
+    # Of a series, numbers of bits come in rising order.
+    order = summary.groupby(["comparison", "series"], sort=False).ngroup()
+    by_bits = summary.assign(order=order).sort_values(["order", "bits_per_client"], kind="stable")
+    parts = [
+        frame[(frame["comparison"] == comparison) & frame["panels"].str.contains(panel)].assign(panel=panel)
+        for comparison in summary["comparison"].unique()
+        for panel, frame in (("epsilon", summary), ("bits", by_bits))
+    ]
+    arranged: pd.DataFrame = pd.concat(parts, ignore_index=True)[list(COLUMNS)]
+    return arranged
+
+
+COLUMNS = (
+    *(
+        "comparison",
+        "panel",
+        "series",
+        "mechanism",
+        "bits_in",
+        "bits_out",
+        "table_metric",
+        "table_objective",
+        "dithering",
+        "bits",
+        "message_bits",
+        "epsilon",
+        "delta",
+    ),
+    *("population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "realised_epsilon", "realised_delta", "adjacency"),
+    *("trust_model", "bits_per_client", "bits_per_coordinate", "repetitions", "mean_squared_error", "standard_error"),
+    *("predicted_squared_error", "worst_squared_error", "clipped_share", "certified_error", "central_error"),
+    "paper_epsilon",
+)
 
 
 def draw_comparison(frame: pd.DataFrame) -> Figure:
@@ -142,6 +468,17 @@ def _caption(frame: pd.DataFrame) -> str:
         "above: predicted. ε is that of the whole vector, replace-one adjacency, local trust model; δ = 0 or "
         f"{DELTA:g}. Dotted: at the ε the paper would state, for metric privacy at half the distance, and δ = 1/(n + 1)."
     )
+
+
+QUICK: Mapping[str, Any] = MappingProxyType(
+    {
+        "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
+        "epsilons": (0.5, BITS_EPSILON),
+        "clients": 1000,
+        "dimension": 32,
+        "repetitions": 2,
+    }
+)
 
 
 def vector_tasks(seed: int, quick: bool) -> list[SeriesTask]:

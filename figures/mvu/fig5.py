@@ -7,13 +7,12 @@ from matplotlib.patheffects import withStroke
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.catalogue.registry import entry_named
-from ...analysis.comparisons.table_entries import DesignPoint, certificates
 from ..drawing.directed_rounding import rounded_up
 from ..drawing.marks import BLUE, GREEN, VERMILION, Mark
-from ..drawing.probability_map import PROBABILITY_TICKS, draw_probability_map, sent_letters
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
 from ..findings import Finding
+from .table_entries import PROBABILITY_TICKS, DesignPoint, certificates, draw_probability_map, sent_letters
 
 EPSILONS = (1.0, 3.0, 5.0)
 MAPPED_EPSILON = 3.0

@@ -1,21 +1,31 @@
-"""Error against bits: the front of each trust model, with the proven bounds, a trusted server's noise, and the answer zero."""
+"""The designs of a plan, error against bits: a figure, and a self-contained, offline HTML page with rankings, bounds and commands."""
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter
 
-from ...analysis.planner.point import PlanPoint, design_rows
+from ...analysis.planner.plan import plan_task
+from ...analysis.planner.record import Plan, task_in_words
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.registry import REAL_NUMBERS
+from ...design.contracts.task import Task
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
+from ..drawing.style import GREY, WIDTH, add_caption, print_style, solve_layout
 from ..entry import FigureEntry
 from ..findings import Finding
+from ..point import Point
+from ..report.pages import fill_template, write_page
+from ..report.report_figures import svg_text
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
 # What is this many times as far off as the best of its trust model is left out, and counted in the caption.
@@ -26,6 +36,29 @@ NEAR = (0.3, 0.5)
 UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
 DOWN: Mapping[str, Any] = MappingProxyType({"rotation": -40, "verticalalignment": "top"})
 QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
+TEMPLATE = "plan.html.jinja"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanPoint(Point):
+    """The plan for vectors of the L2 unit ball; fields are those of `Task`."""
+
+    clients: int = 10_000
+    dimension: int = 1000
+    epsilon: float = 2.0
+    delta: float = 1e-5
+    adjacency: str = "replace-one"
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return a row for each design that keeps to the task."""
+        task = Task(NormBall(self.dimension, 2.0), self.clients, self.epsilon, self.delta, self.adjacency)
+        frame = plan_task(task, seed=self.seed, timed=False).designs_frame()
+        return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def design_rows(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a plan in its own order: by trust model, mechanism and bits."""
+    return rows.reset_index(drop=True)
 
 
 def draw_plan(frame: pd.DataFrame) -> Figure:
@@ -143,3 +176,30 @@ FIGURE = FigureEntry(
         Finding("local", lambda frame: _least(frame, "local")),
     ),
 )
+
+
+def write_plan_page(plan: Plan, path: Path) -> None:
+    """Write a plan as one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
+    write_page(path, plan_page_html(plan))
+
+
+def plan_page_html(plan: Plan) -> str:
+    """Return a plan as HTML."""
+    filters = {"short": _short, "seconds": _seconds, "percent": lambda value: f"{100 * value:+.1f} %"}
+    figure = Markup()
+    if plan.feasible:
+        with print_style():
+            # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+            figure = Markup(svg_text(draw_plan(plan.designs_frame()), "plan"))  # noqa: S704 -- see above
+    words = task_in_words(plan.task)
+    return fill_template(TEMPLATE, filters, folder=Path(__file__).parent, plan=plan, words=words, figure=figure, real_numbers=REAL_NUMBERS)
+
+
+def _short(value: float | None) -> str:
+    return "none" if value is None else f"{value:,.4g}"
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,.3g} s" if value >= 1 else f"{1e3 * value:.2g} ms"

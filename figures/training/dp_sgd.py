@@ -221,3 +221,26 @@ def dp_sgd_figure(
         draw=draw,
         on_data=on_data,
     )
+
+
+FIGURES = (
+    # The paper trains a linear layer on features of a scattering network.
+    dp_sgd_figure(
+        "mvu-fig4",
+        "DP-SGD of a linear model",
+        model="softmax",
+        paper_model="scatter-softmax",
+        data=("mnist", "cifar10"),
+        claim="MVU is better than signs nearly everywhere",
+        quick_repetitions=2,
+    ),
+    dp_sgd_figure(
+        "mvu-fig6",
+        "DP-SGD of a convolutional network",
+        model="cnn-8-32",
+        paper_model="mvu-cnn",
+        data=("mnist",),
+        claim="MVU and signs are equal",
+        quick_repetitions=1,
+    ),
+)

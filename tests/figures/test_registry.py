@@ -1,5 +1,6 @@
 """Figures by name: their files, their pictures, what a killed run leaves, and what is refused."""
 
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -15,20 +16,24 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons import dp_rec_references, scalar_mean, table_entries
-from quietbits.analysis.comparisons.binomial_slack import SlackPoint
-from quietbits.analysis.comparisons.cpsgd import NoisePoint
-from quietbits.analysis.comparisons.dp_rec_mean import mean_points
-from quietbits.analysis.comparisons.frequencies.regimes import winners
-from quietbits.analysis.comparisons.secure_sum import sum_points
-from quietbits.analysis.comparisons.vector_mean import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
+import quietbits
+from quietbits.analysis.sweeps.calls import SOURCE
 from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.figures import registry
+from quietbits.figures.beyond.secure_sum_bits import sum_points
+from quietbits.figures.cpsgd.binomial_slack import SlackPoint
+from quietbits.figures.cpsgd.fig1 import NoisePoint
+from quietbits.figures.dp_rec import references as dp_rec_references
+from quietbits.figures.dp_rec.mean import mean_points
 from quietbits.figures.drawing import save
 from quietbits.figures.drawing.style import TITLE_CHARACTERS
+from quietbits.figures.frequencies.regimes import winners
 from quietbits.figures.listing import LISTING
+from quietbits.figures.mvu import fig2 as scalar_mean
+from quietbits.figures.mvu import table_entries
+from quietbits.figures.mvu.fig3 import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
 from quietbits.figures.registry import FIGURES, reproduce
 
 # With one picture: the other kinds are the same drawing.
@@ -265,6 +270,15 @@ def test_quick_figures_are_smaller_or_quick_anyway(name: str) -> None:
     assert len(quick) <= len(full)
     if name not in ("mvu-fig1", "binomial-slack", "dprec-communication"):
         assert {task.name for task in quick} != {task.name for task in full}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_workers_compare_the_source_of_tasks(name: str) -> None:
+    root = Path(quietbits.__file__).parent
+    hashed = {path for pattern in SOURCE for path in root.glob(pattern)}
+    kinds = {kind for task in FIGURES[name].tasks(0, True) for kind in type(task).__mro__ if kind.__module__.startswith("quietbits")}
+    assert kinds
+    assert {Path(inspect.getfile(kind)) for kind in kinds} <= hashed
 
 
 @pytest.fixture(scope="module")

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from quietbits.analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, SECURE_SUMS, UNCOMPRESSED
-from quietbits.analysis.comparisons.dp_rec_references import PUBLISHED_SETTINGS
 from quietbits.analysis.datasets.named_data import DATA_NAMES
+from quietbits.figures.dp_rec.communication import COUNTED, FEDERATIONS, SECURE_SUMS, UNCOMPRESSED
+from quietbits.figures.dp_rec.references import PUBLISHED_SETTINGS
 from quietbits.figures.training_settings import all_training_settings, training_settings
 
 NAMES = {"MNIST": "mnist", "FEMNIST": "femnist", "Shakespeare": "shakespeare", "StackOverflow": "stackoverflow-tags"}

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import quietbits
 from quietbits.analysis.study import mean_study
-from quietbits.analysis.study.demo_data import body_mass_index
+from quietbits.analysis.study.column_data import body_mass_index
 from quietbits.cli.main import app
 from quietbits.figures.report.report_figures import variance_figure
 

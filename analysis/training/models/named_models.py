@@ -3,9 +3,8 @@
 import re
 from importlib.util import find_spec
 
-from .convolutional_network import ConvolutionalNetwork
-from .dense_network import DenseNetwork
 from .network import Network, check_widths, shape_of_images
+from .relu_networks import ConvolutionalNetwork, DenseNetwork
 
 SCATTER_SOFTMAX = "scatter-softmax"
 # Models of papers, made of torch's layers (`torch_models`).

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quietbits.analysis.datasets.cifar import TEST_BATCH, TRAINING_BATCHES, cifar10_data
-from quietbits.analysis.datasets.pickled_arrays import read_pickled_dictionary
+from quietbits.analysis.datasets.cifar import TEST_BATCH, TRAINING_BATCHES, cifar10_data, read_pickled_dictionary
 from quietbits.errors import DataError
 
 RNG = np.random.default_rng(0)

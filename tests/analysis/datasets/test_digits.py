@@ -8,10 +8,10 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
-from quietbits.analysis.datasets.counted_uniforms import counted_uniforms
 from quietbits.analysis.datasets.deformation import NUMBERS, Deformation, deformed
-from quietbits.analysis.datasets.digits import digits_data
+from quietbits.analysis.datasets.endless_images import counted_uniforms
 from quietbits.analysis.datasets.federated_data import Cohort, FederatedData
+from quietbits.analysis.datasets.named_data import digits_data
 from quietbits.analysis.simulation import digit_gradients
 
 MANY = 25_000_000

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import quietbits
-from quietbits.analysis.datasets.digits import digits_data
-from quietbits.analysis.datasets.named_data import DATA_NAMES
+from quietbits.analysis.datasets.named_data import DATA_NAMES, digits_data
 
 TEXT = (Path(quietbits.__file__).parent / "docs" / "data.md").read_text(encoding="utf-8")
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quietbits.analysis.datasets.digits import digits_data
-from quietbits.analysis.datasets.named_data import DATA_NAMES, named_data
+from quietbits.analysis.datasets.named_data import DATA_NAMES, digits_data, named_data
 from quietbits.errors import DataError
 
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quietbits.analysis.datasets.stackoverflow import stackoverflow_tags, stackoverflow_words
-from quietbits.analysis.datasets.tf_example import read_example
+from quietbits.analysis.datasets.stackoverflow import read_example, stackoverflow_tags, stackoverflow_words
 from quietbits.errors import DataError
 
 # Those of TensorFlow Federated's own synthetic data, and one without known words.

@@ -12,8 +12,7 @@ from quietbits.analysis.catalogue.lower_bounds import local_lower_bound
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.planner.bound import proven_bound
 from quietbits.analysis.planner.plan import plan_task
-from quietbits.analysis.planner.record import Plan
-from quietbits.analysis.planner.words import population_in_words
+from quietbits.analysis.planner.record import Plan, population_in_words
 from quietbits.analysis.simulation.mean import central_squared_error
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.guarantee import TRUST_MODELS

@@ -11,7 +11,7 @@ from quietbits.analysis.planner.agreement import compare_with_simulations, rando
 from quietbits.analysis.planner.check import check_plan
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.planner.population import draw_sample, mean_of_clients, usual_population
-from quietbits.analysis.simulation.input_populations import input_chunks
+from quietbits.analysis.simulation.populations import input_chunks
 from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task

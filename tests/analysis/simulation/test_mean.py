@@ -15,8 +15,8 @@ import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
 from quietbits.analysis.simulation import mean
 from quietbits.analysis.simulation.dp_rec_mean import simulate_dp_rec_mean
-from quietbits.analysis.simulation.input_populations import input_chunks
 from quietbits.analysis.simulation.mean import SimulatedMean, Wrapping, central_squared_error, simulate_mean
+from quietbits.analysis.simulation.populations import input_chunks
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.guarantee import Guarantee

@@ -11,8 +11,8 @@ from tiny_sketches import SKETCHES
 
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
 from quietbits.analysis.random_streams import named_stream
-from quietbits.analysis.simulation.input_populations import input_chunks
 from quietbits.analysis.simulation.mean import simulate_mean
+from quietbits.analysis.simulation.populations import input_chunks
 from quietbits.analysis.simulation.repeated_means import MeanSummary, repeat_mean, summarise_means
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.gaussian import central_gaussian_error

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quietbits.analysis.simulation.vector_populations import CHUNK_COORDINATES, POPULATIONS, population_chunks
+from quietbits.analysis.simulation.populations import CHUNK_COORDINATES, POPULATIONS, population_chunks
 
 # Those of any dimension.
 SYNTHETIC = [kind for kind in POPULATIONS if kind != "digits-gradients"]

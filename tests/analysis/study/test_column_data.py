@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from quietbits.analysis.study import column_data
-from quietbits.analysis.study.column_data import load_column, read_column
-from quietbits.analysis.study.demo_data import body_mass_index
+from quietbits.analysis.study.column_data import body_mass_index, load_column, read_column
 from quietbits.errors import DataError
 
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quietbits.analysis.study import csv_records
+from quietbits.analysis.study import column_file as csv_records
 from quietbits.analysis.study.column_file import csv_batches, csv_column
-from quietbits.analysis.study.csv_records import csv_records as records_of
+from quietbits.analysis.study.column_file import csv_records as records_of
 from quietbits.errors import DataError
 
 FAULTS = {

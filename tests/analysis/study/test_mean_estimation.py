@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.analysis.random_streams import named_stream
 from quietbits.analysis.study import mean_estimation
-from quietbits.analysis.study.grid_prior import grid_prior
+from quietbits.analysis.study.column_data import grid_prior
 from quietbits.analysis.study.mean_estimation import estimate_mean
 from quietbits.analysis.study.variance_bound import VarianceBound, certified_bound
 from quietbits.design.contracts.guarantee import Guarantee

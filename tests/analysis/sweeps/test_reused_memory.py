@@ -12,7 +12,7 @@ PAGES = 512
 ROUNDS = """
 import resource
 import numpy as np
-from quietbits.analysis.sweeps.reused_memory import reuse_memory
+from quietbits.analysis.sweeps.calls import reuse_memory
 
 if {reused}:
     reuse_memory()

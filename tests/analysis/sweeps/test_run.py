@@ -18,7 +18,6 @@ import pandas as pd
 import pytest
 
 import quietbits
-from quietbits.analysis.calibration.table_cache import TableCache
 from quietbits.analysis.catalogue import tables
 from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.analysis.sweeps import run as sweep_module
@@ -28,6 +27,7 @@ from quietbits.analysis.sweeps.spec import load_sweep, parse_sweep
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME, task_key
 from quietbits.analysis.sweeps.task import METRICS, MeanTask
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.tables.table_cache import TableCache
 from quietbits.errors import InfeasibleError
 
 # Two populations, two budgets, two mechanisms, 25 repetitions: 200 tasks.

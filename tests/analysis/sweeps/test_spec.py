@@ -13,8 +13,7 @@ import pytest
 import quietbits
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.random_streams import named_stream
-from quietbits.analysis.simulation.input_populations import NUMBERS
-from quietbits.analysis.simulation.vector_populations import POPULATIONS
+from quietbits.analysis.simulation.populations import NUMBERS, POPULATIONS
 from quietbits.analysis.sweeps.spec import KEYS, SweepSpec, load_sweep, parse_sweep
 from quietbits.analysis.sweeps.task import METRICS, MeanTask, MechanismChoice, design_options
 from quietbits.design.contracts.domains import Categories, Interval

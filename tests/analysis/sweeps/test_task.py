@@ -10,8 +10,8 @@ from tiny_sketches import SKETCHES
 
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.random_streams import named_stream
-from quietbits.analysis.simulation.input_populations import input_chunks
 from quietbits.analysis.simulation.mean import simulate_mean
+from quietbits.analysis.simulation.populations import input_chunks
 from quietbits.analysis.sweeps.task import METRICS, OPTION_COLUMNS, MeanTask, MechanismChoice, PreparedMean
 from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.norm_ball import NormBall

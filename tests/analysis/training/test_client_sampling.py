@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from quietbits.analysis.training.client_sampling import ClientSampling
+from quietbits.analysis.training.setting import ClientSampling
 from quietbits.arrays import FloatArray
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 

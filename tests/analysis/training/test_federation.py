@@ -75,9 +75,9 @@ def test_batches_cover_a_clients_examples_once_an_epoch(task: Tasks, federation:
 def test_chunks_change_rounding_only(task: Tasks, federation: Federations, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = federation(task("none", {"bits": 64}, precision=64, model="mlp-8", local_epochs=1))
     whole.run()
-    monkeypatch.setattr("quietbits.analysis.training.local_training.CHUNK_NUMBERS", 1)
-    monkeypatch.setattr("quietbits.analysis.training.local_training.FEW_CLIENTS", 3)
-    monkeypatch.setattr("quietbits.analysis.training.local_training.KEPT_NUMBERS", 0)
+    monkeypatch.setattr("quietbits.analysis.training.federation.CHUNK_NUMBERS", 1)
+    monkeypatch.setattr("quietbits.analysis.training.federation.FEW_CLIENTS", 3)
+    monkeypatch.setattr("quietbits.analysis.training.federation.KEPT_NUMBERS", 0)
     parts = federation(task("none", {"bits": 64}, precision=64, model="mlp-8", local_epochs=1))
     parts.run()
     np.testing.assert_allclose(parts.state.parameters, whole.state.parameters, rtol=0, atol=1e-12)

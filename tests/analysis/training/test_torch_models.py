@@ -7,15 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS
 from quietbits.analysis.datasets.federated_data import Cohort, Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
-from quietbits.analysis.training.federation import Federation
-from quietbits.analysis.training.local_training import LocalTraining
+from quietbits.analysis.training.federation import Federation, LocalTraining
 from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.models.network import is_random, network_accuracy
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.model_layers import model_layers
+from quietbits.figures.dp_rec.communication import FEDERATIONS
 
 torch = pytest.importorskip("torch")
 
@@ -114,7 +113,7 @@ def test_a_client_gets_what_backpropagation_through_the_module_gives(name: str) 
 
 
 def test_the_cell_is_the_one_of_torch() -> None:
-    from quietbits.analysis.training.models.torch_layers import LongShortTermMemory
+    from quietbits.analysis.training.models.torch_models import LongShortTermMemory
 
     own, reference = LongShortTermMemory(3, 4), torch.nn.LSTM(3, 4, batch_first=True)
     # Both have the gates that write, forget, make what is new, and show, in this order.

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.secure_sum import select_sums, sum_points
-from quietbits.figures.beyond.secure_sum_bits import FIGURE, draw_bits
+from quietbits.figures.beyond.secure_sum_bits import FIGURE, draw_bits, select_sums, sum_points
 from quietbits.figures.drawing.style import print_style
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.binomial_slack import SlackPoint
-from quietbits.figures.cpsgd.binomial_slack import draw_slack
+from quietbits.figures.cpsgd.binomial_slack import SlackPoint, draw_slack
 from quietbits.figures.drawing.style import print_style
 
 

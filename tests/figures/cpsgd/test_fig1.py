@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.cpsgd import NoisePoint
-from quietbits.figures.cpsgd.fig1 import FIGURE, draw_noise
+from quietbits.figures.cpsgd.fig1 import FIGURE, NoisePoint, draw_noise
 from quietbits.figures.drawing.style import print_style
 
 KINDS = [("analytic", None), ("classic", None), ("theorem", 1.0), ("theorem", 0.01), ("exact", 1.0), ("exact", 0.1)]

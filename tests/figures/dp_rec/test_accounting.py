@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons import dp_rec_references as references
+from quietbits.figures.dp_rec import references as references
 from quietbits.figures.dp_rec.accounting import FIGURE, MARKS, NOISE_LOOK, draw_accounts, reference_table
 from quietbits.figures.drawing.style import print_style
 

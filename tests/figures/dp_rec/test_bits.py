@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.dp_rec_bias import BiasPoint, with_fitted_slopes
-from quietbits.figures.dp_rec.bits import FIGURE, draw_bias
+from quietbits.figures.dp_rec.bits import FIGURE, BiasPoint, draw_bias, with_fitted_slopes
 from quietbits.figures.drawing.style import print_style
 
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.dp_rec_mean import mean_points, summarise_means
-from quietbits.figures.dp_rec.mean import FIGURE, MARKS, draw_errors
+from quietbits.figures.dp_rec.mean import FIGURE, MARKS, draw_errors, mean_points, summarise_means
 from quietbits.figures.drawing.style import print_style
 
 SMALL: dict[str, Any] = {

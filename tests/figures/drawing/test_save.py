@@ -11,12 +11,12 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread as read_png
 
-from quietbits.analysis.comparisons.table_entries import DesignPoint
 from quietbits.figures.drawing import save
 from quietbits.figures.drawing.save import DOTS_PER_INCH, save_figure
 from quietbits.figures.drawing.style import TITLE_GAP, TITLE_LINE, print_style
 from quietbits.figures.mvu.fig1 import draw_tables
 from quietbits.figures.mvu.fig5 import draw_bits_out
+from quietbits.figures.mvu.table_entries import DesignPoint
 
 
 @pytest.fixture(scope="module")

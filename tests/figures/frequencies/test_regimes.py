@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from quietbits.analysis.comparisons.frequencies.regimes import LOCAL, SHUFFLED
-from quietbits.figures.frequencies.regimes import draw_regimes
+from quietbits.figures.frequencies.regimes import LOCAL, SHUFFLED, draw_regimes
 
 
 @pytest.mark.parametrize(("shuffled_error", "first_line", "ties"), [(0.02, "RR=", 1), (0.0202, "RR", 0), (0.01, "SR", 0)])

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from quietbits.analysis.comparisons.linear_compression.layers import ARRANGEMENTS, layer_points
-from quietbits.analysis.comparisons.linear_compression.sketched_sums import SketchPoint
 from quietbits.figures.linear_compression import bits, rate
+from quietbits.figures.linear_compression.layers import ARRANGEMENTS, layer_points
+from quietbits.figures.linear_compression.sketched_sums import SketchPoint
 
 BASE = SketchPoint(seed=0, dimension=650, clients=30, noise_multiplier=0.5)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from quietbits.analysis.comparisons.table_entries import DesignPoint
+from quietbits.figures.mvu.table_entries import DesignPoint
 
 
 @pytest.fixture(scope="session")

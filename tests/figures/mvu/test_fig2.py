@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons import scalar_mean
-from quietbits.analysis.comparisons.scalar_mean import MECHANISMS, ScalarPoint
 from quietbits.figures.drawing.style import print_style
-from quietbits.figures.mvu.fig2 import FIGURE, draw_variances
+from quietbits.figures.mvu import fig2 as scalar_mean
+from quietbits.figures.mvu.fig2 import FIGURE, MECHANISMS, ScalarPoint, draw_variances
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,16 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.vector_mean import BITS_EPSILON, COMPARISONS, arrange_vector_means, vector_mean_tasks, with_small_tables
 from quietbits.figures.drawing.style import print_style
-from quietbits.figures.mvu.fig3 import FIGURE, draw_comparison
+from quietbits.figures.mvu.fig3 import (
+    BITS_EPSILON,
+    COMPARISONS,
+    FIGURE,
+    arrange_vector_means,
+    draw_comparison,
+    vector_mean_tasks,
+    with_small_tables,
+)
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.analysis.comparisons.table_entries import certificates
 from quietbits.figures.drawing.directed_rounding import rounded_up
-from quietbits.figures.drawing.probability_map import sent_letters
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.mvu.fig5 import FIGURE, draw_bits_out
+from quietbits.figures.mvu.table_entries import certificates, sent_letters
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,7 @@ from quietbits.analysis.planner.plan import plan_task
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.task import Task
 from quietbits.figures.drawing.style import print_style
-from quietbits.figures.planner.page import plan_page_html
-from quietbits.figures.planner.pareto import draw_plan
+from quietbits.figures.planner.pareto import draw_plan, plan_page_html
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import quietbits
 from quietbits import InfeasibleError
-from quietbits.analysis.comparisons.binomial_slack import SlackPoint
+from quietbits.figures.cpsgd.binomial_slack import SlackPoint
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 
 from quietbits.analysis.datasets.deformation import Deformation
-from quietbits.analysis.datasets.digits import digits_data
 from quietbits.analysis.datasets.federated_data import Examples
+from quietbits.analysis.datasets.named_data import digits_data
 
 DEFORMATION = Deformation()
 

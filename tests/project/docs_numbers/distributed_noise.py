@@ -5,8 +5,7 @@ from functools import cache
 
 import quietbits
 from quietbits import Budget
-from quietbits.analysis.calibration.poisson_binomial import calibrate_poisson_binomial, calibrate_theta
-from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism
+from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, calibrate_poisson_binomial, calibrate_theta
 from quietbits.design.transforms.kashin import KASHIN_CONSTANT as KASHIN_CONSTANT
 from quietbits.design.transforms.vector_dithering import rejection_bias_bound as rejection_bias_bound
 

@@ -14,7 +14,13 @@ from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
 import quietbits
-from quietbits.analysis.comparisons.dp_rec_references import (
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import EpsilonBound
+from quietbits.design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
+from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
+from quietbits.design.relative_entropy.group_layout import uniform_layout
+from quietbits.figures.dp_rec.references import (
     ACCOUNTS,
     GAUSSIAN_ACCOUNTS,
     PUBLISHED_SETTINGS,
@@ -22,12 +28,6 @@ from quietbits.analysis.comparisons.dp_rec_references import (
     ReferencePoint,
     gaussian_reference_epsilon,
 )
-from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.privacy import EpsilonBound
-from quietbits.design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
-from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
-from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.solvers.divergences.dp_rec_privacy import draw_log_moment
 from quietbits.solvers.divergences.importance_resampling import resampling_renyi_divergences
 from quietbits.tests.project.docs_numbers.shared import spaced, up

@@ -7,14 +7,14 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from quietbits.analysis.comparisons.dp_rec_bias import BiasPoint, with_fitted_slopes
-from quietbits.analysis.comparisons.dp_rec_mean import EQUAL, GROUPED, GROUPS, MMRC, PRIVUNIT, SQKR, ZERO, MeanPoint, MeanSetting
 from quietbits.analysis.random_streams import named_stream
 from quietbits.analysis.simulation.dp_rec_law import least_error_clip_ratio
 from quietbits.analysis.simulation.dp_rec_mean import equal_coordinates, two_level_chunks
 from quietbits.design.contracts.gaussian import central_gaussian_error
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.relative_entropy.dp_rec import message_account
+from quietbits.figures.dp_rec.bits import BiasPoint, with_fitted_slopes
+from quietbits.figures.dp_rec.mean import EQUAL, GROUPED, GROUPS, MMRC, PRIVUNIT, SQKR, ZERO, MeanPoint, MeanSetting
 from quietbits.solvers.divergences.importance_resampling import resampled_moments
 from quietbits.tests.project.docs_numbers.shared import short, up
 

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import pandas as pd
 
-from quietbits.analysis.accounting.dp_rec import dp_rec_account
-from quietbits.analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, PACKAGES, UNCOMPRESSED, CommunicationPoint
 from quietbits.analysis.training.run import run_training_tasks
 from quietbits.analysis.training.spec import parse_training
+from quietbits.design.relative_entropy.dp_rec import dp_rec_account
+from quietbits.figures.dp_rec.communication import COUNTED, FEDERATIONS, PACKAGES, UNCOMPRESSED, CommunicationPoint
 from quietbits.figures.drawing.directed_rounding import rounded_down
 from quietbits.tests.project.docs_numbers.shared import spaced
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 
 import quietbits
-from quietbits.analysis.simulation.category_populations import item_probabilities
+from quietbits.analysis.simulation.populations import item_probabilities
 from quietbits.arrays import FloatArray
 from quietbits.errors import ConvergenceError
 from quietbits.solvers.limits.histogram_entropy import EntropyBounds, multinomial_histogram_entropy, uniform_histogram_entropy

@@ -9,13 +9,8 @@ import numpy as np
 import pandas as pd
 
 import quietbits
-from quietbits.analysis.calibration.frequency_sums import calibrate_discrete_gaussian_frequencies
-from quietbits.analysis.calibration.item_sketches import ItemSketchChoice
-from quietbits.analysis.calibration.sparse_frequencies import calibrate_sparse_frequencies
-from quietbits.analysis.comparisons.frequencies.regimes import RegimePoint, winners
-from quietbits.analysis.comparisons.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
 from quietbits.analysis.random_streams import named_stream
-from quietbits.analysis.simulation.category_populations import item_probabilities
+from quietbits.analysis.simulation.populations import item_probabilities
 from quietbits.analysis.simulation.two_round_frequencies import two_round_frequencies
 from quietbits.analysis.study.frequency_study import FrequencyStudy, study_frequencies
 from quietbits.analysis.study.item_column import ItemColumn, hashed_items
@@ -24,7 +19,11 @@ from quietbits.design.contracts.mechanism import FrequencyMechanism
 from quietbits.design.contracts.task import Budget
 from quietbits.design.frequencies.item_sketch import ItemSketch  # noqa: F401 - the page's
 from quietbits.design.frequencies.item_thresholds import error_threshold, proof_threshold, stated_threshold, thresholded  # noqa: F401 - the page's
+from quietbits.design.frequencies.sketch_calibration import ItemSketchChoice, calibrate_discrete_gaussian_frequencies
+from quietbits.design.frequencies.sparse_frequencies import calibrate_sparse_frequencies
 from quietbits.design.frequencies.worst_pair import worst_pair  # noqa: F401 - the page's
+from quietbits.figures.frequencies.regimes import RegimePoint, winners
+from quietbits.figures.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
 from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import quietbits
-from quietbits.analysis.comparisons.linear_compression.sparse_recovery import measuring_operator
 from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
+from quietbits.figures.linear_compression.sparse import measuring_operator
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
 from quietbits.solvers.decoders.support_refit import refit_support

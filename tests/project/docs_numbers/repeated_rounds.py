@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 
 import quietbits
-from quietbits.analysis.comparisons.linear_compression.settings import SETTINGS, modular_clip_probability
 from quietbits.analysis.simulation.digit_gradients import DigitModel, digits, gradient_unit, hidden_widths, model_of_dimension
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.privacy import PrivacyReport
 from quietbits.design.federated.adaptive_clipping import AdaptiveClipping, sum_noise_multiplier
 from quietbits.design.federated.model_layers import model_layers
 from quietbits.design.secure_sum.noisy_count import NoisyCount
+from quietbits.figures.training.price_heat_map import SETTINGS, modular_clip_probability
 from quietbits.solvers.accounting.renyi_curve import EpsilonAtDelta, RenyiCurve
 from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import quietbits
 from quietbits import FixedSizeSampling, PoissonSampling
-from quietbits.analysis.comparisons.binomial_slack import SlackPoint
+from quietbits.figures.cpsgd.binomial_slack import SlackPoint
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.divergences.discrete_gaussian_divergence import (
     discrete_gaussian_renyi,

@@ -7,14 +7,8 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from quietbits.analysis.comparisons.linear_compression.sparse_recovery import (
-    RecoveryPoint,
-    arrange_recovery,
-    map_zero_wins,
-    measuring_operator,
-    recovery_tasks,
-)
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
+from quietbits.figures.linear_compression.sparse import RecoveryPoint, arrange_recovery, map_zero_wins, measuring_operator, recovery_tasks
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
 from quietbits.solvers.decoders.lasso import LassoSolution, noise_penalty, solve_lasso
 

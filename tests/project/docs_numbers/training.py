@@ -8,7 +8,6 @@ from typing import Any
 import quietbits
 from quietbits import REGISTRY, PoissonSampling
 from quietbits.analysis.catalogue.tables import vector_table_of
-from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS
 from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.plan import DENSE_RATIO as DENSE_RATIO
 from quietbits.analysis.training.plan import DENSE_ROUNDS as DENSE_ROUNDS
@@ -19,6 +18,7 @@ from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN as CLIP_MARGIN
 from quietbits.design.federated.adaptive_clipping import usual_count_deviation
 from quietbits.design.federated.model_layers import model_layers
+from quietbits.figures.dp_rec.communication import FEDERATIONS
 
 
 @cache

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
-from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS, GIB, CommunicationPoint, counted_bytes
-from quietbits.analysis.comparisons.dp_rec_mean import EQUAL, SQKR, ZERO, MeanPoint, MeanSetting
-from quietbits.analysis.comparisons.dp_rec_references import PUBLISHED_SETTINGS, PublishedSetting
 from quietbits.analysis.training.reference_mechanisms import rounded_within
+from quietbits.figures.dp_rec.communication import FEDERATIONS, GIB, CommunicationPoint, counted_bytes
+from quietbits.figures.dp_rec.mean import EQUAL, SQKR, ZERO, MeanPoint, MeanSetting
+from quietbits.figures.dp_rec.references import PUBLISHED_SETTINGS, PublishedSetting
 from quietbits.solvers.divergences.dp_rec_privacy import fewest_dp_rec_bits, lost_delta
 
 __all__ = ["EQUAL", "ZERO", "fewest_dp_rec_bits", "lost_delta"]

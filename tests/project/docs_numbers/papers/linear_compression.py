@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from quietbits.analysis.comparisons.linear_compression.settings import modular_clip_probability
 from quietbits.design.federated.model_layers import MODELS
+from quietbits.figures.training.price_heat_map import modular_clip_probability
 from quietbits.tests.project.docs_numbers.repeated_rounds import published_report
 
 __all__ = ["MODELS", "modular_clip_probability"]

@@ -7,7 +7,7 @@ import numpy as np
 
 import quietbits
 from quietbits.analysis.random_streams import named_stream
-from quietbits.analysis.simulation.input_populations import population_chunks
+from quietbits.analysis.simulation.populations import population_chunks
 from quietbits.arrays import FloatArray
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.table_privacy import table_privacy

@@ -1,1 +1,0 @@
-"""Privacy over rounds and under sampling: what is the same for all mechanisms."""

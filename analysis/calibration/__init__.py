@@ -1,1 +1,0 @@
-"""Parameters that meet a privacy target, on the safe side."""

@@ -1,1 +1,0 @@
-"""Tables behind figures: mechanisms beside each other, with references and bounds."""

@@ -1,1 +1,0 @@
-"""Tables behind the figures of frequencies."""

@@ -1,0 +1,207 @@
+"""Networks of ReLU units: fully connected ones, and one convolution before them. Gradients of many clients at a time.
+
+Without hidden layers a fully connected network is multinomial regression. The convolution is 3 by 3, with average pooling by 2.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from ....arguments import check_integer
+from ....arrays import FloatArray, IntegerArray
+from ....design.federated.model_layers import ModelLayers, convolution, dense
+from .network import check_widths, score_errors
+
+KERNEL, POOL = 3, 2
+
+
+@dataclass(frozen=True)
+class DenseNetwork:
+    """A network of fully connected layers; `widths` are those of its inputs, hidden layers and classes."""
+
+    widths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the widths."""
+        check_widths(self.widths)
+
+    @cached_property
+    def layers(self) -> ModelLayers:
+        """A layer for each step from width to width: weights, then biases."""
+        return ModelLayers("dense", tuple(dense(*pair, f"dense-{number}") for number, pair in enumerate(pairwise(self.widths), 1)))
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """Draw weights as He et al. 2015 (*Delving deep into rectifiers*) do; the last layer, and all biases, are zeros."""
+        found = np.zeros(self.layers.dimension)
+        for place, (inputs, outputs) in list(zip(self.layers.places, pairwise(self.widths), strict=True))[:-1]:
+            weights = found[place][: inputs * outputs]
+            weights[:] = rng.standard_normal(len(weights)) * math.sqrt(2 / inputs)
+        return found
+
+    def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
+        """As the protocol says."""
+        return self.activations(parameters, inputs)[-1]
+
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
+        """As the protocol says."""
+        found = np.empty((len(inputs), self.layers.dimension))
+        *activations, scores = self.activations(parameters, inputs)
+        self.backward(parameters, activations, score_errors(scores, labels, scale), found)
+        return found
+
+    def activations(self, parameters: FloatArray, inputs: FloatArray) -> list[FloatArray]:
+        """Return what goes into every layer, and at last the scores."""
+        found = [inputs]
+        for number, (weights, biases) in enumerate(self._tensors(parameters), 1):
+            sums = times(found[-1], weights)
+            sums += biases
+            found.append(sums if number == len(self.widths) - 1 else np.maximum(sums, 0.0, out=sums))
+        return found
+
+    def backward(
+        self, parameters: FloatArray, activations: list[FloatArray], errors: FloatArray, found: FloatArray, *, to_inputs: bool = False
+    ) -> FloatArray:
+        """Write each client's gradient to `found`, and return the derivatives by the inputs if they are wanted, else by the first sums."""
+        places = self.layers.places
+        for number, (weights, _) in reversed(list(enumerate(self._tensors(parameters)))):
+            inputs, outputs = self.widths[number : number + 2]
+            start = places[number].start
+            ends = start + inputs * outputs, start + (inputs + 1) * outputs
+            outer_sums(activations[number], errors, found[:, start : ends[0]].reshape(len(found), inputs, outputs))
+            found[:, ends[0] : ends[1]] = errors[:, 0] if errors.shape[1] == 1 else errors.sum(axis=1)
+            if number:
+                errors = times(errors, np.swapaxes(weights, -1, -2)) * (activations[number] > 0)
+            elif to_inputs:
+                errors = times(errors, np.swapaxes(weights, -1, -2))
+        return errors
+
+    def _tensors(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        """Return weights and biases; those of several clients have a first axis for them."""
+        lead, found = parameters.shape[:-1], []
+        for place, (inputs, outputs) in zip(self.layers.places, pairwise(self.widths), strict=True):
+            layer = parameters[..., place]
+            weights = layer[..., : inputs * outputs].reshape(*lead, inputs, outputs)
+            biases = layer[..., inputs * outputs :]
+            found.append((weights, biases[:, None] if lead else biases))
+        return found
+
+
+def times(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return rows, of any leading shape, times one matrix, or times that of each client."""
+    if weights.ndim > 2:
+        return np.asarray(np.matmul(rows, weights))
+    return np.asarray((rows.reshape(-1, rows.shape[-1]) @ weights).reshape(*rows.shape[:-1], -1))
+
+
+def outer_sums(rows: FloatArray, errors: FloatArray, found: FloatArray) -> None:
+    """Write to `found`, for each client, the sum over its examples of the products of inputs and errors."""
+    if rows.shape[1] == 1:
+        np.einsum("ci,co->cio", rows[:, 0], errors[:, 0], out=found)
+    else:
+        np.matmul(rows.transpose(0, 2, 1), errors, out=found)
+
+
+@dataclass(frozen=True)
+class ConvolutionalNetwork:
+    """One convolution without padding, and fully connected layers on its pooled channels.
+
+    Attributes
+    ----------
+    image_shape : tuple of int
+        (height, width, channels) of an input; height and width at least 4.
+    channels : int
+        Channels of the convolution.
+    widths : tuple of int
+        Of the fully connected layers; the last one is the number of classes.
+    """
+
+    image_shape: tuple[int, int, int]
+    channels: int
+    widths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        check_widths((self.channels, *self.widths))
+        for side in self.image_shape[:2]:
+            check_integer("side of an image", side, low=KERNEL + POOL - 1, high=2**12)
+
+    @cached_property
+    def layers(self) -> ModelLayers:
+        """The convolution, and the others."""
+        first = convolution(KERNEL, self.image_shape[2], self.channels)
+        return ModelLayers("convolutional", (first, *self._dense.layers.layers))
+
+    def start(self, rng: np.random.Generator) -> FloatArray:
+        """Draw parameters as `DenseNetwork.start` does."""
+        inputs = KERNEL * KERNEL * self.image_shape[2]
+        kernels = rng.standard_normal(inputs * self.channels) * math.sqrt(2 / inputs)
+        return np.concatenate([kernels, np.zeros(self.channels), self._dense.start(rng)])
+
+    def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
+        """As the protocol says."""
+        return self._dense.scores(parameters[self._kernels :], self._pooled(self._convolved(parameters, self._patches(inputs[None])))[0])
+
+    def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
+        """As the protocol says."""
+        patches = self._patches(inputs)
+        maps = self._convolved(parameters, patches)
+        of_dense = parameters[..., self._kernels :]
+        *activations, scores = self._dense.activations(of_dense, self._pooled(maps))
+        found = np.empty((len(inputs), self.layers.dimension))
+        errors = score_errors(scores, labels, scale)
+        pooled = self._dense.backward(of_dense, activations, errors, found[:, self._kernels :], to_inputs=True)
+        self._backward(patches, maps, pooled, found)
+        return found
+
+    @property
+    def _map_sides(self) -> tuple[int, int]:
+        return self.image_shape[0] - KERNEL + 1, self.image_shape[1] - KERNEL + 1
+
+    @cached_property
+    def _pooled_sides(self) -> tuple[int, int]:
+        return self._map_sides[0] // POOL, self._map_sides[1] // POOL
+
+    @cached_property
+    def _dense(self) -> DenseNetwork:
+        return DenseNetwork((math.prod(self._pooled_sides) * self.channels, *self.widths))
+
+    @cached_property
+    def _kernels(self) -> int:
+        """Number of parameters of the convolution."""
+        return (KERNEL * KERNEL * self.image_shape[2] + 1) * self.channels
+
+    def _patches(self, inputs: FloatArray) -> FloatArray:
+        """Return the patches under the kernel, shape (clients, examples * places, 9 channels of the input)."""
+        images = inputs.reshape(*inputs.shape[:2], *self.image_shape)
+        windows = np.lib.stride_tricks.sliding_window_view(images, (KERNEL, KERNEL), axis=(2, 3))
+        return np.moveaxis(windows, 4, -1).reshape(len(inputs), -1, KERNEL * KERNEL * self.image_shape[2])
+
+    def _convolved(self, parameters: FloatArray, patches: FloatArray) -> FloatArray:
+        """Return what the units put out, shape (clients, examples, height, width, channels)."""
+        lead, weights = parameters.shape[:-1], self._kernels - self.channels
+        sums = times(patches, parameters[..., :weights].reshape(*lead, -1, self.channels))
+        biases = parameters[..., weights : self._kernels]
+        sums += biases[:, None] if lead else biases
+        np.maximum(sums, 0.0, out=sums)
+        return sums.reshape(len(patches), -1, *self._map_sides, self.channels)
+
+    def _pooled(self, maps: FloatArray) -> FloatArray:
+        """Return means over 2 by 2 units, flat, shape (clients, examples, inputs of the next layer); an odd last row is left out."""
+        high, wide = self._pooled_sides
+        cut = maps[:, :, : POOL * high, : POOL * wide].reshape(*maps.shape[:2], high, POOL, wide, POOL, self.channels)
+        return np.asarray(cut.mean(axis=(3, 5)).reshape(*maps.shape[:2], -1))
+
+    def _backward(self, patches: FloatArray, maps: FloatArray, pooled: FloatArray, found: FloatArray) -> None:
+        """Write the gradients of the kernels and their biases, from the derivatives by what was pooled."""
+        high, wide = self._pooled_sides
+        errors: FloatArray = np.zeros(maps.shape)
+        spread = pooled.reshape(*maps.shape[:2], high, 1, wide, 1, self.channels) / POOL**2
+        shape = (*maps.shape[:2], high, POOL, wide, POOL, self.channels)
+        errors[:, :, : POOL * high, : POOL * wide] = np.broadcast_to(spread, shape).reshape(*maps.shape[:2], POOL * high, POOL * wide, -1)
+        errors = np.where(maps > 0, errors, 0.0).reshape(len(maps), -1, self.channels)
+        weights = self._kernels - self.channels
+        outer_sums(patches, errors, found[:, :weights].reshape(len(found), -1, self.channels))
+        errors.sum(axis=1, out=found[:, weights : self._kernels])

@@ -1,0 +1,335 @@
+"""The privacy of binomial noise in a secure sum: the published theorem, Rényi divergences, and exact where the worst shift is known."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_choice, check_integer
+from ...solvers.accounting.exact_privacy_loss import SMALLEST_COMPOSED_DELTA, composed_exact_epsilon
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.sampling import Sampling
+from ...solvers.divergences.binomial_divergence import MOST_EXACT_TRIALS, shifted_binomial_losses, shifted_binomial_renyi
+from ...solvers.divergences.cpsgd_theorem import (
+    binomial_squared_error,
+    binomial_theorem_epsilon,
+    check_rate,
+    check_scale,
+    check_sensitivity,
+    check_trials,
+    is_theorem_doubtful,
+)
+from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
+from ..contracts.accounts import amplified_rounds, composed_singles, needing_delta
+from ..contracts.gaussian import near_gaussian_account
+from ..contracts.guarantee import ADJACENCIES
+from ..contracts.privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
+from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
+
+# How far from a whole number of steps a sensitivity may be, relative to itself.
+WHOLE = 1e-9
+# Uses that are composed: in one direction, and where each may be in either of two.
+MOST_USES, MOST_MIXED_USES = 20_000, 64
+# Orders of the moments accountant, the values it may look at in all, and what it counts as failure, as a share of delta.
+ORDERS = DEFAULT_ORDERS[:-1:2]
+MOST_VALUES = 4e7
+NEGLECTED = 1e-9
+
+
+@dataclass(frozen=True)
+class WorstShift:
+    """The pair of vectors that binomial noise hides least among those that sensitivities allow, if it is known.
+
+    Attributes
+    ----------
+    shift : int or None
+        Steps of the scale by which coordinates differ; None where the worst pair is not known.
+    coordinates : int or None
+        Number of coordinates that differ; None where the worst pair is not known.
+    reason : str or None
+        Why it is not known.
+    """
+
+    shift: int | None
+    coordinates: int | None
+    reason: str | None
+
+
+def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float) -> WorstShift:
+    """Return which pair of vectors binomial noise hides least, among all that sensitivities, in the vectors' units, allow.
+
+    Vectors of neighbours differ by v steps, v whole numbers with ``|v_i| <= linf / scale``, ``sum |v_i| <= l1 / scale`` and
+    ``sum v_i**2 <= (l2 / scale)**2``. A larger shift of a coordinate reveals more, as binomial noise has a log-concave distribution. So
+    the worst v is known
+
+    - in one dimension;
+    - where every coordinate can be at its largest at the same time;
+    - where no coordinate can change by more than one step: as many as possible do;
+    - for probability 1/2, where the L1 sensitivity is no more than the largest coordinate: shifts s and t of two coordinates reveal no
+      more than one shift by s + t, by group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) and because
+      trade-off functions of log-concave noise add up exactly, f_t(1 - f_s) = f_(s+t).
+
+    It has zero coordinates where neighbours do not differ.
+
+    Examples
+    --------
+    >>> worst_shift(0.5, 0.5, 10, 3.0, 3.0, 3.0)
+    WorstShift(shift=6, coordinates=1, reason=None)
+    """
+    probability, scale = check_rate(probability), check_scale(scale)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
+    l1 = check_sensitivity("l1_sensitivity", l1)
+    l2 = check_sensitivity("l2_sensitivity", l2)
+    linf = check_sensitivity("linf_sensitivity", linf)
+    steps = linf / scale
+    if abs(steps - round(steps)) > WHOLE * max(1.0, steps):
+        return WorstShift(None, None, f"linf must be a whole multiple of scale for the exact account, got {steps:.9g} times the scale")
+    total, squares = whole_steps(l1 / scale), whole_steps((l2 / scale) ** 2)
+    largest = min(round(steps), total, math.isqrt(squares))
+    if largest == 0:
+        return WorstShift(0, 0, None)
+    coordinates = min(dimension, total // largest, squares // largest**2)
+    if largest == 1 or coordinates == dimension or (total == largest and probability == 0.5):
+        return WorstShift(largest, coordinates, None)
+    return WorstShift(None, None, "l1, l2 and linf do not tell which vectors are the worst")
+
+
+def whole_steps(number: float) -> int:
+    """Return the largest whole number that is not above a number of 0 or more, up to rounding errors.
+
+    Examples
+    --------
+    >>> whole_steps(0.3 / 0.1), whole_steps(2.9)
+    (3, 2)
+    """
+    return math.floor(number * (1 + WHOLE) + WHOLE)
+
+
+@dataclass(frozen=True)
+class BinomialNoise:
+    """Binomial noise in a secure sum, and how far it lets neighbours be apart.
+
+    Attributes
+    ----------
+    trials : int
+        Trials of a coordinate's noise, of all clients together.
+    probability : float
+        Probability of success of a trial.
+    scale : float
+        What one success adds; the vectors' coordinates are multiples of it.
+    dimension : int
+        Number of coordinates.
+    l1, l2, linf : float
+        Largest distance of two neighbours' vectors in each norm, in the vectors' units.
+    adjacency : str
+        Which neighbours the sensitivities are for.
+
+    Raises
+    ------
+    ValueError
+        If a field is out of its range.
+    """
+
+    trials: int
+    probability: float
+    scale: float
+    dimension: int
+    l1: float
+    l2: float
+    linf: float
+    adjacency: str = "replace-one"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        trials, probability, scale = check_trials(self.trials), check_rate(self.probability), check_scale(self.scale)
+        object.__setattr__(self, "trials", trials)
+        object.__setattr__(self, "probability", probability)
+        object.__setattr__(self, "scale", scale)
+        check_choice("adjacency", self.adjacency, ADJACENCIES)
+        # Checks the dimension and the sensitivities.
+        _ = self.worst_shift
+
+    @property
+    def worst_shift(self) -> WorstShift:
+        """The pair of vectors that the noise hides least, if it is known."""
+        return worst_shift(self.probability, self.scale, self.dimension, self.l1, self.l2, self.linf)
+
+    @property
+    def l2_steps(self) -> float:
+        """The L2 sensitivity in steps of the scale: the root of a whole number."""
+        return math.sqrt(whole_steps((self.l2 / self.scale) ** 2))
+
+    def privacy(self) -> Privacy:
+        """Return the privacy of sums.
+
+        ``"theorem-1"`` of cpSGD is as published, and not proven: exact accounts contradict it for large epsilon (its detail ``doubtful``
+        says where this is known). ``"exact"`` is by the distribution of the privacy loss, where the sensitivities tell which pair of
+        vectors is the worst; it errs upward by less than a share of 1e-5. ``"rdp"`` is a moments accountant and ``"near-gaussian"`` the
+        privacy of the Gaussian noise that it nearly is: both hold for every shape of the sensitivities.
+        """
+        noise, too_little = NearGaussianNoise(self._gaussian_epsilon), "trials must be more for the noise to be nearly Gaussian"
+        accounts = (
+            Account("theorem-1", self.adjacency, needing_delta(self._theorem), proven=False),
+            Account("exact", self.adjacency, needing_delta(self._sampled_once(self._exact, "the exact account"))),
+            Account("rdp", self.adjacency, needing_delta(self._sampled_once(self._moments, "the account by Rényi divergences"))),
+            near_gaussian_account(noise, self.adjacency, too_little),
+        )
+        return Privacy("secure-sum", accounts)
+
+    def _theorem(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+        """Return what Theorem 1 says; rounds compose as (epsilon, delta)-private ones, half of delta spent on either part."""
+
+        def single(delta: float) -> EpsilonBound:
+            epsilon = binomial_theorem_epsilon(
+                self.trials, self.probability, self.scale, self.dimension, self.l1, self.l2, self.linf, delta
+            )
+            doubtful = is_theorem_doubtful(epsilon, self.trials, self.probability, self.scale, self.l2, delta)
+            return EpsilonBound(epsilon, details={"doubtful": doubtful})
+
+        if sampling is not None:
+            return amplified_rounds(single, delta, rounds, sampling, self.adjacency)
+        return composed_singles(single, delta, rounds)
+
+    def _gaussian_epsilon(self, delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:
+        return binomial_near_gaussian_epsilon(self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds, sampled=sampled)
+
+    def _sampled_once(self, unsampled: "Bound", what: str) -> "Bound":
+        """Return a bound that also holds for one sampled round: exact for a pair that is the worst at every epsilon."""
+
+        def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
+            if sampling is None:
+                return unsampled(delta, rounds, None)
+            if rounds > 1:
+                return EpsilonBound.nothing(f"rounds must be 1 for {what} of sampled vectors")
+            return amplified_rounds(lambda delta: unsampled(delta, 1, None), delta, 1, sampling, self.adjacency)
+
+        return bound
+
+    def _exact(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
+        worst = self.worst_shift
+        if worst.shift is None or worst.coordinates is None:
+            return EpsilonBound.nothing(worst.reason or "the worst pair of vectors is not known")
+        uses = worst.coordinates * rounds
+        if uses == 0:
+            return EpsilonBound(0.0)
+        if self.trials > MOST_EXACT_TRIALS:
+            return EpsilonBound.nothing(f"trials must be at most {MOST_EXACT_TRIALS} for the exact account")
+        symmetric = self.probability == 0.5
+        if not symmetric and rounds > 1:
+            return EpsilonBound.nothing(
+                "rounds must be 1 for the exact account unless probability is 0.5: each round may shift in another direction"
+            )
+        if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
+            return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
+        losses = shifted_binomial_losses(self.trials, self.probability, worst.shift, self._neglected(delta, rounds))
+        found = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
+        if found is None:
+            return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
+        if math.isinf(found):
+            return EpsilonBound.nothing(
+                "the exact epsilon is infinite: the ends of the noise's support, where a shift is certain, are likelier than delta"
+            )
+        return EpsilonBound(found)
+
+    def _neglected(self, delta: float, rounds: int) -> float:
+        """Return the probability of one coordinate in one round that is a negligible share of delta."""
+        changed = max(1, min(self.dimension, whole_steps(self.l1 / self.scale)))
+        return min(NEGLECTED * delta / (changed * rounds), 0.5)
+
+    def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
+        """Return epsilon by Rényi divergences.
+
+        Divergences of coordinates add up. Where the worst vector is not known, let r_j be the divergence of a shift by j: a vector's is at
+        most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
+        """
+        worst = self.worst_shift
+        total, squares = whole_steps(self.l1 / self.scale), whole_steps((self.l2 / self.scale) ** 2)
+        largest = min(whole_steps(self.linf / self.scale), total, math.isqrt(squares))
+        changed = min(self.dimension, total)
+        if worst.coordinates == 0 or largest == 0:
+            return EpsilonBound(0.0)
+        # Rare values end about nine deviations from the mean.
+        values = min(self.trials, 18 * math.sqrt(self.trials * self.probability * (1 - self.probability)) + 100)
+        shifts = [largest] if worst.shift is not None else range(1, largest + 1)
+        if self.trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
+            return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
+        neglected = self._neglected(delta, rounds)
+        found = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
+        divergences = np.array([one.divergences for one in found])
+        if worst.coordinates is not None:
+            coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
+        else:
+            steps = np.array(list(shifts), dtype=float)[:, None]
+            coordinates = changed
+            bounds = (squares * (divergences / steps**2), total * (divergences / steps), self.dimension * divergences)
+            vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
+        spared = delta - rounds * coordinates * max(one.failure for one in found)
+        if spared <= 0 or not np.isfinite(vector).any():
+            return EpsilonBound.nothing("trials must be more for the account by Rényi divergences")
+        best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
+        return EpsilonBound(best.epsilon, order=best.order, order_at_edge=best.at_edge)
+
+
+def accounted_binomial(noise: BinomialNoise) -> AccountSubject:
+    """Return binomial noise as accounting sees it, with the pair of vectors that is the worst and its squared error."""
+    worst = noise.worst_shift
+    details = {name: getattr(noise, name) for name in ("trials", "probability", "scale", "dimension", "l1", "l2", "linf")}
+    return AccountSubject(
+        mechanism=f"binomial noise, {noise.trials} trials, probability {noise.probability:g}, scale {noise.scale:g}",
+        privacy=noise.privacy(),
+        adjacency=noise.adjacency,
+        details=details
+        | {
+            "worst_shift": worst.shift,
+            "worst_coordinates": worst.coordinates,
+            "noise_squared_error": binomial_squared_error(noise.trials, noise.probability, noise.scale, noise.dimension),
+        },
+    )
+
+
+def binomial_account(
+    trials: int,
+    probability: float,
+    scale: float,
+    dimension: int,
+    l1: float,
+    l2: float,
+    linf: float,
+    delta: float,
+    rounds: int = 1,
+    adjacency: str | None = None,
+    sampling: Sampling | None = None,
+) -> AccountReport:
+    """Return what binomial noise in a secure sum reveals, by all accounts.
+
+    Parameters
+    ----------
+    trials, probability, scale, dimension, l1, l2, linf
+        As in `BinomialNoise`.
+    delta : float
+        Failure probability of all rounds together, above 0 and below 1.
+    rounds : int
+        Number of rounds, at least 1.
+    adjacency : str or None
+        Which neighbours the sensitivities are for; None for those of the sampling, and replace-one without.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How clients' vectors are chosen for a round, in secret.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If no account says anything.
+
+    Examples
+    --------
+    >>> found = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    >>> [round(found.epsilon_by(name), 4) for name in ("theorem-1", "exact", "rdp")], round(found.epsilon, 4)
+    ([0.1861, 0.071, 0.0778], 0.071)
+    """
+    neighbours = usual_adjacency(adjacency, sampling, ("replace-one", "add-or-remove-one"))
+    noise = BinomialNoise(trials, probability, scale, dimension, l1, l2, linf, neighbours)
+    report = accounted_binomial(noise).report(delta, rounds, sampling)
+    report.privacy.check_anything_is_known()
+    return report

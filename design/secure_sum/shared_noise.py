@@ -1,0 +1,223 @@
+"""The noise that clients of a secure sum share, and the finest granularity with which their sum fits a number of bits."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_integer, check_real
+from ...errors import InfeasibleError
+from ...solvers.accounting.renyi_curve import check_delta
+from ...solvers.divergences.discrete_gaussian_divergence import (
+    MOST_BITS,
+    MOST_CLIENTS,
+    SMALLEST_SIGMA,
+    fewest_bits,
+    granularity_for_bits,
+)
+from ...solvers.numerics.safe_root import safe_root
+from ..contracts.calibration import TOLERANCE
+from ..contracts.norm_ball import NormBall
+from ..contracts.task import Budget
+from ..noise.discrete_gaussian import LARGEST_SIGMA
+from ..transforms.conditional_rounding import LARGEST_RADIUS
+from ..transforms.rotation import rotated_dimension
+from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
+from .distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
+
+# The standard deviation of one client's noise is looked for up to and down to these numbers of clip norms.
+MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
+
+NamedParameters = tuple[tuple[str, float], ...]
+"""Parameters of a mechanism by name, hashable."""
+# Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
+MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
+# A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
+MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
+
+
+def calibrate_granularity(
+    parameters: Callable[[float, float], NamedParameters],
+    epsilon_of: Callable[[NamedParameters], float],
+    clients: int,
+    dimension: int,
+    clip_norm: float,
+    bits: int,
+    budget: Budget,
+    deviations: float,
+) -> NamedParameters:
+    """Return the least noise of a mechanism, and the granularity with which its sum fits the bits; errs toward more noise.
+
+    Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
+    the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
+
+    Parameters
+    ----------
+    parameters : callable
+        What to call a standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units.
+    epsilon_of : callable
+        Epsilon of all rounds with such parameters; infinite where there is too little noise to be accounted for.
+    clients : int
+        Number of clients that add noise, 1 to 10**9.
+    dimension : int
+        Number of coordinates, after padding.
+    clip_norm : float
+        L2 norm that vectors are clipped to, above 0.
+    bits : int
+        Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
+    budget : Budget
+        What epsilon of all rounds is to be, from 1e-5 to 10**4, and delta.
+    deviations : float
+        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian one outside with probability
+        6.3e-5.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    InfeasibleError
+        If the bits are too few for the clients and epsilon; the message says how many are enough.
+    """
+    bits = check_integer("bits", bits, low=1, high=MOST_BITS)
+    epsilon, delta = budget.epsilon, check_delta(budget.delta)
+    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
+    deviations = check_real("deviations", deviations, low=0.1, high=100.0)
+
+    def fitting(inverse: float, width: int) -> NamedParameters:
+        deviation = clip_norm / inverse
+        return parameters(deviation, granularity_for_bits(clients, dimension, clip_norm, deviation, width, deviations=deviations))
+
+    @cache
+    def reached(inverse: float, width: int) -> float:
+        return epsilon_of(fitting(inverse, width))
+
+    most_noise = 1 / MOST_CLIP_NORMS
+    tolerance = TOLERANCE * min(1.0, epsilon)
+    fewest = fewest_bits(clients, deviations)
+    if bits < fewest or reached(most_noise, bits) > epsilon - tolerance:
+        wider = range(max(bits + 1, fewest), MOST_BITS + 1)
+        enough = next((width for width in wider if reached(most_noise, width) <= epsilon - tolerance), None)
+        goal = f"for {clients} clients to reach epsilon = {epsilon:g} at delta = {delta:g} in {dimension} dimensions"
+        if enough is None:
+            raise InfeasibleError(f"epsilon or delta must be larger: no number of bits up to {MOST_BITS} would be enough {goal}")
+        raise InfeasibleError(f"bits must be at least {enough} {goal}, however much noise they add, got {bits}")
+    inverse = safe_root(
+        lambda argument: reached(argument, bits),
+        epsilon,
+        start=min(epsilon, 1.0) * math.sqrt(clients) / 4,
+        low=most_noise,
+        high=1 / LEAST_CLIP_NORMS,
+        tolerance=tolerance,
+        name="clip norm over the standard deviation of a client's noise",
+    )
+    return fitting(inverse, bits)
+
+
+def calibrate_discrete_gaussian(
+    clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float = 4.0
+) -> dict[str, float]:
+    """Return the least ``local_sigma`` within a budget, and its ``granularity``; errs toward more noise.
+
+    Parameters are those of `calibrate_granularity`, and of `discrete_gaussian_privacy`, which accounts for what is found.
+
+    Examples
+    --------
+    >>> found = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
+    >>> {name: round(value, 6) for name, value in found.items()}
+    {'local_sigma': 0.118436, 'granularity': 0.003842}
+    """
+    neighbours = budget.adjacency
+
+    def parameters(local_sigma: float, granularity: float) -> NamedParameters:
+        return ("local_sigma", local_sigma), ("granularity", granularity)
+
+    def epsilon_of(named: NamedParameters) -> float:
+        found = dict(named)
+        # Noise of less than a thousandth of a step is none.
+        if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
+            return math.inf
+        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, found["local_sigma"], found["granularity"], neighbours)
+        return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
+
+    return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
+
+
+def calibrate_distributed_skellam(
+    clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float = 4.0
+) -> dict[str, float]:
+    """Return the least ``local_variance`` within a budget, and its ``granularity``; errs toward more noise.
+
+    Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, which accounts for what is found. The granularity
+    is the standard deviation of a client's noise over 141 421 where the bits would allow a finer one: finer noise is not sampled.
+
+    Examples
+    --------
+    >>> found = calibrate_distributed_skellam(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
+    >>> {name: round(value, 6) for name, value in found.items()}
+    {'local_variance': 0.014035, 'granularity': 0.003842}
+    """
+    neighbours = budget.adjacency
+
+    def parameters(deviation: float, granularity: float) -> NamedParameters:
+        return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_SKELLAM_STEPS))
+
+    def epsilon_of(named: NamedParameters) -> float:
+        found = dict(named)
+        # So little noise is not sampled.
+        if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
+            return math.inf
+        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, found["local_variance"], found["granularity"], neighbours)
+        return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
+
+    return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
+
+
+def discrete_gaussian_of_noise(
+    ball: NormBall, clients: int, bits: int, budget: Budget, noise_multiplier: float, rotation_seed: int = 0, rotation: str = "hadamard"
+) -> DistributedDiscreteGaussianMechanism:
+    """Return the mechanism whose sum has a given noise, in the finest steps that fit the bits: what it keeps, its account says.
+
+    Parameters
+    ----------
+    ball, clients, bits, rotation_seed, rotation
+        As in `DistributedDiscreteGaussianMechanism`.
+    budget : Budget
+        Its delta and adjacency; its epsilon is not asked for.
+    noise_multiplier : float
+        Standard deviation of the sum's noise over the L2 sensitivity of vectors that are not rounded.
+
+    Raises
+    ------
+    InfeasibleError
+        If the bits cannot even hold the rounding, or their steps are too coarse for the noise; the message says what would do.
+    """
+    adjacency = budget.adjacency
+    sensitivity = ball.clip_norm * (2 if adjacency == "replace-one" else 1)
+    deviation = noise_multiplier * sensitivity / math.sqrt(clients)
+    padded = rotated_dimension(rotation, ball.dimension)
+    fitting = granularity_for_bits(clients, padded, ball.clip_norm, deviation, bits)
+    granularity = max(fitting, ball.clip_norm / MOST_CLIP_STEPS, deviation / MOST_NOISE_STEPS)
+    if deviation < SMALLEST_SIGMA * granularity:
+        raise InfeasibleError(
+            f"noise_multiplier must be at least {noise_multiplier * SMALLEST_SIGMA * granularity / deviation:.3g} in steps that fit {bits} "
+            f"bits, got {noise_multiplier:g}: of less than a thousandth of a step nothing is left"
+        )
+    return DistributedDiscreteGaussianMechanism(
+        ball, clients, bits, granularity, deviation, budget.delta, rotation_seed, rotation, adjacency
+    )
+
+
+def finest_steps(
+    calibrate: Callable[..., dict[str, float]], clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget
+) -> dict[str, float]:
+    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing.
+
+    `calibrate` is one of the functions above; the other parameters are theirs.
+    """
+    while True:
+        found = calibrate(clients, dimension, clip_norm, bits, budget)
+        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
+        finest = max(clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if found["granularity"] >= finest:
+            return found
+        bits -= math.ceil(math.log2(finest / found["granularity"]))

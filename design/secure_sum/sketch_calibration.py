@@ -1,0 +1,360 @@
+"""How short a sketch may be within a slack of the error without it, and how few bits rate and bit width need together."""
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Generic, TypeVar
+
+from ...arguments import check_choice, check_integer, check_real
+from ...errors import InfeasibleError
+from ...solvers.divergences.discrete_gaussian_divergence import fewest_bits
+from ...solvers.numerics.bisection import first_true
+from ..central.central_sketch import CentralSketchMechanism
+from ..contracts.norm_ball import NormBall
+from ..contracts.sketched_mechanism import CLIP_MARGIN, SketchedMechanism
+from ..contracts.task import Budget
+from ..local.vector_gaussian import calibrate_noise_multiplier
+from ..transforms.count_sketch import MOST_ROWS, CountMeanSketch
+from ..transforms.gaussian_sketch import MOST_ENTRIES, GaussianSketch
+from ..transforms.hadamard_sketch import HadamardSketch
+from ..transforms.linear_sketch import LinearSketch
+from ..transforms.rotation import rotated_dimension
+from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+from .shared_noise import calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
+from .sketched_sum import SketchedSum
+from .sparse_sum import SparseSum
+
+Sketched = TypeVar("Sketched", bound=SketchedMechanism)
+TRANSFORMS = ("count-mean", "hadamard", "gaussian")
+# Measurements for each coordinate of a sparse mean, times ln d.
+MEASUREMENTS = 4
+# The experiments' number of rows; shorter sketches have fewer.
+USUAL_ROWS = 15
+LARGEST_SLACK = 1e6
+# From here on more bits change nothing that can be seen.
+AMPLE_BITS = 24
+
+
+@dataclass(frozen=True)
+class SketchChoice:
+    """Which sketch is wanted.
+
+    Attributes
+    ----------
+    transform : str
+        ``"count-mean"``, ``"hadamard"``, or ``"gaussian"`` for small sizes.
+    rows : int or None
+        Rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
+    sketch_dimension : int or None
+        Number of coordinates of a sketch, a multiple of the rows; None for the fewest that keep the slack.
+    slack : float
+        Largest predicted error over that without a sketch, above 1.
+    seed : int
+        Public seed.
+    """
+
+    transform: str = "count-mean"
+    rows: int | None = None
+    sketch_dimension: int | None = None
+    slack: float = 2.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check the fields that the sketch does not check."""
+        check_choice("transform", self.transform, TRANSFORMS)
+        if self.rows is not None:
+            check_integer("rows", self.rows, low=1, high=MOST_ROWS)
+        check_real("slack", self.slack, low=1.0, high=LARGEST_SLACK)
+
+    def sketch(self, dimension: int, sketch_dimension: int) -> LinearSketch:
+        """Return the sketch of a size."""
+        size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
+        if self.transform == "hadamard":
+            return HadamardSketch(dimension, size, self.seed)
+        if self.transform == "gaussian":
+            return GaussianSketch(dimension, size, self.seed)
+        return CountMeanSketch.of_size(dimension, size, self.rows or min(USUAL_ROWS, size), self.seed)
+
+    def longest(self, dimension: int) -> LinearSketch:
+        """Return the longest sketch that is shorter than the vectors."""
+        if dimension <= self.unit:
+            raise InfeasibleError(
+                f"dimension must be at least {self.unit + 1} for a shorter sketch, got {dimension}; or give rows or a sketch_dimension"
+            )
+        return self.sketch(dimension, self._most_units(dimension) * self.unit)
+
+    def fewest(self, dimension: int, distortion: float) -> int | None:
+        """Return the fewest coordinates with at most a distortion; None where the vectors themselves have no more."""
+        if self.longest(dimension).distortion > distortion:
+            return None
+        most = self._most_units(dimension)
+        return self.unit * first_true(1, most, lambda units: self.sketch(dimension, units * self.unit).distortion <= distortion)
+
+    def round_up(self, sketch_dimension: int) -> int:
+        """Return the least size that a sketch can have from a number on."""
+        return -(-sketch_dimension // self.unit) * self.unit
+
+    def _most_units(self, dimension: int) -> int:
+        # A Gaussian ensemble is stored.
+        most = MOST_ENTRIES // dimension if self.transform == "gaussian" else dimension
+        return min(most, dimension - 1) // self.unit
+
+    @property
+    def unit(self) -> int:
+        """What the size of a sketch is a multiple of."""
+        return self.rows or USUAL_ROWS if self.transform == "count-mean" else 1
+
+
+@dataclass(frozen=True)
+class CalibratedSketch(Generic[Sketched]):
+    """A mechanism with a sketch, and what it is measured by; squared errors of the mean of one round, in squared units of the vectors.
+
+    Attributes
+    ----------
+    mechanism : SketchedMechanism
+        The mechanism.
+    compressed_error : float
+        Its error where the mean is as long as the ball allows: compression, noise and rounding.
+    plain_error : float
+        That of the same mechanism without a sketch; infinite where the bits are too few for it.
+    """
+
+    mechanism: Sketched
+    compressed_error: float
+    plain_error: float
+
+
+def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
+    """Return the distributed discrete Gaussian mechanism on the shortest sketch with which its error stays within the slack.
+
+    The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression
+    adds ``distortion c**2`` at most. Sketches are clipped at 1.1 c, which takes 1.21 times the variance: a slack must be above that.
+
+    Raises
+    ------
+    InfeasibleError
+        If no shorter sketch keeps the slack, or the bits are too few; the message says what is needed.
+    """
+
+    def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
+        return discrete_gaussian_within(of, clients, bits, budget, choice.seed)
+
+    def noise(mechanism: DistributedDiscreteGaussianMechanism) -> float:
+        return ball.dimension * mechanism.largest_directional_variance / clients
+
+    @cache
+    def sketched(size: int) -> DistributedDiscreteGaussianMechanism:
+        return summed(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm))
+
+    try:
+        plain = noise(summed(ball))
+    except InfeasibleError:
+        # Fewer coordinates may fit where all of them do not: that is no reason to refuse a size that is given.
+        if choice.sketch_dimension is None:
+            raise
+        plain = math.inf
+    size = _fewest(ball, choice, plain, lambda size: noise(sketched(size)), "distributed-discrete-gaussian")
+    mechanism = SketchedSum(ball, choice.sketch(ball.dimension, size), sketched(size))
+    return CalibratedSketch(mechanism, mechanism.error().shared + noise(sketched(size)), plain)
+
+
+def sketched_sum_of_noise(
+    ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, noise_multiplier: float
+) -> SketchedSum:
+    """Return the mechanism of `calibrate_sketched_sum` with a given noise on a sketch of given size (`discrete_gaussian_of_noise`)."""
+    size = check_sketch_of_noise(choice.sketch_dimension)
+    sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)
+    inner = discrete_gaussian_of_noise(sketched, clients, bits, budget, noise_multiplier, choice.seed, "fourier")
+    return SketchedSum(ball, choice.sketch(ball.dimension, size), inner)
+
+
+def check_sketch_of_noise(sketch_dimension: int | None) -> int:
+    """Return the size of a sketch whose noise is given, or raise ValueError: it must be given, too."""
+    if sketch_dimension is None:
+        raise ValueError("sketch_dimension must be given with a noise_multiplier, got None: only a budget says how short a sketch may be")
+    return sketch_dimension
+
+
+def calibrate_sparse_sum(
+    ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, sparsity: int, *, refit: bool = True
+) -> SparseSum:
+    """Return the distributed discrete Gaussian mechanism on measurements that are enough for a sparse mean.
+
+    By default there are ``4 s ln d`` of them for s coordinates, twice what the Lasso needs in the limit to find the right ones by Gaussian
+    measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a penalty
+    that is noise's alone it finds a few others besides, which the refit drops; more measurements do not lower the noise.
+
+    Raises
+    ------
+    InfeasibleError
+        If that is no fewer than the dimension, or the bits are too few; the message says what is needed.
+    """
+    sparsity = check_integer("sparsity", sparsity, low=1, high=ball.dimension)
+    size = choice.sketch_dimension
+    if size is None:
+        size = choice.round_up(math.ceil(MEASUREMENTS * sparsity * math.log(max(2, ball.dimension))))
+        if size >= ball.dimension:
+            raise InfeasibleError(
+                f"sparsity must be smaller for {size} measurements to be fewer than {ball.dimension} coordinates, got {sparsity}: "
+                "distributed-discrete-gaussian needs none; or give a sketch_dimension"
+            )
+    sketch = choice.sketch(ball.dimension, size)
+    inner = discrete_gaussian_within(NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm), clients, bits, budget, choice.seed)
+    return SparseSum(ball, sketch, inner, sparsity, refit)
+
+
+def calibrate_central_sketch(
+    ball: NormBall, clients: int, budget: Budget, choice: SketchChoice
+) -> CalibratedSketch[CentralSketchMechanism]:
+    """Return project-and-perturb with the shortest sketch with which its error stays within the slack; raises as above."""
+    adjacency = budget.adjacency
+    multiplier = calibrate_noise_multiplier(budget, "central")
+    deviation = multiplier * ball.clip_norm * (2 if adjacency == "replace-one" else 1)
+    plain = ball.dimension * (deviation / clients) ** 2
+    size = _fewest(ball, choice, plain, lambda _: plain * CLIP_MARGIN**2, "central Gaussian noise")
+    mechanism = CentralSketchMechanism(
+        ball, choice.sketch(ball.dimension, size), clients, CLIP_MARGIN * ball.clip_norm, multiplier, budget.delta, adjacency
+    )
+    return CalibratedSketch(mechanism, mechanism.error().shared + mechanism.worst_variance / clients, plain)
+
+
+def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed: int) -> DistributedDiscreteGaussianMechanism:
+    """Return the secure sum with the least noise within the budget; its Fourier rotation pads by one coordinate at most."""
+    adjacency = budget.adjacency
+    padded = rotated_dimension("fourier", ball.dimension)
+    found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
+    return DistributedDiscreteGaussianMechanism(
+        ball, clients, bits, found["granularity"], found["local_sigma"], budget.delta, seed, "fourier", adjacency
+    )
+
+
+def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callable[[int], float], without: str) -> int:
+    """Return the sketch dimension that was chosen, or the smallest whose error is within the slack of that without a sketch."""
+    if choice.sketch_dimension is not None:
+        return choice.sketch(ball.dimension, choice.sketch_dimension).sketch_dimension
+    square, allowed, most = ball.clip_norm**2, choice.slack * plain, choice.longest(ball.dimension).sketch_dimension
+
+    def error(size: int) -> float:
+        return noise_of(size) + choice.sketch(ball.dimension, size).distortion * square
+
+    if error(most) > allowed:
+        least = math.ceil(1000 * error(most) / plain) / 1000
+        # A Hadamard sketch of nearly all coordinates loses nearly nothing; all others lose the whole square.
+        other = replace(choice, transform="hadamard", rows=None).longest(ball.dimension)
+        serves = noise_of(most) + other.distortion * square <= allowed
+        instead = f"{'take the transform hadamard, or ' if serves else ''}give a sketch_dimension"
+        raise InfeasibleError(
+            f"slack must be at least {least:g} for a sketch of fewer than {ball.dimension} coordinates, got {choice.slack:g}: compression "
+            f"costs more than noise, and {without} has none; or {instead}"
+        )
+    # The noise hardly depends on the size: that which fits the noise of one guess is a better guess, until guesses repeat.
+    guess, tried = most, list[int]()
+    while guess not in tried:
+        tried.append(guess)
+        guess = choice.fewest(ball.dimension, (allowed - noise_of(guess)) / square) or most
+    # Of sizes that are the fewest for each other's noise, the largest has the least; it is the answer, unless the noise jumps.
+    guess = max(tried[tried.index(guess) :])
+    low, high = 0, most // choice.unit
+    for probe in (guess // choice.unit, guess // choice.unit - 1):
+        if low < probe < high:
+            low, high = (low, probe) if error(probe * choice.unit) <= allowed else (probe, high)
+    return choice.unit * (low + 1 + bisect_left(range(low + 1, high), True, key=lambda units: error(units * choice.unit) <= allowed))
+
+
+@dataclass(frozen=True)
+class RateAndBits:
+    """A secure sum of sketches, or of the vectors themselves; errors of the mean of one round, in squared units of the vectors.
+
+    Attributes
+    ----------
+    bits : int
+        Of a coordinate of a message.
+    sketch_dimension : int
+        Coordinates of a sketch; the dimension where there is none.
+    rate : float
+        Dimension over the sketch's.
+    bits_per_parameter : float
+        Of a client's whole message, over the dimension.
+    compressed_error : float
+        Where the mean is as long as the ball allows.
+    reference_error : float
+        That of vectors that are not sketched, with ample bits.
+    """
+
+    bits: int
+    sketch_dimension: int
+    rate: float
+    bits_per_parameter: float
+    compressed_error: float
+    reference_error: float
+
+
+def cheapest_rate_and_bits(
+    ball: NormBall, clients: int, budget: Budget, slack: float, choice: SketchChoice | None = None
+) -> tuple[RateAndBits, ...]:
+    """Return the pairs of rate and bits whose error is within a slack of what is possible with ample bits, the fewest bits first.
+
+    For each number of bits it is the shortest sketch within the slack, or none where none is. This is what the paper does by hand in its
+    Table 1 and Figures 3, 5 and 6.
+
+    Parameters
+    ----------
+    ball : NormBall
+        L2 ball of the vectors.
+    clients : int
+        Number of clients.
+    budget : Budget
+        Budget of all rounds.
+    slack : float
+        Largest predicted error over that of vectors that are not sketched, with ample bits; above 1.
+    choice : SketchChoice or None
+        Transform, rows and seed; None for the usual ones.
+
+    Raises
+    ------
+    InfeasibleError
+        If not even ample bits keep the budget.
+
+    Examples
+    --------
+    >>> pairs = cheapest_rate_and_bits(NormBall(2**20, 2.0), 1000, Budget(1.0, 1e-5, "add-or-remove-one"), slack=2.0)
+    >>> best = pairs[0]
+    >>> best.bits, round(best.rate, 1), round(best.bits_per_parameter, 2)
+    (15, 10.9, 1.38)
+    """
+    slack = check_real("slack", slack, low=1.0, high=LARGEST_SLACK)
+    chosen = choice or SketchChoice()
+
+    def plain(bits: int) -> float:
+        mechanism = discrete_gaussian_within(ball, clients, bits, budget, chosen.seed)
+        return ball.dimension * mechanism.largest_directional_variance / clients
+
+    reference = plain(AMPLE_BITS)
+    found = []
+    for bits in range(fewest_bits(clients, 4.0), AMPLE_BITS + 1):
+        try:
+            without = plain(bits)
+        except InfeasibleError:
+            # These bits are too few for the budget.
+            continue
+        if without <= slack * reference:
+            found.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
+        if slack * reference / without < 1:
+            continue
+        try:
+            sketched = calibrate_sketched_sum(ball, clients, bits, budget, replace(chosen, slack=slack * reference / without))
+        except InfeasibleError:
+            # No sketch is within the slack: vectors are sent as they are.
+            continue
+        mechanism = sketched.mechanism
+        per_parameter = mechanism.bits_per_client / ball.dimension
+        found.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
+    if not found:
+        raise InfeasibleError(f"slack must be larger than {slack:g} for any number of bits up to {AMPLE_BITS}")
+    return tuple(sorted(found, key=lambda pair: pair.bits_per_parameter))
+
+
+def _pair(ball: NormBall, bits: int, size: int, per_parameter: float, error: float, reference: float) -> RateAndBits:
+    return RateAndBits(bits, size, ball.dimension / size, per_parameter, error, reference)

@@ -1,0 +1,94 @@
+"""Local epsilons with which shuffled letters keep a budget, and the tables of these epsilons."""
+
+from collections.abc import Callable
+from functools import cache
+
+from ...errors import InfeasibleError
+from ...solvers.bounds.privacy_constraint import EPSILON_LOW
+from ...solvers.numerics.safe_root import safe_root
+from ..contracts.privacy import Privacy
+from ..contracts.task import Budget
+from ..tables.lookup_table import LookupTable
+from .shuffled_items import shuffled_response_privacy
+from .shuffled_table import shuffled_table_privacy
+
+# How far below its budget epsilon may end, as a share of it: where a step is a closed formula, and where it is the design of a table.
+TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3
+# What rounding a table to whole numbers may make of a closed formula's epsilon is less.
+BACKED_OFF, MOST_RETREATS = 1e-6, 20
+# Beyond this a letter says nearly all there is to say.
+LARGEST_LOCAL_EPSILON = 15.0
+
+
+def local_epsilon(
+    privacy: Callable[[float], Privacy], budget: Budget, *, tolerance: float = TOLERANCE, start: float | None = None
+) -> float:
+    """Return the largest local epsilon up to 15 whose shuffled letters keep a budget; errs toward more privacy.
+
+    Parameters
+    ----------
+    privacy : callable
+        What the letters of a local epsilon reveal when they are shuffled.
+    budget : Budget
+        What epsilon is to be; without delta, rounds add up.
+    tolerance : float
+        How far below the budget epsilon may end, as a share of it.
+    start : float or None
+        Where to begin.
+
+    Raises
+    ------
+    InfeasibleError
+        If the local epsilon would have to be below 0.001.
+    """
+    if budget.delta == 0:
+        of_one_round = budget.epsilon / budget.rounds
+        if of_one_round < EPSILON_LOW:
+            raise InfeasibleError(
+                f"epsilon must be at least {budget.rounds * EPSILON_LOW:g} for {budget.rounds} rounds, got {budget.epsilon:g}"
+            )
+        return min(of_one_round, LARGEST_LOCAL_EPSILON)
+
+    def epsilon_of(local: float) -> float:
+        return privacy(local).epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, account=budget.method)
+
+    # No shuffled letter reveals more than by itself.
+    first = start or min(LARGEST_LOCAL_EPSILON, max(1.5, budget.epsilon / budget.rounds))
+    reached = epsilon_of(LARGEST_LOCAL_EPSILON) if first > LARGEST_LOCAL_EPSILON / 2 else budget.epsilon + 1
+    if reached <= budget.epsilon:
+        return LARGEST_LOCAL_EPSILON
+    return safe_root(
+        epsilon_of,
+        budget.epsilon,
+        start=first,
+        low=EPSILON_LOW,
+        high=LARGEST_LOCAL_EPSILON,
+        tolerance=tolerance * budget.epsilon,
+        jump=1e-4 if tolerance > TOLERANCE else 1e-7,
+        name="the local epsilon",
+    )
+
+
+def shuffled_response_table(design: Callable[[float], LookupTable], categories: int, clients: int, budget: Budget) -> LookupTable:
+    """Return randomised response as a table for a budget: the epsilon is found by the closed formula, and kept by the table."""
+    local = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, categories, clients), budget)
+    for _ in range(MOST_RETREATS):
+        table = design(local)
+        report = shuffled_table_privacy(table, clients).report(budget.delta, budget.adjacency, budget.rounds, budget.sampling)
+        if report.epsilon_by(budget.method) <= budget.epsilon:
+            return table
+        local *= 1 - BACKED_OFF
+    raise InfeasibleError(f"epsilon must be larger than {budget.epsilon:g} for a table of whole numbers to keep it")
+
+
+def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int, budget: Budget) -> LookupTable:
+    """Return the table whose shuffled letters keep a budget, from a design for each local epsilon."""
+    designed = cache(design)
+    # Of tables with this local epsilon randomised response is among those that reveal the most, and quick.
+    start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, clients), budget)
+    if budget.delta == 0:
+        return designed(start)
+    found = local_epsilon(
+        lambda epsilon: shuffled_table_privacy(designed(epsilon), clients), budget, tolerance=DESIGN_TOLERANCE, start=start
+    )
+    return designed(found)

@@ -1,0 +1,144 @@
+"""A store of designed tables on disk: a table is designed once for each specification, and found again by the hash of all of it."""
+
+import hashlib
+import json
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import TableError
+from ...files import check_folder
+from .file import FORMAT, read_table, write_table
+from .lookup_table import LookupTable
+from .provenance import record_provenance
+
+# To be raised when the same specification comes to mean another table.
+CACHE_FORMAT = 1
+
+log = logging.getLogger(__name__)
+
+
+def default_folder() -> Path:
+    """Return where tables are kept unless another folder is named.
+
+    Returns
+    -------
+    Path
+        ``quietbits/tables`` in ``$XDG_CACHE_HOME``, or in ``~/.cache`` where that is not set.
+    """
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quietbits" / "tables"
+
+
+def check_cache(folder: Path) -> None:
+    """Raise ``OSError`` where no designed table can be kept, which says what would do."""
+    with _naming_the_option(folder):
+        check_folder(folder)
+
+
+@contextmanager
+def _naming_the_option(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = f"designed tables cannot be kept here ({error.strerror}): name another folder with --cache"
+        raise OSError(error.errno, reason, str(folder)) from error
+
+
+@dataclass(frozen=True)
+class TableCache:
+    """Tables in a folder, each in a file named by what it was designed for.
+
+    Any number of processes may use one folder: a file is written under a temporary name and renamed, so that it is there whole or not at
+    all; two that design the same table write the same file twice.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder; made when the first table is written.
+    """
+
+    folder: Path = field(default_factory=default_folder)
+
+    def path(self, specification: Mapping[str, str | int | float | None]) -> Path:
+        """Return the file of a specification's table.
+
+        Parameters
+        ----------
+        specification : mapping
+            Everything that the table depends on, by name; numbers are finite.
+
+        Returns
+        -------
+        Path
+            Named by the SHA-256 of the specification in canonical JSON, with the formats of tables and of the cache, and the versions of
+            quietbits, Python and the numerical libraries: a table that other code designed is not found, so that results that depend on
+            it are the same from an empty cache.
+
+        Raises
+        ------
+        ValueError
+            If a value is not finite, which JSON cannot say.
+        """
+        whole = {
+            "specification": dict(specification),
+            "table_format": FORMAT,
+            "cache_format": CACHE_FORMAT,
+            "versions": dict(record_provenance("", 0, 0.0).versions),
+        }
+        text = json.dumps(whole, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return self.folder / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
+
+    def fetch(
+        self,
+        specification: Mapping[str, str | int | float | None],
+        design: Callable[[], LookupTable],
+        accept: Callable[[LookupTable], bool] = lambda _: True,
+    ) -> LookupTable:
+        """Return the table of a specification: from its file if that is there, verifies and is accepted; else designed, and kept.
+
+        Parameters
+        ----------
+        specification : mapping
+            Everything that the table depends on, as in `path`.
+        design : callable
+            Designs the table.
+        accept : callable
+            Says of a table from a file whether it does what the specification asks for. A file that does not verify or is not accepted
+            is designed anew and replaced, with a warning to the log; it is never used.
+
+        Returns
+        -------
+        LookupTable
+            The table.
+
+        Raises
+        ------
+        ValueError
+            If a value of the specification is not finite.
+        OSError
+            If the folder or the file cannot be read or written; before the table is designed.
+
+        Notes
+        -----
+        What `design` raises is passed on; nothing is kept then.
+        """
+        path = self.path(specification)
+        with _naming_the_option(self.folder):
+            there = path.exists()
+        if there:
+            try:
+                table = read_table(path)
+            except TableError as error:
+                log.warning("%s: refused: %s: %s; the table is designed again", path, error.check, error.detail)
+            else:
+                if accept(table):
+                    return table
+                log.warning("%s: it is not the table that was asked for; it is designed again", path)
+        check_cache(self.folder)
+        table = design()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_table(table, path)
+        return table

@@ -1,0 +1,172 @@
+"""Accounts as a picture: epsilon against rounds, by each way of accounting."""
+
+import io
+import math
+import textwrap
+from collections.abc import Mapping
+from itertools import cycle
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, StrMethodFormatter
+
+from ..design.contracts.privacy import AccountedEpsilon
+from ..design.contracts.registry import AccountReport, AccountSubject
+from ..files import write_atomically
+from ..solvers.accounting.renyi_curve import MOST_ROUNDS
+from ..solvers.accounting.sampling import Sampling
+from .drawing.directed_rounding import rounded_up
+from .drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from .drawing.save import DOTS_PER_INCH, METADATA
+from .drawing.style import GREY, WIDTH, add_caption, print_style
+
+# Rounds are shown from one to this many times those that were asked for.
+BEYOND = 10
+POINTS = 13
+# A vertical axis whose ends are less than so far apart shows numbers between powers of ten.
+DECADES = 1000.0
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY)
+PROVEN_LINE, OTHER_LINE = "-", (0, (4, 2))
+# Characters of a legend's line, which has the width of the page to itself.
+LEGEND_CHARACTERS = 95
+# Names of accounts in words, where they need more than their name.
+LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "pure": "pure privacy, added up",
+        "rdp": "Rényi divergences",
+        "pld": "privacy loss distribution",
+        "near-gaussian": "nearly Gaussian noise",
+        "exact": "exact privacy loss",
+        "theorem-1": "Theorem 1 of cpSGD",
+        "published": "DP-REC's theorem as printed",
+        "conservative": "DP-REC's theorem, conservative",
+        "any-bits": "DP-REC, any bits and groups",
+        "any-clients": "DP-REC, any updates of other clients",
+        "message": "the client's own messages",
+        "blanket": "privacy blanket of the table",
+        "clones": "closed form of Feldman, McMillan and Talwar",
+        "rdp-extremes": "Rényi divergences",
+    }
+)
+
+
+def check_plot_file(file: Path) -> str:
+    """Return the kind of picture that a file's suffix asks for: ``"svg"``, ``"pdf"`` or ``"png"``; ValueError for another suffix."""
+    kind = file.suffix.removeprefix(".").lower()
+    if kind not in METADATA:
+        raise ValueError(f"plot must be a file that ends in {', '.join(f'.{kind}' for kind in METADATA)}, got {str(file)!r}")
+    return kind
+
+
+def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampling: Sampling | None, path: Path) -> None:
+    """Draw what all accounts of a mechanism say, round after round, and write it to a file, which is there whole or not at all.
+
+    Parameters
+    ----------
+    subject : AccountSubject
+        The mechanism, as `AccountReport.subject` has it.
+    delta : float
+        Failure probability of all rounds together.
+    rounds : int
+        Number of rounds that is marked; up to ten times that many are shown.
+    sampling : PoissonSampling, FixedSizeSampling or None
+        How the clients of a round are chosen.
+    path : Path
+        The file; its suffix says which kind it is: .svg, .pdf or .png.
+
+    Raises
+    ------
+    ValueError
+        If the suffix is another one, or an argument is out of range.
+    """
+    kind = check_plot_file(path)
+    reports = [subject.report(delta, number, sampling) for number in shown_rounds(rounds)]
+    asked = next(report for report in reports if report.privacy.rounds == rounds)
+    buffer = io.BytesIO()
+    with print_style():
+        draw_accounts(epsilon_by_rounds(reports), asked).savefig(buffer, format=kind, dpi=DOTS_PER_INCH, metadata=METADATA[kind])
+    write_atomically(path, buffer.getvalue())
+
+
+def shown_rounds(rounds: int) -> list[int]:
+    """Return the numbers of rounds of a picture, in rising order: from one to ten times those that were asked for, and these among them.
+
+    Examples
+    --------
+    >>> shown_rounds(1)
+    [1, 2, 3, 4, 5, 6, 7, 8, 10]
+    """
+    spaced = np.geomspace(1, min(BEYOND * rounds, MOST_ROUNDS), POINTS).round().astype(int)
+    return [int(number) for number in np.union1d(spaced, [rounds])]
+
+
+def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
+    """Return each account's epsilon (a column) after each number of rounds (the index); infinite where an account says nothing."""
+    rows = [{one.name: one.bound.epsilon for one in report.privacy.accounts} for report in reports]
+    return pd.DataFrame(rows, index=pd.Index([report.privacy.rounds for report in reports], name="rounds"))
+
+
+def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
+    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume."""
+    privacy = asked.privacy
+    figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for account, mark in zip(privacy.accounts, cycle(MARKS), strict=False):
+        own = epsilons[account.name]
+        shown = own[np.isfinite(own) & (own > 0)]
+        if len(shown):
+            line = PROVEN_LINE if account.proven and account.assumes is None else OTHER_LINE
+            look: dict[str, Any] = {"color": mark.colour, "marker": mark.marker, "linestyle": line, "markersize": 3}
+            axes.plot(shown.index, shown, label=_label(account, privacy.adjacency), **look)
+    axes.set(xscale="log", yscale="log", xlabel="rounds", ylabel=f"ε at δ = {privacy.delta:g}")
+    axes.axvline(privacy.rounds, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
+    if 0 < privacy.epsilon < math.inf:
+        circle: dict[str, Any] = {"color": GREY, "marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""}
+        axes.plot([privacy.rounds], [privacy.epsilon], label=f"guarantee: ε = {rounded_up(privacy.epsilon, 4)}", **circle)
+    label_few_decades(axes)
+    axes.grid(visible=True)
+    figure.legend(loc="outside upper left", ncols=1, handlelength=3.5)
+    add_caption(figure, _caption(asked))
+    return figure
+
+
+def label_few_decades(axes: Axes) -> None:
+    """Write plain numbers, also between the powers of ten, on a logarithmic vertical axis that has few of those."""
+    low, high = axes.get_ylim()
+    if high < DECADES * low:
+        axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
+        axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _label(account: AccountedEpsilon, adjacency: str) -> str:
+    notes = [LABELS.get(account.name, account.name)]
+    if account.adjacency != adjacency:
+        notes.append(f"{account.adjacency} adjacency")
+    if not account.proven:
+        notes.append("not proven")
+    if account.assumes is not None:
+        notes.append(f"assumes: {account.assumes}")
+    return textwrap.fill("; ".join(notes), LEGEND_CHARACTERS)
+
+
+def _caption(asked: AccountReport) -> str:
+    privacy, subject = asked.privacy, asked.subject
+    rounds = f"{privacy.rounds} {'round' if privacy.rounds == 1 else 'rounds'}"
+    # DP-REC's clients are drawn by the mechanism itself.
+    everybody = subject.details.get("drawn", "every client takes part in every round")
+    sampling = everybody if privacy.sampling is None else privacy.sampling
+    where = f"{privacy.adjacency} adjacency, {privacy.trust_model} trust model; {sampling}"
+    if math.isinf(privacy.epsilon):
+        promise = f"Nothing is proven without an assumption for {rounds}, {where}."
+    else:
+        promise = f"Guarantee: ε = {rounded_up(privacy.epsilon, 4)}, δ = {privacy.delta:g} after {rounds}, {where}."
+    return (
+        f"{subject.mechanism[:1].upper()}{subject.mechanism[1:]}: ε at δ = {privacy.delta:g} by rounds. Solid: proven; dashed: "
+        f"not, or under an assumption. {promise}"
+    )

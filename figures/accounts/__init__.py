@@ -1,1 +1,0 @@
-"""Plots of accounts: epsilon against rounds."""

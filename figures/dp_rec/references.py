@@ -1,0 +1,246 @@
+"""What DP-REC's account is put beside: the paper's numbers, Gaussian noise on the sum, and minimal random coding of local mechanisms."""
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from typing import Any, cast
+
+from ...analysis.catalogue.relative_entropy import HUGE_EPSILON, largest_clip_ratio
+from ...arguments import check_choice
+from ...design.contracts.gaussian import LARGEST_MULTIPLIER, gaussian_privacy
+from ...design.contracts.privacy import EpsilonBound
+from ...design.contracts.task import Budget
+from ...design.relative_entropy.dp_rec import ANY_BITS, DpRecTraining, accounted_dp_rec
+from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
+from ...solvers.accounting.sampled_noise import sampled_gaussian_curve
+from ...solvers.accounting.sampling import PoissonSampling
+from ...solvers.divergences.dp_rec_privacy import MOST_BITS, VARIANTS
+from ...solvers.numerics.safe_root import safe_root
+from ..point import Point
+
+ADJACENCY = "add-or-remove-one"
+# Ways to account for a training with DP-REC.
+TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
+# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best one, and exactly.
+GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
+# Reference noise is found until epsilon is this close below its budget, relatively: each step is an account of sampled noise.
+REFERENCE_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True)
+class PublishedSetting:
+    """A training of the DP-REC paper, with the epsilon that it reports.
+
+    Attributes
+    ----------
+    dataset : str
+        Name of the data.
+    population : int
+        Number of clients N; delta is N**-1.1.
+    clients_per_round : int
+        Number of clients of a round.
+    rounds : int
+        Number of rounds.
+    clip_ratio : float
+        Clip norm of a client's update over the standard deviation of the prior.
+    epsilon : float
+        What the paper reports.
+    index_bits : int
+        Bits of all indices: 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 of Shakespeare's, and
+        StackOverflow's 6.
+    noise_multiplier : float or None
+        What the paper reports for DP-FedAvg at this epsilon.
+    noise_rounds : int or None
+        Rounds of DP-FedAvg, if they are others: 1500 for FEMNIST.
+    """
+
+    dataset: str
+    population: int
+    clients_per_round: int
+    rounds: int
+    clip_ratio: float
+    epsilon: float
+    index_bits: int = 42
+    noise_multiplier: float | None = None
+    noise_rounds: int | None = None
+
+    def __str__(self) -> str:
+        """Return the setting in words."""
+        return f"{self.dataset} at epsilon {self.epsilon:g}"
+
+    @property
+    def delta(self) -> float:
+        """Failure probability of all rounds together."""
+        return float(self.population**-1.1)
+
+    @property
+    def training(self) -> DpRecTraining:
+        """The training as accounting sees it."""
+        return DpRecTraining(self.clip_ratio, self.population, self.clients_per_round, self.index_bits)
+
+    @property
+    def sampling(self) -> PoissonSampling:
+        """What Gaussian noise is accounted for with: as many clients on average."""
+        return PoissonSampling(self.clients_per_round / self.population)
+
+    @property
+    def gaussian_rounds(self) -> int:
+        """Number of rounds of DP-FedAvg."""
+        return self.rounds if self.noise_rounds is None else self.noise_rounds
+
+    @property
+    def sum_noise_multiplier(self) -> float:
+        """Standard deviation of the noise in the sum of a round's messages, over the clip norm: sqrt(clients per round) / clip ratio.
+
+        Each message is a sample with the standard deviation of the prior around the client's update, and the server adds them up: that is
+        what DP-FedAvg's noise multiplier means, the standard deviation of the noise that the server adds to the sum, over the clip norm.
+        """
+        return math.sqrt(self.clients_per_round) / self.clip_ratio
+
+
+# Triastcyn, Reisser, Louizos 2021, the experiments with privacy.
+PUBLISHED_SETTINGS = (
+    PublishedSetting("MNIST", 100, 10, 1000, 0.545, 3.0, 56, 3.8),
+    PublishedSetting("MNIST", 100, 10, 1000, 0.87, 6.0, 56, 2.15),
+    PublishedSetting("FEMNIST", 3500, 100, 4000, 0.77, 1.0, 56, 5.0, 1500),
+    PublishedSetting("FEMNIST", 3500, 100, 4000, 1.41, 3.0, 56, 1.85, 1500),
+    PublishedSetting("FEMNIST", 3500, 100, 4000, 1.745, 6.0, 56, 1.15, 1500),
+    PublishedSetting("Shakespeare", 660, 66, 200, 1.435, 3.0, 63, 2.15),
+    PublishedSetting("StackOverflow", 342_477, 60, 1500, 1.227, 1.0, 42, 0.957),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferencePoint(Point):
+    """One account of a setting: DP-REC's, or that of Gaussian noise on the sum, DP-FedAvg.
+
+    Attributes
+    ----------
+    published : PublishedSetting
+        The setting.
+    account : str
+        ``"DP-REC, published"``, ``"DP-REC, conservative"``, ``"DP-REC, any-bits"``, ``"Gaussian, classic"``, ``"Gaussian, optimal"`` or
+        ``"Gaussian, pld"``.
+    """
+
+    published: PublishedSetting
+    account: str
+
+    def run(self, _: None = None) -> list[dict[str, Any]]:
+        """Return a row with the fields of the setting, and what the account says.
+
+        ``epsilon`` is that of the setting's noise on the sum over ``rounds``; it errs upward, and is infinite where the bits are too few.
+        ``minimum_bits`` are the fewest with which DP-REC's epsilon is finite, and ``epsilon_at_minimum_bits`` is what it is then (missing
+        for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives the
+        paper's epsilon; it errs upward. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
+        ``paper_noise_multiplier``, with its ``paper_noise_epsilon`` by this account; ``same_rounds_noise_multiplier`` is that of
+        ``rounds``, DP-REC's.
+        """
+        mechanism, name = self.account.split(", ")
+        own = asdict(self.published) | {"delta": self.published.delta, "sum_noise_multiplier": self.published.sum_noise_multiplier}
+        own["paper_epsilon"] = own.pop("epsilon")
+        own["paper_noise_multiplier"] = own.pop("noise_multiplier")
+        own["noise_rounds"] = self.published.gaussian_rounds
+        found = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)
+        return [own | {"account": self.account} | found]
+
+
+ACCOUNTS = (*(f"DP-REC, {name}" for name in TRAINING_ACCOUNTS), *(f"Gaussian, {name}" for name in GAUSSIAN_ACCOUNTS))
+
+
+def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSetting, account: str) -> float:
+    """Return DP-FedAvg's epsilon in a setting: Gaussian noise on the sum, Poisson sampling with the same number of clients on average.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Standard deviation of the noise on the sum over the clip norm, from 0.001 to 10**6.
+    setting : PublishedSetting
+        Population, clients of a round, rounds and delta.
+    account : str
+        ``"classic"``: Rényi divergences, converted as papers before 2020 did, r(a) + ln(1/delta) / (a - 1), as DP-REC's are;
+        ``"optimal"``: the same divergences, converted as Canonne, Kamath, Steinke 2020; ``"pld"``: by privacy loss distribution.
+
+    Returns
+    -------
+    float
+        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. Infinite where the privacy loss distribution is
+        too expensive.
+
+    Examples
+    --------
+    >>> setting = PUBLISHED_SETTINGS[0]
+    >>> [round(gaussian_reference_epsilon(5.8, setting, account), 2) for account in GAUSSIAN_ACCOUNTS]
+    [1.91, 1.38, 1.15]
+    """
+    check_choice("account", account, GAUSSIAN_ACCOUNTS)
+    privacy = gaussian_privacy(noise_multiplier, ADJACENCY, "central")
+    if account == "pld":
+        return privacy.account("pld").bound(setting.delta, setting.rounds, setting.sampling).epsilon
+    curve = sampled_gaussian_curve(noise_multiplier, setting.sampling, ADJACENCY)
+    return curve.composed(setting.rounds).epsilon(setting.delta, account).epsilon
+
+
+def calibrated_clip_ratio(budget: Budget, training: DpRecTraining) -> float:
+    """Return the largest clip ratio with which DP-REC keeps a budget, by the account that is the budget's method; errs downward.
+
+    The training's own clip ratio does not count.
+    """
+    given = {"population": training.population, "clients_per_round": training.clients_per_round, "index_bits": training.index_bits}
+    return largest_clip_ratio(budget, given)
+
+
+def _dp_rec_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
+    def account(bits: int) -> EpsilonBound:
+        training = replace(setting.training, index_bits=bits)
+        return training.privacy().account(name).bound(setting.delta, setting.rounds, None)
+
+    fewest = int(cast("int", account(MOST_BITS).details["minimum_bits"]))
+    ratio = calibrated_clip_ratio(Budget(setting.epsilon, setting.delta, ADJACENCY, setting.rounds, method=name), setting.training)
+    return {
+        "epsilon": account(setting.index_bits).epsilon,
+        "minimum_bits": fewest,
+        "epsilon_at_minimum_bits": account(fewest).epsilon,
+        "target_noise_multiplier": math.sqrt(setting.clients_per_round) / ratio,
+        "paper_noise_epsilon": math.nan,
+        "same_rounds_noise_multiplier": math.sqrt(setting.clients_per_round) / ratio,
+        "adjacency": ADJACENCY,
+        "trust_model": "central",
+        "sampling": accounted_dp_rec(setting.training).details["drawn"],
+    }
+
+
+def _gaussian_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
+    of_noise = replace(setting, rounds=setting.gaussian_rounds)
+    needed = _needed_noise(of_noise, name)
+    published = setting.noise_multiplier
+    return {
+        "epsilon": gaussian_reference_epsilon(setting.sum_noise_multiplier, setting, name),
+        "minimum_bits": None,
+        "epsilon_at_minimum_bits": math.nan,
+        "target_noise_multiplier": needed,
+        "paper_noise_epsilon": math.nan if published is None else gaussian_reference_epsilon(published, of_noise, name),
+        "same_rounds_noise_multiplier": needed if of_noise == setting else _needed_noise(setting, name),
+        "adjacency": ADJACENCY,
+        "trust_model": "central",
+        "sampling": str(setting.sampling),
+    }
+
+
+def _needed_noise(setting: PublishedSetting, name: str) -> float:
+    """Return the noise multiplier with which an account gives the paper's epsilon; errs upward."""
+
+    @cache
+    def epsilon(inverse: float) -> float:
+        return min(gaussian_reference_epsilon(1 / inverse, setting, name), HUGE_EPSILON)
+
+    inverse = safe_root(
+        epsilon,
+        setting.epsilon,
+        start=1 / setting.sum_noise_multiplier,
+        low=1 / LARGEST_MULTIPLIER,
+        high=1 / SMALLEST_MULTIPLIER,
+        tolerance=REFERENCE_TOLERANCE * setting.epsilon,
+        name="one over the noise multiplier",
+    )
+    return 1 / inverse

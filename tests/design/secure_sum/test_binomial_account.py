@@ -1,0 +1,366 @@
+"""Accounts of binomial noise: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials."""
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from quietbits.analysis.catalogue.accounts import Calibration, calibrate
+from quietbits.design.contracts.registry import AccountReport
+from quietbits.design.secure_sum.binomial_account import BinomialNoise, WorstShift, binomial_account, worst_shift
+from quietbits.errors import InfeasibleError
+from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
+from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations
+from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon, shifted_binomial_losses
+from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
+from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
+from quietbits.solvers.divergences.poisson_binomial_divergence import log_binomial
+
+ACCOUNTS = ("theorem-1", "exact", "rdp", "near-gaussian")
+
+
+def epsilons(report: AccountReport) -> tuple[float, ...]:
+    """By the theorem, exactly, and by Rényi divergences."""
+    return tuple(report.epsilon_by(name) for name in ACCOUNTS[:3])
+
+
+def reason(report: AccountReport, name: str) -> str:
+    found = report.privacy.account(name).bound
+    assert math.isinf(found.epsilon)
+    assert found.reason is not None
+    return found.reason
+
+
+def fewest(
+    epsilon: float, delta: float, probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float, **how: Any
+) -> Calibration:
+    shape = {"probability": probability, "scale": scale, "dimension": dimension, "l1": l1, "l2": l2, "linf": linf}
+    return calibrate("binomial", epsilon=epsilon, delta=delta, **shape, **how)
+
+
+def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: np.ndarray) -> np.ndarray:
+    """Return the hockey-stick divergence of binomial noise shifted by a vector, by enumeration of all outputs."""
+    first, second = np.ones(1), np.ones(1)
+    for shift in vector:
+        value = np.arange(min(shift, 0), trials + max(shift, 0) + 1)
+        first = np.outer(first, binom.pmf(value, trials, probability)).ravel()
+        second = np.outer(second, binom.pmf(value - shift, trials, probability)).ravel()
+    return np.maximum(first - np.exp(epsilons)[:, None] * second, 0).sum(axis=1)
+
+
+# Trials, probability, dimension, and sensitivities in steps of the scale.
+SHAPES = [
+    (8, 0.5, 3, (3.0, 3.0, 3.0)),
+    (8, 0.5, 3, (2.0, 2.0, 2.0)),
+    (8, 0.5, 2, (9.0, 9.0, 2.0)),
+    (8, 0.3, 2, (4.0, 3.0, 2.0)),
+    (6, 0.3, 4, (2.0, 1.8, 1.0)),
+    (6, 0.5, 4, (3.0, 1.5, 1.0)),
+    (6, 0.5, 4, (3.5, 9.0, 1.0)),
+    (10, 0.2, 1, (4.0, 3.2, 5.0)),
+]
+
+
+@pytest.mark.parametrize(("trials", "probability", "dimension", "sensitivities"), SHAPES)
+def test_no_vector_is_worse(trials: int, probability: float, dimension: int, sensitivities: tuple[float, float, float]) -> None:
+    l1, l2, linf = sensitivities
+    scale = 0.25
+    worst = worst_shift(probability, scale, dimension, l1 * scale, l2 * scale, linf * scale)
+    assert worst.shift is not None
+    assert worst.coordinates is not None
+    epsilons = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])
+    signs = product((1, -1), repeat=worst.coordinates)
+    bound = np.max([deltas(trials, probability, tuple(worst.shift * sign for sign in pattern), epsilons) for pattern in signs], axis=0)
+    reach = range(-int(linf), int(linf) + 1)
+    for vector in product(reach, repeat=dimension):
+        size = np.abs(vector)
+        # Coordinates in another order reveal as much.
+        if tuple(sorted(vector)) == vector and size.sum() <= l1 and (size**2).sum() <= l2**2:
+            assert np.all(deltas(trials, probability, vector, epsilons) <= bound * (1 + 1e-9) + 1e-15)
+    # The worst one is itself within the sensitivities.
+    assert worst.shift <= linf
+    assert worst.shift * worst.coordinates <= l1
+    assert worst.shift**2 * worst.coordinates <= l2**2
+    assert worst.coordinates <= dimension
+
+
+def test_shapes_that_do_not_tell_the_worst() -> None:
+    unknown = "l1, l2 and linf do not tell which vectors are the worst"
+    assert worst_shift(0.5, 1.0, 10, 6.0, math.sqrt(12), 2.0) == WorstShift(None, None, unknown)
+    assert worst_shift(0.5, 1.0, 10, 30.0, 6.0, 6.0) == WorstShift(None, None, unknown)
+    # Of two coordinates that move in opposite directions neither direction of one shift is the worse one for a biased coin.
+    assert worst_shift(0.3, 1.0, 10, 2.0, 2.0, 2.0) == WorstShift(None, None, unknown)
+    assert worst_shift(0.5, 0.4, 1, 1.0, 1.0, 1.0).reason == (
+        "linf must be a whole multiple of scale for the exact account, got 2.5 times the scale"
+    )
+
+
+def test_sensitivities_that_are_nearly_whole() -> None:
+    assert worst_shift(0.5, 0.1, 1, 0.3, 0.3, 0.3) == WorstShift(3, 1, None)
+    assert worst_shift(0.5, 0.1, 7, 0.7, 0.1 * math.sqrt(7), 0.1) == WorstShift(1, 7, None)
+    assert worst_shift(0.5, 1.0, 7, 0.0, 0.0, 0.0) == WorstShift(0, 0, None)
+
+
+def test_trade_off_functions_of_shifts_add_up() -> None:
+    # f_t(1 - f_s) = f_(s+t) for shifts of one fair binomial number, also between the thresholds: what group privacy rests on.
+    trials = 12
+    level = np.linspace(0, 1, 401)
+
+    def trade_off(shift: int, alpha: np.ndarray) -> np.ndarray:
+        threshold = np.arange(trials + shift + 2)
+        own, other = binom.sf(threshold - 1, trials, 0.5), binom.cdf(threshold - shift - 1, trials, 0.5)
+        return np.interp(alpha, own[::-1], other[::-1])
+
+    for first, second in ((1, 1), (2, 3), (4, 1)):
+        np.testing.assert_allclose(trade_off(second, 1 - trade_off(first, level)), trade_off(first + second, level), atol=1e-12)
+
+
+def test_one_coordinate() -> None:
+    found = binomial_account(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
+    theorem, exact, by_divergences = epsilons(found)
+    assert theorem == binomial_theorem_epsilon(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
+    assert exact == shifted_binomial_epsilon(10**5, 0.3, 4, 1e-6)
+    assert exact < by_divergences < theorem
+    assert found.epsilon == exact
+    details = found.subject.details
+    assert (details["worst_shift"], details["worst_coordinates"], found.privacy.trust_model) == (4, 1, "secure-sum")
+    assert details["noise_squared_error"] == pytest.approx(0.25 * 10**5 * 0.21)
+
+
+def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
+    found = binomial_account(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6, rounds=20)
+    theorem, exact, by_divergences = epsilons(found)
+    assert exact == pytest.approx(gaussian_epsilon(500 / math.sqrt(1000), 1e-6), rel=2e-5)
+    assert exact < by_divergences < theorem
+    single = binomial_theorem_epsilon(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6 / 40)
+    assert theorem == composed_pure_epsilon(single, 20, 5e-7)
+
+
+def test_renyi_divergences_serve_every_shape() -> None:
+    # Against the closed form of the Gaussian with the same variance, which a large number of trials is close to.
+    found = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
+    assert math.isinf(found.epsilon_by("exact"))
+    assert gaussian_epsilon(50.0, 1e-6) < found.epsilon_by("rdp") < 1.2 * gaussian_epsilon(50.0, 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("shape", "vectors"), [((4.0, 3.0, 2.0), ((2, 2, 0), (2, 1, 1), (2, -2, 0))), ((6.0, 3.2, 3.0), ((3, 1, 0), (2, 2, 1)))]
+)
+def test_renyi_divergences_bound_every_vector(shape: tuple[float, float, float], vectors: tuple[tuple[int, ...], ...]) -> None:
+    found = binomial_account(40, 0.4, 1.0, 3, *shape, 0.02).epsilon_by("rdp")
+    assert math.isfinite(found)
+    for vector in vectors:
+        assert deltas(40, 0.4, vector, np.array([found]))[0] <= 0.02
+
+
+def test_what_is_missing_says_why() -> None:
+    few = binomial_account(200, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    assert reason(few, "theorem-1").startswith("trials must be at least 1483 for Theorem 1 of cpSGD")
+    assert math.isfinite(few.epsilon_by("exact"))
+    rounds = binomial_account(10**6, 0.3, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, rounds=2)
+    assert reason(rounds, "exact").startswith("rounds must be 1 for the exact account unless probability is 0.5")
+    tiny = binomial_account(10**6, 0.5, 1.0, 2, 2.0, 2.0, 1.0, 1e-13)
+    assert reason(tiny, "exact") == "delta must be at least 1e-11 for the exact account of more than one shift"
+    many = binomial_account(10**6, 0.5, 1.0, 10**5, 1e5, 1e3, 1.0, 1e-6)
+    assert reason(many, "exact") == "the worst case of 100000 shifts is too expensive to compose"
+    huge = binomial_account(10**11, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    assert reason(huge, "exact") == "trials must be at most 10000000000 for the exact account"
+    assert reason(huge, "rdp") == "too many trials and shifts for the account by Rényi divergences"
+    edge = r"trials must be at least 1483 .*; the exact epsilon is infinite: the ends of the noise's support"
+    with pytest.raises(InfeasibleError, match=edge):
+        binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+
+
+def test_no_difference_no_loss() -> None:
+    found = binomial_account(10**4, 0.5, 1.0, 3, 0.0, 0.0, 0.0, 1e-6)
+    assert (found.epsilon, *epsilons(found)) == (0.0, 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("method", ["theorem-1", "exact", "rdp", "near-gaussian", None])
+def test_fewest_trials(method: str | None) -> None:
+    found = fewest(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
+
+    def reached(trials: int) -> float:
+        return binomial_account(trials, 0.5, 1.0, 4, 4.0, 2.0, 1.0, 1e-6).epsilon_by(method)
+
+    assert reached(found["trials"]) <= 0.5 < reached(found["trials"] - 1)
+    assert found.report.epsilon_by(method) == reached(found["trials"])
+
+
+@pytest.mark.parametrize("delta", [5e-324, 1e-320, 1e-300, 0.9995, 1 - 1e-15])
+def test_every_delta_is_accounted_for(delta: float) -> None:
+    found = binomial_account(10**6, 0.5, 1.0, 2, 3.0, 2.0, 1.0, delta)
+    accounts = found.document()["accounts"]
+    assert list(accounts) == list(ACCOUNTS)
+    assert all(account["epsilon"] is None or math.isfinite(account["epsilon"]) for account in accounts.values())
+    assert math.isfinite(found.epsilon_by("theorem-1"))
+
+
+def test_rounds_of_a_large_epsilon_add_up() -> None:
+    arguments = (10**12, 0.5, 1.0, 1, 1e11, 1e11, 1e11)
+    three, one = binomial_account(*arguments, 1e-6, 3), binomial_account(*arguments, 1e-6 / 6)
+    assert three.epsilon_by("theorem-1") == 3 * one.epsilon_by("theorem-1")
+
+
+def test_no_number_of_trials() -> None:
+    with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-05"):
+        fewest(1e-5, 1e-6, 0.5, 1.0, 1, 1e4, 1e4, 1e4, method="theorem-1")
+    with pytest.raises(InfeasibleError, match="epsilon must be larger: no number of trials up to 1000000000000000 gives 1e-05"):
+        fewest(1e-5, 1e-9, 0.3, 1.0, 1, 1e4, 1e4, 1e4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 0), "rounds must be a whole number from 1"),
+        (lambda: binomial_account(10, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6, 1, "both"), "adjacency must be one of replace-one"),
+        (lambda: binomial_account(10, 0.5, 1.0, 0, 1.0, 1.0, 1.0, 1e-6), "dimension must be a whole number from 1"),
+        (lambda: binomial_account(10, 0.5, 1.0, 1, -1.0, 1.0, 1.0, 1e-6), "l1_sensitivity must be a number from 0"),
+        (lambda: binomial_account(10, 2.0, 1.0, 1, 1.0, 1.0, 1.0, 1e-6), "probability must be a number from"),
+        (lambda: fewest(0.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "epsilon must be a number from 1e-05 to 10000, got 0.0"),
+        (lambda: fewest(1.0, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, method="best"), "method must be one of theorem-1, exact, rdp"),
+        (lambda: fewest(1.0, 2.0, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "delta must be a number from 0 to 1, got 2.0"),
+        (lambda: fewest(1.0, 0.0, 0.5, 1.0, 1, 1.0, 1.0, 1.0), "delta must be a number above 0 and below 1"),
+    ],
+)
+def test_bad_arguments(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()  # type: ignore[operator]
+
+
+def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
+    found = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
+    # In steps of the scale: the square of 20.
+    near = found.epsilon_by("near-gaussian")
+    assert near == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
+    assert math.isinf(found.epsilon_by("exact"))
+    assert found.epsilon == near < found.epsilon_by("rdp") < found.epsilon_by("theorem-1")
+    trials = fewest(1.0, 1e-6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, method="near-gaussian")["trials"]
+    enough, less = (binomial_account(one, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6) for one in (trials, trials - 1))
+    assert enough.epsilon_by("near-gaussian") <= 1.0 < less.epsilon_by("near-gaussian")
+
+
+def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_the_guarantee() -> None:
+    arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
+    found = binomial_account(*arguments)
+    theorem = found.privacy.account("theorem-1")
+    # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
+    assert theorem.bound.epsilon == binomial_theorem_epsilon(*arguments) == pytest.approx(186.1, abs=0.05)
+    assert theorem.bound.details["doubtful"]
+    assert not theorem.proven
+    assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
+    # It was the guarantee that accounts stated until they told what is proven.
+    assert found.epsilon >= 297.3
+    assert found.epsilon == found.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
+    assert found.privacy.guarantee.epsilon == found.epsilon
+    assert found.privacy.best is not None
+    assert found.privacy.best.name == "exact"
+    certain = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6).privacy.account("theorem-1")
+    assert not certain.bound.details["doubtful"]
+    assert not certain.proven
+    needed = fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0)
+    assert needed.report.epsilon_by("theorem-1") < needed.epsilon <= 200.0
+    assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]
+
+
+# Sampled rounds
+
+
+def test_a_sampled_round_by_enumeration() -> None:
+    trials, shift, rate, delta = 30, 2, 0.2, 1e-3
+    noise = np.array([math.comb(trials, k) for k in range(trials + 1)]) / 2**trials
+    without, with_it = np.append(noise, np.zeros(shift)), np.append(np.zeros(shift), noise)
+    mixed = (1 - rate) * without + rate * with_it
+    found = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, sampling=PoissonSampling(rate))
+    assert math.isinf(found.epsilon_by("theorem-1"))
+    exact = found.epsilon_by("exact")
+    assert (found.privacy.adjacency, str(found.privacy.sampling)) == ("add-or-remove-one", "Poisson sampling with probability 0.2")
+
+    def largest(epsilon: float) -> float:
+        return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
+
+    # Exact: the claim holds, and a slightly smaller one would not.
+    assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
+    assert found.epsilon == exact < found.epsilon_by("rdp")
+
+
+def test_sampled_rounds_by_the_theorem() -> None:
+    arguments = (10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
+    sampling = FixedSizeSampling(1000, 10)
+    found = binomial_account(*arguments, 1e-6, 100, sampling=sampling)
+    single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
+    composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
+    assert found.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
+    # Of these only what holds of the rounds that a client is drawn for is known: 8 at most, but with probability 2e-7.
+    own = binomial_account(*arguments, 5e-7, likely_participations(0.01, 100, 5e-7))
+    for name in ("exact", "rdp"):
+        assert found.epsilon_by(name) == own.epsilon_by(name)
+    assert found.epsilon == found.epsilon_by("near-gaussian") < found.epsilon_by("theorem-1")
+    little = (30, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
+    own = binomial_account(*little, 5e-7, likely_participations(0.01, 100, 5e-7))
+    assert binomial_account(*little, 1e-6, 100, sampling=sampling).epsilon == own.epsilon_by("exact")
+    needed, everyone = (fewest(0.1, 1e-6, 0.5, 1.0, 1, 1.0, 1.0, 1.0, sampling=how)["trials"] for how in (sampling, None))
+    assert needed < everyone / 100
+    with pytest.raises(ValueError, match="sampling must be for replace-one adjacency, got Poisson sampling"):
+        binomial_account(*arguments, 1e-6, adjacency="replace-one", sampling=PoissonSampling(0.1))
+
+
+@pytest.mark.parametrize(("share", "rounds"), [(0.1, 1), (0.1, 4), (0.5, 4)])
+def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: int) -> None:
+    # A vector that is there with probability q, shifted by 20, beside none: exactly, value by value, composed in either direction.
+    trials, shift, delta = 6000, 20, 1e-5
+    masses = shifted_binomial_pmf(trials)
+    without = np.concatenate([masses, np.zeros(shift)])
+    sampled = (1 - share) * without + share * np.concatenate([np.zeros(shift), masses])
+    exact = []
+    for one, other in ((sampled, without), (without, sampled)):
+        both = (one > 0) & (other > 0)
+        logs = np.log(one[both])
+        loss = ExactPrivacyLoss(logs, logs - np.log(other[both]), float(one[~both].sum()), float(other[~both].sum()))
+        composed = composed_exact_epsilon(loss, None, rounds, delta)
+        assert composed is not None
+        exact.append(composed)
+    noise = BinomialNoise(trials, 0.5, 1.0, 1, float(shift), float(shift), float(shift), "add-or-remove-one")
+    found = noise.privacy().account("near-gaussian").bound(delta, rounds, PoissonSampling(share)).epsilon
+    # A variance of 1500 is near the least that is accounted for so.
+    assert max(exact) <= found <= 1.12 * max(exact)
+
+
+def shifted_binomial_pmf(trials: int) -> np.ndarray:
+    logs = log_binomial(trials, 0.5).astype(float)
+    return np.exp(logs[logs > -500])
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "exact", "of_many"),
+    [
+        (0.1, 1e-5, 0.0594, 0.0187),
+        (0.5, 1e-5, 0.3476, 0.1111),
+        (1, 1e-5, 0.7619, 0.2373),
+        (1, 1e-9, 0.8698, 0.2834),
+        (2, 1e-5, 1.9496, 0.5101),
+    ],
+)
+def test_eight_logarithms_of_trials_suffice_for_one_number(epsilon: float, delta: float, exact: float, of_many: float) -> None:
+    # The table of docs/cpsgd.md: cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
+    for constant, expected in ((8, exact), (64, of_many)):
+        trials = math.ceil(constant * math.log(2 / delta) / epsilon**2)
+        found = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")
+        assert found == pytest.approx(expected, abs=6e-5)
+        assert found <= epsilon
+
+
+@pytest.mark.parametrize(
+    ("trials", "probability", "shift", "delta"), [(10**6, 0.5, 1, 1e-6), (10**5, 0.1, 40, 1e-9), (10**4, 0.5, 4000, 1e-6)]
+)
+def test_a_distribution_as_wide_as_delta_needs_gives_the_same_epsilon(trials: int, probability: float, shift: int, delta: float) -> None:
+    whole, narrow = (shifted_binomial_losses(trials, probability, shift, rare) for rare in (0.0, 1e-9 * delta))
+    # A shift of many deviations needs the whole distribution.
+    assert (len(narrow.forth.losses) < len(whole.forth.losses)) == (shift < 1000)
+    for one, other in ((narrow.forth, whole.forth), (narrow.back, whole.back)):
+        assert one.epsilon(delta) == pytest.approx(other.epsilon(delta), rel=1e-12)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IntegerArray
-from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.contracts.mechanism import SecureSumMechanism, VectorMechanism
 from ...design.federated.adaptive_clipping import AdaptiveClipping, central_fraction
 from ...design.federated.history_package import full_model_bytes, history_package_bytes
 from ...design.federated.model_layers import ModelLayers

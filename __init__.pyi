@@ -40,7 +40,6 @@ from .analysis.sweeps.spec import parse_sweep as parse_sweep
 from .analysis.sweeps.summary import summarise_sweep as summarise_sweep
 from .analysis.sweeps.task import MeanTask as MeanTask
 from .analysis.sweeps.task import MechanismChoice as MechanismChoice
-from .analysis.table_grid.run import IncompleteGridError as IncompleteGridError
 from .analysis.table_grid.run import design_tables as design_tables
 from .analysis.table_grid.spec import TableGrid as TableGrid
 from .analysis.table_grid.spec import load_grid as load_grid

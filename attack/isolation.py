@@ -2,7 +2,6 @@
 
 import enum
 import os
-import resource
 import signal
 import tempfile
 import time
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cases import Arguments, Attack, Refused
+from .fork import isolate
 
-MOST_MEMORY = 6 * 2**30
 STEP_SECONDS = 0.002
 
 
@@ -65,12 +64,7 @@ def _run_here(attack: Attack, case: Arguments, folder: Path, said: Path) -> None
     """Run the case in this process, which is the fork, and end it."""
     outcome = Outcome.FAILED
     try:
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        silence = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silence, stream)
-        os.chdir(folder)
+        isolate(folder)
         attack.run(folder, case)
         outcome = Outcome.HELD
     except Refused:

@@ -11,7 +11,6 @@ import importlib.util
 import json
 import os
 import random
-import resource
 import signal
 import sys
 import time
@@ -23,16 +22,16 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+from .fork import isolate
 from .mutants import KINDS, Mutant, mutants_of
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("solvers/divergences", "solvers/accounting", "design/tables", "design/secure_sum")
 """Folders of proofs and certificates. Their tests stand in folders of the same names."""
-MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "gaussian", "joint_privacy", "privacy"))
+MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "calibration", "gaussian", "joint_privacy", "privacy"))
 """Modules of accounts in a folder that holds other things too."""
 ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")
-MOST_MEMORY = 6 * 2**30
 STEP_SECONDS = 0.005
 # Time limit of a mutant: seconds, plus a multiple of the time that its tests take without it.
 LEAST_SECONDS, SLOWER = 15.0, 3.0
@@ -95,12 +94,7 @@ def _fork(work: Callable[[], int]) -> int:
         return child
     code = 99
     try:
-        os.setsid()
-        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-        silence = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(silence, stream)
-        os.chdir(ROOT)
+        isolate(ROOT)
         code = work()
     finally:
         os._exit(code)

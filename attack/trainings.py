@@ -15,7 +15,7 @@ from ..analysis.training.rivals import training_entry
 from ..analysis.training.setting import TrainingSetting
 from ..arrays import FloatArray
 from ..design.contracts.mechanism import VectorMechanism
-from ..design.federated.adaptive_clipping import combined_noise_multiplier
+from ..design.federated.adaptive_clipping import AdaptiveClipping, combined_noise_multiplier
 from ..design.federated.model_layers import ModelLayers, dense
 from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, load_accounts
@@ -175,9 +175,10 @@ def _check_neighbours(setting: TrainingSetting, plan: TrainingPlan, seed: int) -
     bound = 1 / mechanism.noise_multiplier
     if setting.clipping == "adaptive":
         assert plan.count_deviation is not None
-        clips = [float(run._clipping.clip_norm) for run in runs]
-        # The default learning rate of the clip norm.
-        distances.append(math.log(clips[0] / clips[1]) / 0.2 * setting.clients_per_round / plan.count_deviation)
+        clips = [run.clip_norm for run in runs]
+        distances.append(
+            math.log(clips[0] / clips[1]) / AdaptiveClipping().learning_rate * setting.clients_per_round / plan.count_deviation
+        )
         bound = 1 / combined_noise_multiplier(mechanism.noise_multiplier, plan.count_deviation, setting.adjacency)
     distance = math.hypot(*distances)
     assert distance <= bound * (1 + ROUNDING), f"neighbours are {distance!r} deviations apart, accounted for are {bound!r}: {distances}"

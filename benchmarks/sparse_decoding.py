@@ -12,8 +12,7 @@ from shared.processor_time import seconds, timed
 
 from quietbits.analysis.comparisons.linear_compression.sparse_recovery import measuring_operator
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
-from quietbits.solvers.decoders.lasso import solve_lasso
-from quietbits.solvers.decoders.noise_penalty import noise_penalty
+from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
 from quietbits.solvers.decoders.support_refit import refit_support
 
 DIMENSION, MEASUREMENTS, SPARSITY = 2**18, 2**14, 100

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -21,6 +21,7 @@ from .commands import Group, complain, echo, on_screen, one_line_usage
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from ..analysis.sweeps.run import TaskFailure
     from ..progress import OnStep
     from .plain_console import PlainConsole
 
@@ -169,6 +170,19 @@ def resumable(folder: Path) -> Iterator[None]:
     except KeyboardInterrupt:
         complain(f"stopped: what is finished is kept in {folder}; run the same command again to resume")
         raise typer.Exit(INTERRUPTED) from None
+
+
+def run_resumable(output: Path, run: "Callable[[OnStep], Path]", show: "Callable[[Path, tuple[TaskFailure, ...]], None]") -> None:
+    """Run tasks with a progress bar, and show the file of their results and the tasks that failed; failures are raised afterwards."""
+    from ..analysis.sweeps.run import IncompleteSweepError
+
+    try:
+        with resumable(output), progress_bar() as on_step:
+            path = run(on_step)
+    except IncompleteSweepError as error:
+        show(error.results_path, error.failures)
+        raise
+    show(path, ())
 
 
 def check_there(file: Path) -> None:

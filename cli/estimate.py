@@ -160,6 +160,10 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         table.add_row(one.item, *(f"{number:.4g}" for number in (one.frequency, one.standard_error, one.true_frequency)))
     screen.print(table)
     screen.print(
+        f"{sum(item.exceeds_noise for item in study.items)} of these items exceed the noise: the probability that any item that nobody "
+        "holds exceeds it is at most 0.05.",
+    )
+    screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items equally frequent "
         f"{study.zero_squared_error:.4g}; trusted server's Gaussian noise {or_none(study.central_squared_error, 4)}; proven least "
         f"{or_none(study.lower_bound, 4)}. {study.bits_per_client:g} bits per client.",

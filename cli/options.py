@@ -31,6 +31,7 @@ SamplingProbability = Annotated[
 Population = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients there are.")]
 SampleSize = Annotated[int | None, typer.Option(help="Sampling in secret without replacement: number of clients in a round.")]
 Seed = Annotated[int, typer.Option(help="Root seed of everything random.")]
+FileSeed = Annotated[int | None, typer.Option("--seed", help="Root seed, instead of the file's.")]
 Workers = Annotated[int, typer.Option(help="Processes.")]
 Dask = Annotated[str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers do the work instead.")]
 Megabytes = Annotated[int | None, typer.Option("--most-megabytes", min=1, help="Largest file that is read; 64 for a table, 4000 for data.")]
@@ -40,12 +41,14 @@ SAMPLING = {"sampling_probability": SamplingProbability, "population": Populatio
 REQUIRED = inspect.Parameter.empty
 
 
-def example_option(example: Callable[[], str], what: str) -> Any:
-    """Return the option `--example`, which prints an example and ends the command."""
+def example_option(folder: str, what: str) -> Any:
+    """Return the option `--example`, which prints the example specification of a folder of `analysis` and ends the command."""
 
     def print_example(wanted: bool) -> None:
         if wanted:
-            typer.echo(example(), nl=False)
+            from ..analysis.sweeps.example import example_specification
+
+            typer.echo(example_specification(folder), nl=False)
             raise typer.Exit
 
     return typer.Option("--example", help=f"Print {what}, and exit.", callback=print_example, is_eager=True)

@@ -5,19 +5,13 @@ from typing import Annotated
 
 import typer
 
-from .console import check_there, console, in_lines, progress_bar, resumable, say, warn
-from .options import Cache, Dask, Workers, example_option
+from .console import check_there, console, in_lines, run_resumable, say, warn
+from .options import Cache, Dask, FileSeed, Workers, example_option
 
 # As a data frame they take a gigabyte.
 MOST_SUMMED_ROWS = 2_000_000
 # Shown only where a sweep has more than one value of it.
 VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
-
-
-def _example() -> str:
-    from ..analysis.sweeps.example import example_sweep
-
-    return example_sweep()
 
 
 def sweep_command(
@@ -26,26 +20,24 @@ def sweep_command(
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
-    seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
-    example: Annotated[bool, example_option(_example, "a commented sweep that works")] = False,  # noqa: ARG001 - read before the others
+    seed: FileSeed = None,
+    example: Annotated[bool, example_option("sweeps", "a commented sweep that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Compare mechanisms of the registry in many settings, repeatedly; an interrupted sweep resumes (`load_sweep`, `run_tasks`)."""
     check_there(spec)
     from dataclasses import replace
 
-    from ..analysis.sweeps.run import IncompleteSweepError, run_sweep
+    from ..analysis.sweeps.run import run_sweep
     from ..analysis.sweeps.spec import load_sweep
 
     sweep = load_sweep(spec)
     if seed is not None:
         sweep = replace(sweep, seed=seed)
-    try:
-        with resumable(output), progress_bar() as on_step:
-            path = run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step)
-    except IncompleteSweepError as error:
-        _print_summary(error.results_path)
-        raise
-    _print_summary(path)
+    run_resumable(
+        output,
+        lambda on_step: run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step),
+        lambda path, _: _print_summary(path),
+    )
 
 
 def _print_summary(path: Path) -> None:

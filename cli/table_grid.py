@@ -1,19 +1,16 @@
 """`quietbits design grid`: tables in bulk, and the check of a folder of them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .commands import complain
-from .console import check_there, grid, progress_bar, resumable, say, working
-from .options import Dask, Workers, example_option
+from .console import check_there, grid, run_resumable, say, working
+from .options import Dask, FileSeed, Workers, example_option
 
-
-def _example() -> str:
-    from ..analysis.table_grid.example import example_grid
-
-    return example_grid()
+if TYPE_CHECKING:
+    from ..analysis.sweeps.run import TaskFailure
 
 
 def design_grid_command(
@@ -21,24 +18,26 @@ def design_grid_command(
     output: Annotated[Path, typer.Option(help="Folder for the tables; made if it is not there. An interrupted run resumes there.")],
     workers: Workers = 1,
     dask: Dask = None,
-    example: Annotated[bool, example_option(_example, "a commented grid that works")] = False,  # noqa: ARG001 - read before the others
+    seed: FileSeed = None,
+    example: Annotated[bool, example_option("table_grid", "a commented grid that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Design, certify and export every table of a grid, with an index; an interrupted run resumes (`load_grid`, `design_tables`)."""
     check_there(spec)
-    from ..analysis.table_grid.run import IncompleteGridError, design_tables
+    from dataclasses import replace
+
+    from ..analysis.table_grid.run import design_tables
     from ..analysis.table_grid.spec import load_grid
     from ..figures.report.table_index import write_table_index
 
     tables = load_grid(spec)
-    try:
-        with resumable(output), progress_bar() as on_step:
-            index = design_tables(tables, output, workers=workers, dask=dask, on_step=on_step)
-    except IncompleteGridError as error:
-        write_table_index(error.index, error.failures)
-        _print_index(error.index)
-        raise
-    write_table_index(index)
-    _print_index(index)
+    if seed is not None:
+        tables = replace(tables, seed=seed)
+
+    def show(index: Path, failures: "tuple[TaskFailure, ...]") -> None:
+        write_table_index(index, failures)
+        _print_index(index)
+
+    run_resumable(output, lambda on_step: design_tables(tables, output, workers=workers, dask=dask, on_step=on_step), show)
 
 
 def _print_index(index: Path) -> None:
@@ -46,10 +45,10 @@ def _print_index(index: Path) -> None:
 
     from ..figures.report.table_index import PAGE_NAME
 
-    found = pq.read_table(index).to_pydict()
-    gaps = [gap for gap in found.get("optimality_gap", ()) if gap is not None]
+    columns = pq.read_table(index).to_pydict()
+    gaps = [gap for gap in columns.get("optimality_gap", ()) if gap is not None]
     rows = (
-        ("tables", f"{len(found.get('file', ()))}, each as JSON and as a C header, in {index.parent}"),
+        ("tables", f"{len(columns.get('file', ()))}, each as JSON and as a C header, in {index.parent}"),
         ("largest optimality gap", f"{max(gaps):.3g}" if gaps else "none"),
         ("index", f"{index}, {index.with_name(PAGE_NAME)}"),
     )

@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import shown_path
-from .console import check_there, console, in_lines, progress_bar, resumable, say
-from .options import Cache, Dask, Workers, example_option
+from .console import check_there, console, in_lines, run_resumable, say
+from .options import Cache, Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def _example() -> str:
-    from ..analysis.training.example import example_training
-
-    return example_training()
 
 
 def train_command(
@@ -27,25 +21,24 @@ def train_command(
     workers: Workers = 1,
     dask: Dask = None,
     cache: Cache = None,
-    seed: Annotated[int | None, typer.Option(help="Root seed, instead of the file's.")] = None,
-    example: Annotated[bool, example_option(_example, "commented trainings that work")] = False,  # noqa: ARG001 - read before the others
+    seed: FileSeed = None,
+    example: Annotated[bool, example_option("training", "commented trainings that work")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
     """Train models with mechanisms of the registry, and see what they cost in accuracy and bytes (`load_training`, `run_training`)."""
     check_there(spec)
-    from ..analysis.sweeps.run import IncompleteSweepError
+    from dataclasses import replace
+
     from ..analysis.training.run import run_training
     from ..analysis.training.spec import load_training
 
     grid = load_training(spec)
     if seed is not None:
-        grid = grid.seeded(seed)
-    try:
-        with resumable(output), progress_bar() as on_step:
-            path = run_training(grid, output, workers=workers, cache=cache, dask=dask, on_step=on_step)
-    except IncompleteSweepError as error:
-        _show(error.results_path)
-        raise
-    _show(path)
+        grid = replace(grid, seeds=(seed,))
+    run_resumable(
+        output,
+        lambda on_step: run_training(grid, output, workers=workers, cache=cache, dask=dask, on_step=on_step),
+        lambda path, _: _show(path),
+    )
 
 
 def _show(path: Path) -> None:

@@ -119,7 +119,7 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
 
 
 def _models_without_torch(tasks: Sequence["TrainingTask"]) -> list[str]:
-    from ..analysis.training.models.network import lacks_torch
+    from ..analysis.training.models.named_models import lacks_torch
 
     return [model for model in dict.fromkeys(task.training.model for task in tasks) if lacks_torch(model)]
 

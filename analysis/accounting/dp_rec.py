@@ -14,7 +14,6 @@ from ...design.relative_entropy.shared_randomness import SEED_BITS
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve
 from ...solvers.accounting.sampled_renyi import SMALLEST_PROBABILITY, fixed_size_sampled_curve
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, likely_participations
-from ...solvers.divergences.dp_rec_index_privacy import index_epsilon, message_divergences
 from ...solvers.divergences.dp_rec_privacy import (
     LARGEST_CLIP_RATIO,
     LARGEST_POPULATION,
@@ -23,7 +22,9 @@ from ...solvers.divergences.dp_rec_privacy import (
     VARIANTS,
     dp_rec_epsilon,
     fewest_dp_rec_bits,
+    index_epsilon,
     lost_delta,
+    message_divergences,
 )
 
 ANY_BITS, ANY_CLIENTS, MESSAGE = "any-bits", "any-clients", "message"

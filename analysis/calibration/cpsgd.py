@@ -15,7 +15,7 @@ from ...errors import InfeasibleError
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, LARGEST_EPSILON, SMALLEST_DELTA, gaussian_noise_multiplier
 from ...solvers.accounting.renyi_curve import check_delta
 from ...solvers.divergences.cpsgd_theorem import MOST_TRIALS
-from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, quantised_l2_bound
+from ...solvers.divergences.quantised_divergence import MOST_LEVELS, quantised_l2_bound
 from ...solvers.numerics.bisection import first_true
 
 Enough = Callable[[int, int], bool]

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -62,8 +63,11 @@ def scalar_lower_bound(task: Task) -> float | None:
 
 
 def unbiased_lower_bound(task: Task) -> float | None:
-    """Return the bound for numbers or the one for vectors."""
-    return scalar_lower_bound(task) if isinstance(task.domain, Interval) else unbiased_local_lower_bound(task)
+    """Return the bound for numbers or the one for vectors: numbers with a delta are vectors of one coordinate."""
+    if not isinstance(task.domain, Interval):
+        return unbiased_local_lower_bound(task)
+    certified = scalar_lower_bound(task)
+    return unbiased_local_lower_bound(replace(task, domain=task.domain.ball(task.adjacency))) if certified is None else certified
 
 
 def _cldp(task: Task, options: Values) -> Mechanism:

@@ -15,7 +15,7 @@ from ...design.tables.mvu import design_mvu
 from ...design.tables.randomised_response import generalised_randomised_response
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
-from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
+from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
 from ..calibration.shuffled import local_epsilon, shuffled_designed_table, shuffled_response_table
 from .local import REPLACE_ONE
 from .lower_bounds import frequency_lower_bound, unbiased_central_lower_bound

@@ -218,49 +218,6 @@ def digit_gradients(
     return (scale * _drawn(model, min(size, clients - start), samples, rng) for start in range(0, clients, size))
 
 
-@dataclass(frozen=True)
-class GradientSummary:
-    """The gradients of all single images at a model, beside a clip norm.
-
-    Attributes
-    ----------
-    dimension : int
-        Number of parameters.
-    clip_norm : float
-        L2 norm that gradients are clipped to.
-    mean_norm_over_clip : float
-        L2 norm of the mean of the clipped gradients over the clip norm: how far inside the ball the mean is.
-    clipped_share : float
-        Share of the images whose gradient is longer than the clip norm.
-    """
-
-    dimension: int
-    clip_norm: float
-    mean_norm_over_clip: float
-    clipped_share: float
-
-
-def summarise_gradients(model: DigitModel, clip_norm: float) -> GradientSummary:
-    """Return how far inside the ball the mean of all images' clipped gradients is.
-
-    Examples
-    --------
-    >>> model = train_digit_model()
-    >>> summary = summarise_gradients(model, gradient_unit(model))
-    >>> round(summary.clipped_share, 2), 0.05 < summary.mean_norm_over_clip < 0.5
-    (0.1, True)
-    """
-    clip = check_real("clip_norm", clip_norm, low=1 / LARGEST_CLIP_NORM, high=LARGEST_CLIP_NORM)
-    norms = model.gradient_norms()
-    shares = np.minimum(1.0, clip / np.where(norms > 0, norms, clip))
-    total = np.zeros(model.dimension)
-    size = max(1, CHUNK_COORDINATES // model.dimension)
-    for start in range(0, IMAGES, size):
-        part = slice(start, start + size)
-        total += shares[part] @ model.gradients(digits().images[part, None], digits().labels[part, None])
-    return GradientSummary(model.dimension, clip, float(np.linalg.norm(total)) / IMAGES / clip, float(np.mean(norms > clip)))
-
-
 def gradient_unit(model: DigitModel) -> float:
     """Return the norm that one image's gradient in ten exceeds."""
     return float(np.quantile(model.gradient_norms(), UNIT_QUANTILE))

@@ -40,12 +40,15 @@ class ItemEstimate:
         Unbiased estimate, which may be below 0, and its standard error (`FrequencyMechanism.estimate`); 0.0 where it is exact.
     true_frequency : float
         Not private.
+    exceeds_noise : bool
+        Whether the estimate exceeds those that noise alone causes (`FrequencyEstimate.exceeds_noise`).
     """
 
     item: str
     frequency: float
     standard_error: float
     true_frequency: float
+    exceeds_noise: bool
 
 
 @dataclass(frozen=True)
@@ -133,10 +136,7 @@ class FrequencyStudy:
             "clients": len(self.column.items),
             "categories": self.column.categories,
             "numbering": self.column.numbering,
-            "items": [
-                {"item": one.item, "frequency": one.frequency, "standard_error": one.standard_error, "true_frequency": one.true_frequency}
-                for one in self.items
-            ],
+            "items": [asdict(item) for item in self.items],
             "epsilon": epsilon if math.isfinite(epsilon) else None,
             "delta": self.guarantee.delta,
             "adjacency": self.guarantee.adjacency,
@@ -209,6 +209,7 @@ def study_frequencies(
     built, guarantee = found.mechanism, found.guarantee
     true, decoded = domain.total(column.items) / clients, found.estimate.decoded
     estimate, errors = found.estimate.frequencies, found.estimate.standard_errors
+    exceeds = found.estimate.exceeds_noise()
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
     asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
     return FrequencyStudy(
@@ -217,7 +218,13 @@ def study_frequencies(
         title=entry.title,
         options=dict(options),
         items=tuple(
-            ItemEstimate(column.names.get(item, f"bucket {item}"), float(estimate[item]), float(errors[item]), float(true[item]))
+            ItemEstimate(
+                column.names.get(item, f"bucket {item}"),
+                float(estimate[item]),
+                float(errors[item]),
+                float(true[item]),
+                bool(exceeds[item]),
+            )
             for item in order
         ),
         guarantee=guarantee,

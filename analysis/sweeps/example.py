@@ -1,8 +1,8 @@
-"""A sweep that can be printed without loading what runs it."""
+"""Example specifications, which are printed without loading the modules that run them."""
 
 from importlib.resources import files
 
 
-def example_sweep() -> str:
-    """Return a commented sweep, as TOML, that can be run as it is."""
-    return (files(__package__) / "example.toml").read_text(encoding="utf-8")
+def example_specification(folder: str) -> str:
+    """Return a commented specification in TOML that runs as it is; the folder is ``"sweeps"``, ``"training"`` or ``"table_grid"``."""
+    return (files(__package__.rpartition(".")[0]) / folder / "example.toml").read_text(encoding="utf-8")

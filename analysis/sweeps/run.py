@@ -1,23 +1,25 @@
-"""Sweeps: many tasks on many processes or machines, each saved when it is finished, and one table of them all at the end."""
+"""Sweeps, trainings and grids: tasks on many processes or machines, each saved when it is finished, and a table of all at the end."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...arguments import check_integer
+from ...design.contracts.privacy import Scalar
 from ...progress import OnStep, silent
 from ..calibration.table_cache import check_cache, default_folder
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
-from .store import SweepStore
+from .store import RESULTS_NAME, SweepStore
 from .workers import open_workers
 
 if TYPE_CHECKING:
     import pandas as pd
 
+OnRow = Callable[[Mapping[str, Scalar]], None]
 MOST_WORKERS = 1024
 SCHEDULER = re.compile(r"(\w+://)?\S+:\d+|inproc://\S+")
 # How many different faults a message names; `IncompleteSweepError.failures` has them all.
@@ -39,16 +41,16 @@ class TaskFailure:
 
 
 class IncompleteSweepError(ValueError):
-    """Some tasks of a sweep failed; the others are done and saved.
+    """Some tasks of a sweep, trainings or tables of a grid failed; the others are done and saved.
 
     Parameters
     ----------
     failures : tuple of TaskFailure
         The tasks that failed, in their order.
     results_path : Path
-        File with the rows of the others.
+        File with the rows of the others: results, or the index of a grid's tables.
     total : int
-        Number of tasks of the sweep.
+        Number of tasks.
     """
 
     def __init__(self, failures: tuple[TaskFailure, ...], results_path: Path, total: int) -> None:
@@ -57,7 +59,7 @@ class IncompleteSweepError(ValueError):
             fault = failure.task.setting, failure.message
             by_fault[fault] = by_fault.get(fault, 0) + 1
         named = [
-            f"{setting} ({count} {'repetition' if count == 1 else 'repetitions'}): {message}"
+            f"{setting} ({count} repetitions): {message}" if count > 1 else f"{setting}: {message}"
             for (setting, message), count in list(by_fault.items())[:NAMED_FAULTS]
         ]
         more = len(by_fault) - len(named)
@@ -149,13 +151,44 @@ def run_sweep(
     OSError
         If a file cannot be written, or the scheduler not reached.
     """
+    return run_stored(tasks, output, workers=workers, cache=cache, dask=dask, on_step=on_step)
+
+
+def run_stored(
+    tasks: Sequence[SweepTask],
+    output: Path,
+    *,
+    workers: int,
+    dask: str | None,
+    on_step: OnStep,
+    cache: Path | None = None,
+    table: str = RESULTS_NAME,
+    write_row: OnRow | None = None,
+    leave_out: Collection[str] = (),
+) -> Path:
+    """Run the tasks as `run_sweep` does, with files of a row's contents beside the table.
+
+    Parameters
+    ----------
+    table : str
+        Name of the file of the table.
+    write_row : callable or None
+        Called in this process with the first row of each task: when the task finishes, and again, with the rows of all finished tasks,
+        before the table is written.
+    leave_out : collection of str
+        Columns that the table leaves out.
+    """
     check_workers(workers, dask)
+    on_rows = None if write_row is None else lambda rows: write_row(rows.decoded()[0])
     with SweepStore(output, tasks) as store:
-        failures = run_pending(tasks, store, workers=workers, cache=cache, dask=dask, on_step=on_step)
-        results = store.write_results()
+        failures = _run_pending(tasks, store, workers=workers, cache=cache, dask=dask, on_step=on_step, on_rows=on_rows)
+        if on_rows is not None:
+            for rows in store.finished():
+                on_rows(rows)
+        path = store.write_results(table, leave_out)
     if failures:
-        raise IncompleteSweepError(failures, results, len(tasks))
-    return results
+        raise IncompleteSweepError(failures, path, len(tasks))
+    return path
 
 
 def check_workers(workers: int, dask: str | None) -> None:
@@ -168,7 +201,7 @@ def check_workers(workers: int, dask: str | None) -> None:
         raise ValueError(f"dask needs the package distributed, which is not installed: install quietbits[dask]; got {dask!r}")
 
 
-def run_pending(
+def _run_pending(
     tasks: Sequence[SweepTask],
     store: SweepStore,
     *,
@@ -176,19 +209,16 @@ def run_pending(
     cache: Path | None,
     dask: str | None,
     on_step: OnStep,
-    on_rows: OnRows | None = None,
+    on_rows: OnRows | None,
 ) -> tuple[TaskFailure, ...]:
-    """Run the tasks of a store that are not finished yet, and return those that failed; other arguments are those of `run_sweep`.
-
-    `on_rows` is called, in this process, with the rows of each task that finishes.
-    """
-    # One that nobody named matters to tasks alone that design tables.
+    """Run the tasks of a store that are not finished yet, and return the failures."""
+    # The default folder matters only to tasks that design tables.
     if cache is not None:
         check_cache(cache)
     # Workers of a cluster may have other working directories.
     folder = (default_folder() if cache is None else cache).absolute()
     if dask is not None:
-        # One that does not answer is waited for half a minute.
+        # A scheduler that does not answer takes half a minute.
         on_step(0, len(tasks), f"connecting to the scheduler at {dask}")
     with open_workers(workers, dask) as pool:
         run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)

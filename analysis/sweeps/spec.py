@@ -11,20 +11,18 @@ from ...arguments import check_choice, check_integer, check_real
 from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
+from ...design.contracts.options import NONE
 from ...design.contracts.task import Task
 from ...files import MEGABYTE, read_toml
 from ..catalogue.registry import entry_named
 from ..random_streams import LARGEST_SEED
 from ..simulation.input_populations import check_inputs
 from ..simulation.vector_populations import SPARSE_POPULATIONS
-from .blocks import block_combinations, values_of
-from .combinations import Combinations
+from .specification import Combinations, check_distinct, check_keys, check_some, listed, listed_intervals, read_blocks
 from .task import MeanTask, MechanismChoice, design_options
 
 MOST_REPETITIONS = 1_000_000
 MOST_TASKS = 1_000_000
-# What Python calls None; TOML has no such value.
-NONE = "none"
 # Of the last problems of a sweep.
 PROBLEMS_KEPT = 64
 
@@ -96,15 +94,9 @@ class SweepSpec:
     def __post_init__(self) -> None:
         """Refuse a sweep of which one task could not be stated."""
         self._check_domain_is_one()
-        for field in fields(self):
-            values = getattr(self, field.name)
-            if not isinstance(values, tuple):
-                continue
-            if not values and field.name not in MAY_BE_EMPTY:
-                raise ValueError(f"{field.name} must have at least one value, got none")
-            for position, value in enumerate(values):
-                if value in values[:position]:
-                    raise ValueError(f"{field.name} must not have the same value twice, got {value!s} twice")
+        for key in LISTED:
+            if key not in MAY_BE_EMPTY:
+                check_some(key, getattr(self, key))
         check_integer("repetitions", self.repetitions, low=1, high=MOST_REPETITIONS)
         check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
@@ -124,6 +116,8 @@ class SweepSpec:
         for place, values in enumerate(self._budgets()):
             for value in values:
                 self._problem((*first[:place], value, *first[place + 1 :]))
+        for key in LISTED:
+            check_distinct(key, getattr(self, key))
 
     def tasks(self) -> Sequence[MeanTask]:
         """Return the tasks, in an order that depends on the specification only.
@@ -180,6 +174,7 @@ class SweepSpec:
 SINGLE = ("repetitions", "seed", "adjacency")
 MAY_BE_EMPTY = ("dimension", "norm", "interval", "categories", "nonzero")
 KEYS = tuple(field.name for field in fields(SweepSpec))
+LISTED = tuple(key for key in KEYS if key not in SINGLE)
 REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency")
 
 
@@ -205,39 +200,14 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
     >>> len(sweep.tasks())
     6
     """
-    for key in document:
-        if key not in KEYS:
-            raise ValueError(f"{key} is not a key of a sweep: there are {', '.join(KEYS)}")
-    for key in REQUIRED:
-        if key == "adjacency" and key not in document:
-            raise ValueError(f"adjacency is missing: a comparison must state one, {' or '.join(ADJACENCIES)}")
-        if key not in document:
-            raise ValueError(f"{key} is missing: a sweep must have {', '.join(REQUIRED)}")
-    values: dict[str, Any] = {key: value if key in SINGLE else values_of(value) for key, value in document.items() if key != "mechanism"}
+    check_keys("a sweep", document, KEYS, REQUIRED)
+    values: dict[str, Any] = {key: value if key in SINGLE else listed(value) for key, value in document.items()}
     if "interval" in document:
-        values["interval"] = _intervals(document["interval"])
-    blocks = document["mechanism"]
-    if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-        raise ValueError(f"mechanism must be written as blocks [[mechanism]], got {blocks!r}")
-    mechanisms: list[MechanismChoice] = []
-    for number, block in enumerate(blocks, 1):
-        try:
-            found = block_combinations(block, MOST_TASKS - len(mechanisms))
-            mechanisms += [_choice(name, values) for name, values in found]
-        except ValueError as error:
-            raise ValueError(f"[[mechanism]] number {number}: {error}") from error
-    return SweepSpec(mechanism=tuple(mechanisms), **values)
+        values["interval"] = listed_intervals(document["interval"])
+    values["mechanism"] = tuple(read_blocks(document["mechanism"], _choice, MOST_TASKS))
+    return SweepSpec(**values)
 
 
 def _choice(name: str, values: dict[str, Any]) -> MechanismChoice:
     optional = {option.name for option in design_options(entry_named(name)) if option.default is None}
     return MechanismChoice(name, tuple((key, None if key in optional and value == NONE else value) for key, value in values.items()))
-
-
-def _intervals(value: Any) -> tuple[tuple[float, float], ...]:
-    """Return one interval, or a list of them, as pairs."""
-    pairs = value if isinstance(value, list) and value and all(isinstance(pair, list) for pair in value) else [value]
-    for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(f"interval must be [low, high], or a list of such, got {pair!r}")
-    return tuple((pair[0], pair[1]) for pair in pairs)

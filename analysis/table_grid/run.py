@@ -1,4 +1,4 @@
-"""Tables in bulk: the tables of a grid designed in parallel and written with their C headers and an index; a killed run goes on."""
+"""Grids of tables, designed in parallel and written with their C headers and an index; a killed run goes on."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -6,37 +6,11 @@ from pathlib import Path
 from ...design.contracts.privacy import Scalar
 from ...files import write_atomically
 from ...progress import OnStep, silent
-from ..sweeps.run import TaskFailure, check_workers, run_pending
-from ..sweeps.store import SweepStore
+from ..sweeps.run import run_stored
 from .spec import TableGrid
 from .task import CONTENTS
 
 INDEX_NAME = "index.parquet"
-# How many tables that failed a message names; `IncompleteGridError.failures` has them all.
-NAMED_FAILURES = 5
-
-
-class IncompleteGridError(ValueError):
-    """Some tables of a grid could not be designed; the others are written.
-
-    Parameters
-    ----------
-    failures : tuple of TaskFailure
-        The tables that could not be designed, in their order.
-    index : Path
-        The index of the others.
-    total : int
-        Number of tables of the grid.
-    """
-
-    def __init__(self, failures: tuple[TaskFailure, ...], index: Path, total: int) -> None:
-        named = [f"{failure.task.setting}: {failure.message}" for failure in failures[:NAMED_FAILURES]]
-        if len(failures) > len(named):
-            named.append(f"and {len(failures) - len(named)} more")
-        super().__init__(f"{len(failures)} of {total} tables could not be designed, the others are written: {'; '.join(named)}")
-        self.failures = failures
-        self.index = index
-        self.total = total
 
 
 def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = silent) -> Path:
@@ -65,29 +39,21 @@ def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str 
     ------
     ValueError
         As `run_tasks`; nothing is done then.
-    IncompleteGridError
+    IncompleteSweepError
         If tables could not be designed; the others are written.
     OSError
         If a file cannot be written, or the scheduler not reached.
     """
-    check_workers(workers, dask)
-    tasks = grid.tasks()
-    with SweepStore(output, tasks) as store:
-        failures = run_pending(
-            tasks,
-            store,
-            workers=workers,
-            cache=None,
-            dask=dask,
-            on_step=on_step,
-            on_rows=lambda rows: _write_missing(output, rows.decoded()[0]),
-        )
-        for rows in store.finished():
-            _write_missing(output, rows.decoded()[0])
-        index = store.write_results(INDEX_NAME, leave_out=CONTENTS)
-    if failures:
-        raise IncompleteGridError(failures, index, len(tasks))
-    return index
+    return run_stored(
+        grid.tasks(),
+        output,
+        workers=workers,
+        dask=dask,
+        on_step=on_step,
+        table=INDEX_NAME,
+        write_row=lambda row: _write_missing(output, row),
+        leave_out=CONTENTS,
+    )
 
 
 def _write_missing(folder: Path, row: Mapping[str, Scalar]) -> None:

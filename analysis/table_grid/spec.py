@@ -10,7 +10,7 @@ from ...arguments import check_choice, check_integer, check_interval
 from ...files import MEGABYTE, read_toml
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ..random_streams import LARGEST_SEED
-from ..sweeps.combinations import Combinations
+from ..sweeps.specification import Combinations, check_distinct, check_keys, check_some, listed, listed_intervals
 from .task import TableTask
 
 MOST_BITS = 9
@@ -55,6 +55,8 @@ class TableGrid:
 
     def __post_init__(self) -> None:
         """Check the values, and write metrics by their canonical names."""
+        for key in KEYS:
+            check_some(key, getattr(self, key))
         for name in ("bits_in", "bits_out"):
             for bits in getattr(self, name):
                 check_integer(name, bits, low=1, high=MOST_BITS)
@@ -63,19 +65,12 @@ class TableGrid:
         object.__setattr__(self, "metric", tuple(map(metric_name, self.metric)))
         object.__setattr__(self, "interval", tuple(check_interval("interval", pair) for pair in self.interval))
         check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
-        for name in KEYS:
-            if not getattr(self, name):
-                raise ValueError(f"{name} must have at least one value, got none")
         # The metric with the highest power allows the largest epsilon.
         widest = max(product(self.metric, self.bits_in), key=lambda pair: (float((pair[0] or "l0")[1:]), pair[1]))
         for epsilon in self.epsilon:
             ratio_constraint(epsilon, widest[1], widest[0])
-        for name in KEYS:
-            seen: set[object] = set()
-            for value in getattr(self, name):
-                if value in seen:
-                    raise ValueError(f"{name} must not have the same value twice, got {value!s} twice")
-                seen.add(value)
+        for key in KEYS:
+            check_distinct(key, getattr(self, key))
         if len(self.tasks()) > MOST_TABLES:
             raise ValueError(f"a grid must have at most {MOST_TABLES} tables, got {len(self.tasks())}: ask for fewer values")
 
@@ -108,28 +103,10 @@ def parse_grid(document: Mapping[str, Any]) -> TableGrid:
     >>> len(parse_grid({"grid": {"epsilon": [0.5, 1, 2], "bits_in": 3, "bits_out": [2, 3]}}).tasks())
     6
     """
-    for key in document:
-        if key not in ("grid", "seed"):
-            raise ValueError(f"{key} is not a key of a grid's file: there are [grid], and seed")
+    check_keys("a grid's file outside [grid]", [key for key in document if key != "grid"], ("seed",))
     block = document.get("grid")
     if not isinstance(block, dict):
         raise ValueError(f"[grid] must be a table with {', '.join(REQUIRED)}, got {block!r}")
-    for key in block:
-        if key not in KEYS:
-            raise ValueError(f"{key} is not a key of [grid]: there are {', '.join(KEYS)}")
-    for key in REQUIRED:
-        if key not in block:
-            raise ValueError(f"{key} is missing: [grid] must have {', '.join(REQUIRED)}")
-    values = {key: tuple(value) if isinstance(value, list) else (value,) for key, value in block.items()}
-    if "interval" in values:
-        values["interval"] = _pairs(block["interval"])
+    check_keys("[grid]", block, KEYS, REQUIRED)
+    values = {key: listed_intervals(value) if key == "interval" else listed(value) for key, value in block.items()}
     return TableGrid(**values, seed=document.get("seed", 0))
-
-
-def _pairs(value: Any) -> tuple[Any, ...]:
-    """Return one interval, or a list of them, as pairs."""
-    pairs = value if isinstance(value, list) and all(isinstance(pair, list) for pair in value) else [value]
-    for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError(f"interval must be [low, high], or a list of such, got {pair!r}")
-    return tuple(tuple(pair) for pair in pairs)

@@ -195,6 +195,11 @@ class Federation:
             total = total + count.encode(answers, words).sum(keepdims=True, dtype=np.int64)
         return 0.5 + (count.fraction(total) - 0.5) * count.clients / self.setting.clients_per_round
 
+    @property
+    def clip_norm(self) -> float:
+        """Clip norm of the next round."""
+        return self._clipping.clip_norm
+
     def progress(self) -> Progress:
         """Return where the run is, after its first round."""
         number = self.state.rounds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...progress import OnStep, silent
 from ..sweeps.run import run_sweep, run_tasks
-from .models.network import check_installed
+from .models.named_models import check_installed
 from .spec import TrainingSpec
 from .task import CHECKPOINTS, PROGRESS, TrainingTask
 

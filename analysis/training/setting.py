@@ -16,7 +16,8 @@ from ..datasets.federated_data import FederatedData
 from ..datasets.named_data import check_data, named_data
 from ..datasets.splits import LARGEST_ALPHA, SMALLEST_ALPHA
 from .client_sampling import MOST_POPULATION, ClientSampling
-from .models.network import Network, check_model, network_named
+from .models.named_models import check_model, network_named
+from .models.network import Network
 
 # Data sets that a process keeps.
 KEPT_DATA = 4

@@ -90,7 +90,7 @@ def _pure_epsilon_of_rounds(budget: Budget) -> float:
         return pure_privacy(value).report(budget.delta, budget.adjacency, budget.rounds, budget.sampling).epsilon_by(budget.method)
 
     low, high = SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON
-    return calibrate_parameter(epsilon_of, budget, low=low, high=high, name="epsilon per round", pure=True)
+    return calibrate_parameter(epsilon_of, budget, low=low, high=high, name="epsilon per round")
 
 
 def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:

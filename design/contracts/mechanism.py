@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -295,6 +296,22 @@ class FrequencyEstimate:
     frequencies: FloatArray
     standard_errors: FloatArray
     decoded: FloatArray
+
+    def exceeds_noise(self, rate: float = 0.05) -> NDArray[np.bool_]:
+        """Return for each item whether its estimate exceeds those that noise alone causes.
+
+        The threshold is a quantile of the normal distribution times the standard error. The probability that any item that nobody holds
+        exceeds it is at most `rate`, from 1e-15 to 0.5 (Bonferroni), where errors are normal. It is larger where less than some tens of
+        messages support an item.
+
+        Examples
+        --------
+        >>> errors = np.full(3, 0.01)
+        >>> FrequencyEstimate(np.array([0.9, 0.015, 0.085]), errors, errors).exceeds_noise().tolist()
+        [True, False, True]
+        """
+        share = check_real("rate", rate, low=1e-15, high=0.5) / len(self.frequencies)
+        return np.asarray(self.frequencies > -NormalDist().inv_cdf(share) * self.standard_errors)
 
 
 class FrequencyMechanism(Mechanism):

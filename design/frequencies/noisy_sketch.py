@@ -28,8 +28,8 @@ from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance,
 from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.skellam_noise import sample_skellam
-from ..secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from ..secure_sum.modular_arithmetic import aggregate_residues
+from ..secure_sum.noisy_sum import NoisySum, noisy_sum_privacy
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 from .worst_pair import worst_pair
@@ -49,7 +49,7 @@ def discrete_gaussian_items_privacy(
 ) -> Privacy:
     """Return what a sum of items' sketches with discrete Gaussian noise from every client reveals.
 
-    Accounts are those of `joint_discrete_gaussian_privacy`. Only the buckets in which neighbours differ count: 2 in a row at most.
+    Accounts are those of `noisy_sum_privacy`. Only the buckets in which neighbours differ count: 2 in a row at most.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def discrete_gaussian_items_privacy(
     """
     norm = _norm(squared_distance, steps)
     differing = _differing(rows, adjacency)
-    return joint_discrete_gaussian_privacy(clients, (NoisySum(local_sigma, norm, differing),), adjacency)
+    return noisy_sum_privacy(clients, NoisySum(local_sigma, norm, differing), adjacency)
 
 
 def skellam_items_privacy(

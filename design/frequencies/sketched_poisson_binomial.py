@@ -4,7 +4,6 @@ Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and 
 2. Where the paper normalises the encoder's Hadamard matrix, its decoder is biased: entries are 1 and -1 here.
 """
 
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -202,14 +201,3 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     def _sent(self) -> int:
         """Number of entries of a row that are sent."""
         return self.sketch.width if self.sketch.signed else self.sketch.width - 1
-
-
-def published_trials(clients: int, sketch: ItemSketch, epsilon: float, delta: float) -> int:
-    """Return L of the paper's theorem A.3, ``ceil(n epsilon**2 / (w t ln(1/delta))) + 1``, for comparisons.
-
-    Examples
-    --------
-    >>> published_trials(50_000, ItemSketch(100_000, rows=15, width=1024), 1.0, 1e-5)
-    2
-    """
-    return math.ceil(clients * epsilon**2 / (sketch.coordinates * math.log(1 / delta))) + 1

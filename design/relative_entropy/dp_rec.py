@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
-from ...solvers.divergences.dp_rec_index_privacy import message_divergences
+from ...solvers.divergences.dp_rec_privacy import message_divergences
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 from ..contracts.accounts import renyi_account
 from ..contracts.mechanism import MessageLaw, MessageScore, VectorMechanism

@@ -25,8 +25,13 @@ from ...solvers.divergences.cpsgd_theorem import (
 )
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
-from ...solvers.divergences.quantised_divergence import quantised_epsilon
-from ...solvers.divergences.quantised_sensitivity import MOST_LEVELS, QuantisedSensitivity, quantised_l2_bound, quantised_sensitivity
+from ...solvers.divergences.quantised_divergence import (
+    MOST_LEVELS,
+    QuantisedSensitivity,
+    quantised_epsilon,
+    quantised_l2_bound,
+    quantised_sensitivity,
+)
 from ...solvers.numerics.rounding import SLACK
 from ..contracts.accounts import amplified_rounds, composed_singles, needing_delta
 from ..contracts.gaussian import near_gaussian_account

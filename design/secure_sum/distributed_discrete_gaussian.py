@@ -17,7 +17,7 @@ from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordSource
-from .joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from .noisy_sum import NoisySum, noisy_sum_privacy
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 
@@ -27,7 +27,7 @@ def discrete_gaussian_privacy(
     """Return what a sum of rounded vectors with discrete Gaussian noise from every client reveals.
 
     By ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise which the sum nearly is a
-    rounding of (`quietbits.solvers.divergences.discrete_gaussian_smoothing`). With sampled clients both are those of that Gaussian
+    rounding of (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are those of that Gaussian
     noise. The choice must be secret from the server: all `clients` add noise, those that were not chosen to a vector of zeros.
 
     Parameters
@@ -53,19 +53,13 @@ def discrete_gaussian_privacy(
     (0.5617, 'secure-sum')
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
-    noisy_sum = discrete_gaussian_sum(dimension, clip_norm, local_sigma, granularity, adjacency)
-    return joint_discrete_gaussian_privacy(clients, (noisy_sum,), adjacency)
-
-
-def discrete_gaussian_sum(dimension: int, clip_norm: float, local_sigma: float, granularity: float, adjacency: str) -> NoisySum:
-    """Return a sum of rounded vectors as accounting sees it; parameters as in `discrete_gaussian_privacy`."""
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
-    # Also of more noise than is drawn, which calibration to many bits comes by.
+    # Calibration to many bits also asks about more noise than a mechanism draws.
     sigma = check_real(
         "local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_ACCOUNTED_SIGMA
     )
-    return NoisySum(sigma, sensitivity, dimension)
+    return noisy_sum_privacy(clients, NoisySum(sigma, sensitivity, dimension), adjacency)
 
 
 @dataclass(frozen=True)
@@ -107,12 +101,9 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
 
     def privacy(self) -> Privacy:
         """Privacy of one sum (`discrete_gaussian_privacy`)."""
-        return joint_discrete_gaussian_privacy(self.clients, (self.noisy_sum,), self.adjacency)
-
-    @property
-    def noisy_sum(self) -> NoisySum:
-        """The sum as accounting sees it, beside others of the same round (`joint_discrete_gaussian_privacy`)."""
-        return discrete_gaussian_sum(self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency)
+        return discrete_gaussian_privacy(
+            self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
+        )
 
     def facts(self) -> dict[str, Any]:
         """Return also ``tau``, the bound on the log-ratio of the sum's noise to one discrete Gaussian."""

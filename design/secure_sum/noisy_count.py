@@ -12,8 +12,8 @@ from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ..contracts.privacy import Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
 from ..noise.random_words import WordsLike, word_source
-from .joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_modulo
+from .noisy_sum import NoisySum, noisy_sum_privacy
 
 LEAST_SIGMA = 1e-3
 MOST_STEPS = 10**6
@@ -93,10 +93,7 @@ class NoisyCount:
         total = int(centred_representatives(aggregate_residues(aggregate, 1, modulus), modulus)[0])
         return 0.5 + total / (2 * self.clients * self.steps)
 
-    def noisy_sum(self, adjacency: str = "add-or-remove-one") -> NoisySum:
-        """Return the count as accounting sees it, beside other sums of the round (`joint_discrete_gaussian_privacy`)."""
-        return NoisySum(self.local_sigma, float(self.steps * (2 if adjacency == "replace-one" else 1)), 1)
-
     def privacy(self, adjacency: str = "add-or-remove-one") -> Privacy:
         """Return the privacy of one count."""
-        return joint_discrete_gaussian_privacy(self.clients, (self.noisy_sum(adjacency),), adjacency)
+        sensitivity = float(self.steps * (2 if adjacency == "replace-one" else 1))
+        return noisy_sum_privacy(self.clients, NoisySum(self.local_sigma, sensitivity, 1), adjacency)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError
-from ...solvers.decoders.noise_penalty import noise_penalty
+from ...solvers.decoders.lasso import noise_penalty
 from ..contracts.mechanism import Error, error_of_draws
 from ..contracts.norm_ball import NormBall
 from ..transforms.linear_sketch import LinearSketch

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_probability, check_real
 from ...arrays import FloatArray
-from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
+from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
 from ..contracts.mechanism import EPSILON_LOW
 from ..contracts.options import check_parameters, parameter
 from ..contracts.privacy import Privacy

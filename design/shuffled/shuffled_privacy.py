@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
-from ...solvers.shuffling.clones import clones_epsilon, largest_clones_epsilon
-from ...solvers.shuffling.shuffled_letters import ShuffledLetters
+from ...solvers.divergences.shuffled_letters import ShuffledLetters, clones_epsilon, largest_clones_epsilon
 from ..contracts.accounts import amplified_rounds, composed_loss, composed_rounds, needing_delta, pure_account
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray
-from ...solvers.shuffling.shuffled_letters import MOST_CLIENTS
+from ...solvers.divergences.shuffled_letters import MOST_CLIENTS
 from ..contracts.guarantee import Guarantee
 from ..contracts.privacy import Privacy
 from ..tables.lookup_table import LookupTable

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import RatioConstraint
-from ...solvers.numerics.integer_rows import RowLattice, least_coarseness, row_lattice
-from ...solvers.numerics.lattice_reduction import dot
+from ...solvers.numerics.integer_rows import RowLattice, dot, least_coarseness, row_lattice
 from .letter_grid import LetterGrid, letter_grid, letter_ratios, position_candidates
 
 TOTAL_BITS = 62

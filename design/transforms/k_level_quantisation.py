@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
-from ...solvers.divergences.quantised_sensitivity import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
+from ...solvers.divergences.quantised_divergence import LARGEST_BOUND, MOST_LEVELS, SMALLEST_BOUND
 from ..noise.random_words import WordsLike, word_source
 from .dithering import finite_values
 from .vector_dithering import PIECE, round_independently

@@ -4,9 +4,9 @@
 Differentially Private Federated Learning*) tries: the server zeroes small coordinates of what the secure sum shows it, and adds them to the
 next round's sum. It changes what is already private, so that guarantees stay what they are.
 
-`threshold_layers` and `keep_largest` are not in that paper: each client's vector loses coordinates, without a memory. Nothing is private
-there. A client's vector gets no longer, in any layer, so that its clip norm holds as before; thresholds must be public. The error adds to
-that of a sketch and its noise by the triangle inequality: of the mean of all clients it is at most the clients' mean.
+`keep_largest` is not in that paper: each client's vector loses coordinates, without a memory. Nothing is private there. A client's vector
+gets no longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its noise by the triangle
+inequality: the error of the mean of all clients is at most the mean of the clients' errors.
 """
 
 import math
@@ -17,12 +17,11 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import LARGEST_DIMENSION, check_choice, check_integer, check_real
+from ...arguments import LARGEST_DIMENSION, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...solvers.numerics.rounding import SLACK
 from .dithering import finite_values
 
-KINDS = ("zero", "clip")
 MOST_THRESHOLD = 100.0
 
 
@@ -101,8 +100,8 @@ class ThresholdedVectors:
         return float(self.errors.mean()) * (1 + SLACK)
 
 
-def threshold_layers(vectors: ArrayLike, sizes: Sequence[int], thresholds: Sequence[float], kind: str = "zero") -> ThresholdedVectors:
-    """Zero the coordinates of each layer that are below its threshold, or cut off those that are above it.
+def keep_largest(vectors: ArrayLike, sizes: Sequence[int], share: float) -> ThresholdedVectors:
+    """Keep the largest coordinates of each layer, by absolute value, and zero the others: of each client its own ones.
 
     Parameters
     ----------
@@ -110,32 +109,6 @@ def threshold_layers(vectors: ArrayLike, sizes: Sequence[int], thresholds: Seque
         At least one client's; layer after layer.
     sizes : sequence of int
         Number of coordinates of each layer, such as `ModelLayers.sizes`; they sum to the dimension.
-    thresholds : sequence of float
-        Public threshold of each layer, in the vectors' units; at least 0.
-    kind : str
-        ``"zero"``: coordinates with ``|x|`` below the threshold become zero; ``"clip"``: those above it become the threshold, with their
-        sign.
-
-    Examples
-    --------
-    >>> found = threshold_layers([[0.1, -3.0, 0.2, 0.05]], sizes=(2, 2), thresholds=(1.0, 0.1))
-    >>> found.vectors.tolist(), found.layer_errors.tolist(), found.kept.tolist()
-    ([[0.0, -3.0, 0.2, 0.0]], [[0.1, 0.05]], [[1, 1]])
-    """
-    array = _vectors(vectors, sizes)
-    limits = np.repeat(_levels(thresholds, sizes), sizes)
-    if check_choice("kind", kind, KINDS) == "zero":
-        return _split(array, np.where(np.abs(array) < limits, 0.0, array), sizes)
-    return _split(array, np.clip(array, -limits, limits), sizes)
-
-
-def keep_largest(vectors: ArrayLike, sizes: Sequence[int], share: float) -> ThresholdedVectors:
-    """Keep the largest coordinates of each layer, by absolute value, and zero the others: of each client its own ones.
-
-    Parameters
-    ----------
-    vectors, sizes
-        As in `threshold_layers`.
     share : float
         How many of each layer's coordinates are kept, rounded up: from 0 to 1. A layer's error is at most ``sqrt(1 - share)`` times its
         norm, with equality for equal coordinates.
@@ -158,19 +131,6 @@ def keep_largest(vectors: ArrayLike, sizes: Sequence[int], share: float) -> Thre
     return _split(array, left, sizes)
 
 
-def zeroing_error_bound(sizes: Sequence[int], thresholds: Sequence[float]) -> float:
-    """Return the largest error of zeroing below thresholds, whatever the vector is: sqrt(sum of size * threshold**2); errs upward.
-
-    Examples
-    --------
-    >>> round(zeroing_error_bound((4, 9), (1.0, 0.1)), 4)
-    2.0224
-    """
-    _dimension(sizes)
-    levels = _levels(thresholds, sizes)
-    return math.hypot(*(math.sqrt(size) * level for size, level in zip(sizes, levels, strict=True))) * (1 + SLACK)
-
-
 def _vectors(vectors: ArrayLike, sizes: Sequence[int]) -> FloatArray:
     array = finite_values("vectors", vectors)
     dimension = _dimension(sizes)
@@ -182,12 +142,6 @@ def _vectors(vectors: ArrayLike, sizes: Sequence[int]) -> FloatArray:
 def _dimension(sizes: Sequence[int]) -> int:
     check_integer("number of sizes", len(sizes), low=1, high=LARGEST_DIMENSION)
     return sum(check_integer("sizes", size, low=1, high=LARGEST_DIMENSION) for size in sizes)
-
-
-def _levels(thresholds: Sequence[float], sizes: Sequence[int]) -> list[float]:
-    if len(thresholds) != len(sizes):
-        raise ValueError(f"thresholds must be as many as sizes, one for each layer, got {len(thresholds)} and {len(sizes)}")
-    return [check_real("thresholds", threshold, low=0.0, high=1e100) for threshold in thresholds]
 
 
 def _starts(sizes: Sequence[int]) -> list[int]:

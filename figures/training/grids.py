@@ -126,6 +126,14 @@ def logarithmic(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
+def set_rates(axes: Axes, rates: pd.Series) -> None:
+    """Give an axis the compression rates that a frame has, on a logarithmic scale."""
+    ticks = sorted({round(rate) for rate in rates})
+    axes.set(xscale="log", xlabel="compression rate d/m")
+    axes.set_xticks(ticks, [f"{rate}" for rate in ticks])
+    axes.minorticks_off()
+
+
 def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4) -> None:
     """Put the series of a panel, or all those of several, above a figure."""
     panels = [axes] if isinstance(axes, Axes) else axes

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ...analysis.datasets.found_data import FoundData, found_data
-from ...analysis.training.models.network import network_named
+from ...analysis.training.models.named_models import network_named
 from ...analysis.training.summary import summarise_training
 from ...analysis.training.task import TrainingTask
 from ..drawing.directed_rounding import rounded_up

@@ -11,7 +11,7 @@ from ...analysis.datasets.found_data import found_data
 from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, Mark
 from ..drawing.style import add_caption, extend_caption
-from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title
+from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title, set_rates
 from .price_settings import (
     DENSE,
     ON_DATA,
@@ -49,10 +49,8 @@ def draw_thresholds(frame: pd.DataFrame) -> Figure:
             series = own[(own["mechanism"] == "thresholded-sketch") & (own["threshold"] == threshold)]
             draw_accuracies(axes, series, "rate", mark, f"zeroed below {threshold:g}" if threshold else "one sketch, all kept")
         draw_no_privacy(axes, own)
-        ticks = sorted({round(value) for value in own["rate"]})
-        axes.set(xscale="log", xlabel="compression rate d/m", title=panel_title(grid, data, f"z = {NOISE:g}"))
-        axes.set_xticks(ticks, [f"{rate}" for rate in ticks])
-        axes.minorticks_off()
+        set_rates(axes, own["rate"])
+        axes.set_title(panel_title(grid, data, f"z = {NOISE:g}"))
     add_legend(figure, [axes for row in grid.values() for axes in row], 3)
     for number, own in enumerate(sets.values()):
         (extend_caption if number else add_caption)(figure, setting_in_words(own))

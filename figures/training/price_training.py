@@ -12,7 +12,7 @@ from ...analysis.training.task import TrainingTask
 from ..drawing.marks import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from ..drawing.style import add_caption, extend_caption
 from ..training_settings import ReportedResult, TrainingSettings
-from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title
+from .grids import add_legend, by_data, draw_accuracies, draw_no_privacy, grid_tasks, panel_rows, panel_title, set_rates
 from .price_settings import (
     DENSE,
     EPSILON_ON_DATA,
@@ -48,16 +48,14 @@ def draw_training(frame: pd.DataFrame) -> Figure:
     cohorts = {data: sorted(own["clients_per_round"].unique()) for data, own in sets.items()}
     figure, grid = panel_rows({data: len(own) for data, own in cohorts.items()}, 3.8)
     for data, row in grid.items():
-        ticks = sorted(round(value) for value in sets[data]["rate"].unique())
         for axes, cohort in zip(row, cohorts[data], strict=True):
             own = sets[data][sets[data]["clients_per_round"] == cohort]
             for name, mark in marks.items():
                 if len(series := own[own["series"] == name]):
                     draw_accuracies(axes, series, "rate", mark, name)
             draw_no_privacy(axes, own)
-            axes.set(xscale="log", xlabel="compression rate d/m", title=panel_title(grid, data, f"{cohort:,} clients a round"))
-            axes.set_xticks(ticks, [f"{rate}" for rate in ticks])
-            axes.minorticks_off()
+            set_rates(axes, sets[data]["rate"])
+            axes.set_title(panel_title(grid, data, f"{cohort:,} clients a round"))
     add_legend(figure, [axes for row in grid.values() for axes in row])
     for number, (data, own) in enumerate(sets.items()):
         paper = ON_DATA.get(data, PAPER)

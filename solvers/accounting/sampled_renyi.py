@@ -1,6 +1,6 @@
 """Rényi divergences of a round in which only some clients take part, chosen in secret: bounds that hold for every mechanism.
 
-For Gaussian noise more is known (`sampled_gaussian_orders`). These bounds need nothing but the divergences of a round in which everyone
+For Gaussian noise more is known (`sampled_noise`). These bounds need nothing but the divergences of a round in which everyone
 takes part.
 """
 

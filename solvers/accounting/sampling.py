@@ -100,7 +100,8 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
     0.017037
     """
     if epsilon > LARGEST_EXPONENT:
-        return epsilon + math.log(probability + (1 - probability) * math.exp(-epsilon))
+        # What is left of the logarithm's argument, (1 - q) / e^epsilon, is below 1e-304.
+        return epsilon + math.log(probability)
     return math.log1p(probability * math.expm1(epsilon))
 
 

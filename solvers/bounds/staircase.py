@@ -2,23 +2,29 @@
 
 With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k: minimise
 sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master program
-holds the pairs found so far; exact pricing adds the best pair of every piece, all at once, so that letters converge as in a Remez exchange.
+(`RestrictedMaster`) holds the pairs of all rounds so far; exact pricing adds the best pair of every piece, all at once, so that letters
+converge as in a Remez exchange.
 Two things make it fast for fine grids: each grid starts from the dual values of one half as fine, and the dual values may move only
 inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which also keep the master feasible).
+`dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine grids.
 """
 
 from dataclasses import dataclass
 from functools import lru_cache
 
+import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
+from ..numerics.highs_program import new_highs, run_highs
 from .dual_bound import feasible_duals
-from .dual_space import DualSpace, dual_space
 from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
-from .staircase_master import RestrictedMaster
+
+# With fewer, there is no smooth density between the ends.
+LEAST_INPUTS_OF_A_DIPOLE = 16
 
 # With more inputs than this, the dual values of a bound are piecewise linear between this many knots, which keeps the master program small.
 # On grids of 128 and 256, for a uniform prior, that was seen to cost less than 1e-6 of the bound under metric privacy; under local privacy
@@ -79,6 +85,47 @@ class StaircaseTable:
     value: float
     lower_bound: float
     duals: DualValues
+
+
+@dataclass(frozen=True)
+class DualSpace:
+    """A linear space of dual values on a grid.
+
+    Restricting the dual values keeps every lower bound rigorous: it only asks for the best among fewer proofs.
+
+    Attributes
+    ----------
+    chosen : ndarray of shape (coordinates,)
+        The inputs whose dual values fix all the others.
+    weights : ndarray of shape (inputs, coordinates)
+        From input weights at the chosen inputs to all input weights; non-negative.
+    weight_units : ndarray of shape (coordinates,)
+        The size of an input weight at each chosen input.
+    even, odd : ndarray of shape (inputs, coordinates)
+        From coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x where
+        symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are the
+        prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
+        price on the outermost input, and the other a dipole, a price on the difference of the two.
+    to_coordinates : ndarray of shape (coordinates, coordinates)
+        From prices at the chosen inputs to coordinates.
+    """
+
+    chosen: NDArray[np.intp]
+    weights: FloatArray
+    weight_units: FloatArray
+    even: FloatArray
+    odd: FloatArray
+    to_coordinates: FloatArray
+
+    def coordinates(self, prices: FloatArray) -> FloatArray:
+        """Return the coordinates of the prices of this space that agree with the given ones at the chosen inputs."""
+        return self.to_coordinates @ prices[self.chosen]
+
+    def project(self, duals: DualValues) -> DualValues:
+        """Return the dual values of this space that agree with the given ones at the chosen inputs; input weights stay as they are."""
+        return DualValues(
+            self.even @ self.coordinates(duals.normalisation), self.odd @ self.coordinates(duals.unbiasedness), duals.input_weights
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,3 +348,160 @@ def _table(level: _Level, symmetric: bool) -> tuple[FloatArray, FloatArray]:
     letters, columns = letters[order], columns[order]
     starts = np.flatnonzero(np.diff(letters, prepend=-np.inf) > 1e-12 * np.abs(letters).max())
     return np.add.reduceat(columns, starts, axis=0).T, letters[starts]
+
+
+@dataclass(frozen=True)
+class MasterSolution:
+    """An optimum of the master program.
+
+    Attributes
+    ----------
+    masses : ndarray of shape (rays,)
+        theta of each ray in the pool.
+    duals : DualValues
+        Its dual values, inside the box.
+    value : float
+        Its value, the prices of the box's sides included.
+    sides_touched : int
+        How many sides of the box the dual values lie on; zero means that the masses form a table.
+    """
+
+    masses: FloatArray
+    duals: DualValues
+    value: float
+    sides_touched: int
+
+
+class RestrictedMaster:
+    """The pool of rays and the linear program over their masses.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (inputs,)
+        The input grid.
+    input_weights : ndarray of shape (inputs,) or None
+        Weights of the rows' variances; None for the largest variance.
+    space : DualSpace
+        Where the dual values live; its transpose gathers the table's constraints.
+    scale : float
+        The size of a row's variance over the number of inputs: the unit of the dual values.
+    reach : float
+        The size of a letter's distance from an input: the unit of the bias rows.
+    """
+
+    def __init__(self, inputs: FloatArray, input_weights: FloatArray | None, space: DualSpace, scale: float, reach: float) -> None:
+        self.inputs, self.input_weights, self.space, self.scale, self.reach = inputs, input_weights, space, scale, reach
+        self.letters = np.empty(0)
+        self.rays = np.empty((0, len(inputs)))
+        self._column_scales = np.empty(0)
+        self._highs = new_highs()
+        # With more columns the last optimum is still feasible: from there dual simplex, HiGHS's own choice, may take ten times as long.
+        self._highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal)
+        coordinates = space.even.shape[1]
+        self._prices = 2 * coordinates
+        self._rows = self._prices if input_weights is not None else 3 * coordinates
+        for right_hand_side in [*space.even.sum(axis=0), *np.zeros(coordinates)]:
+            self._highs.addRow(right_hand_side, right_hand_side, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        for _ in range(self._rows - self._prices):
+            self._highs.addRow(0.0, highspy.kHighsInf, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        identity = np.eye(self._rows)
+        self._add_columns(np.zeros(2 * self._rows), np.concatenate([identity, -identity]))
+        self._first_ray = 2 * self._rows
+        if input_weights is None:
+            self._add_columns(np.ones(1), np.concatenate([np.zeros(self._prices), space.weights.sum(axis=0)])[None, :])
+            self._first_ray += 1
+
+    def add(self, letters: FloatArray, rays: FloatArray) -> None:
+        """Add rays and their letters to the pool."""
+        offsets = letters[:, None] - self.inputs
+        variances = rays * offsets**2 / self.scale
+        blocks = [rays @ self.space.even, (rays * offsets / self.reach) @ self.space.odd]
+        if self.input_weights is None:
+            blocks.append(-variances @ self.space.weights)
+            costs = np.zeros(len(letters))
+        else:
+            costs = variances @ self.input_weights
+        columns = np.concatenate(blocks, axis=1)
+        # Letters far out have entries of any size; a column is scaled so that none exceeds one.
+        scales = np.abs(columns).max(axis=1)
+        self._add_columns(costs / scales, columns / scales[:, None])
+        self._column_scales = np.concatenate([self._column_scales, scales])
+        self.letters = np.concatenate([self.letters, letters])
+        self.rays = np.concatenate([self.rays, rays])
+
+    def solve(self, centre: DualValues, width: float) -> MasterSolution:
+        """Solve for the masses, with dual values no farther than `width` units (of `scale`) from `centre`."""
+        space = self.space
+        middle = np.concatenate([space.coordinates(centre.normalisation), space.coordinates(centre.unbiasedness) * self.reach]) / self.scale
+        widths = np.full(self._prices, width)
+        if self.input_weights is None:
+            middle = np.concatenate([middle, centre.input_weights[space.chosen]])
+            widths = np.concatenate([widths, width * space.weight_units])
+        prices = np.concatenate([widths + middle, widths - middle])
+        self._highs.changeColsCost(len(prices), np.arange(len(prices), dtype=np.int32), prices)
+        optimum = run_highs(self._highs, "the master program over privacy rays")
+        variables, row_duals = optimum.variables, optimum.row_duals
+        half = self._prices // 2
+        duals = DualValues(
+            space.even @ row_duals[:half] * self.scale,
+            space.odd @ row_duals[half : self._prices] * (self.scale / self.reach),
+            self.input_weights if self.input_weights is not None else self._weights(row_duals[self._prices :], centre),
+        )
+        touched = int(np.count_nonzero(variables[: 2 * self._rows] > 1e-11))
+        masses = np.maximum(variables[self._first_ray :], 0.0) / self._column_scales
+        return MasterSolution(masses, duals, optimum.value * self.scale, touched)
+
+    def _weights(self, row_duals: FloatArray, centre: DualValues) -> FloatArray:
+        """Return the input weights, scaled to sum one; the centre's while the master has no use for any."""
+        weights = self.space.weights @ np.maximum(row_duals, 0.0)
+        return weights / weights.sum() if weights.any() else centre.input_weights
+
+    def _add_columns(self, costs: FloatArray, columns: FloatArray) -> None:
+        """Add variables >= 0 with these costs; `columns` holds one column of the program per row."""
+        starts = np.arange(len(costs)) * columns.shape[1]
+        self._highs.addCols(
+            len(costs),
+            costs,
+            np.zeros(len(costs)),
+            np.full(len(costs), highspy.kHighsInf),
+            columns.size,
+            starts.astype(np.int32),
+            np.tile(np.arange(columns.shape[1], dtype=np.int32), len(costs)),
+            columns.ravel(),
+        )
+
+
+def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
+    """Return the dual values on a grid that are symmetric, piecewise linear, both or neither.
+
+    Parameters
+    ----------
+    inputs : int
+        Number of inputs, even.
+    symmetric : bool
+        Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so nothing is lost.
+    knots : int or None
+        Most knots of the piecewise linear functions; None for one per input. The two inputs next to each end are always
+        knots: optimal duals have an atom and a dipole there, and are smooth between.
+    """
+    half = inputs // 2
+    lower = np.arange(half)
+    if knots is not None and knots < inputs:
+        lower = np.unique(np.concatenate([[0, 1], np.linspace(2, half - 1, knots // 2 - 2).round().astype(int)]))
+    chosen = np.concatenate([lower, inputs - 1 - lower[::-1]])
+    hats = np.stack([np.interp(np.arange(inputs), chosen, unit) for unit in np.eye(len(chosen))], axis=1)
+    odd = hats
+    if symmetric:
+        own, mirrored = hats[:, : len(lower)], hats[:, ::-1][:, : len(lower)]
+        chosen, hats, odd = lower, own + mirrored, own - mirrored
+    prices, weight_units = np.eye(len(chosen)), np.full(len(chosen), 1 / inputs)
+    if inputs >= LEAST_INPUTS_OF_A_DIPOLE:
+        # Beside a density of prices of order one, an atom is of the order of the number of inputs, and a dipole, a price on the slope, of
+        # its square: with such units, dual values are about as far from those of the coarser grid in one coordinate as in another. The
+        # weights of the largest variance have atoms, too.
+        for outer, inner in ((0, 1),) if symmetric else ((0, 1), (-1, -2)):
+            prices[outer, outer] = inputs
+            prices[inner, inner] = inputs**2
+            prices[outer, inner] = -(inputs**2)
+            weight_units[outer] = 1.0
+    return DualSpace(chosen, hats, weight_units, hats @ prices, odd @ prices, np.asarray(np.linalg.inv(prices), dtype=float))

@@ -1,8 +1,19 @@
 """The Lasso: a sparse vector from noisy linear observations, with a duality gap that certifies it.
 
-Tibshirani 1996; as a decoder of sums under secure aggregation: Chen, Choquette-Choo, Kairouz, Suresh 2022, algorithm 3.
+Tibshirani 1996; as a decoder of sums under secure aggregation: Chen, Choquette-Choo, Kairouz, Suresh 2022, algorithm 3. scikit-learn's
+coordinate descent solves dense problems, the accelerated proximal gradient method all others; `noise_penalty` derives the penalty from the
+noise in the observations.
+
+The accelerated proximal gradient method (FISTA: Beck, Teboulle 2009) has an adaptive restart (O'Donoghue, Candes 2015). A step from a place
+b with curvature L is soft-thresholding: x_i = sign(u_i) max(|u_i| - penalty / L, 0), u = b + S^T (y - S b) / (m L). It lowers the objective
+below that of b if |S (x - b)|^2 <= m L |x - b|^2, which is checked. Steps are taken from beyond the last place, in the direction of the
+last step. Wherever that points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
+cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no product: an
+iteration takes one product with S and one with its transpose, and its duality gap is known.
 """
 
+import math
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,11 +21,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...arguments import check_choice, check_integer, check_real
+from ...arguments import check_choice, check_integer, check_probability, check_real
 from ...arrays import FloatArray, IndexArray
-from .accelerated_proximal import accelerated_proximal
-from .coordinate_descent import coordinate_descent
-from .lasso_problem import LassoProblem, finite_array, pose_problem
+from ..numerics.rounding import SLACK
+from .lasso_problem import Approximation, CertifiedPlace, LassoProblem, Place, finite_array, pose_problem
+
+LARGEST_DIMENSION = 2**62
+LARGEST_SCALE = 1e150
+
+# Share of the tolerance that scikit-learn is asked for: what is left is for rounding.
+SHARE = 0.5
+
+# The first step's curvature over its estimate, which errs downward.
+CAUTION = 1.02
 
 SOLVERS = ("auto", "coordinate-descent", "fista")
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-300, 1e300
@@ -212,3 +231,124 @@ def _check_effort(tolerance: float, max_iterations: int) -> tuple[float, int]:
         check_real("tolerance", tolerance, low=SMALLEST_TOLERANCE, high=1.0),
         check_integer("max_iterations", max_iterations, low=1, high=MOST_ITERATIONS),
     )
+
+
+def accelerated_proximal(
+    problem: LassoProblem, penalty: float, start: CertifiedPlace, tolerance: float, max_iterations: int
+) -> Approximation:
+    """Return a vector whose duality gap is at most `tolerance` times the objective at zero.
+
+    Raises
+    ------
+    ConvergenceError
+        If the gap is larger after `max_iterations`.
+    """
+    target = tolerance * problem.objective_at_zero
+    curvature = max(CAUTION * problem.spectral_norm**2 / problem.measurements, math.ulp(0.0))
+    last, base, momentum = start, Place(start.vector, start.image, start.correlations), 1.0
+    for iteration in range(max_iterations + 1):
+        if last.gap <= target:
+            return Approximation(last.vector, iteration)
+        vector = _proximal_step(base, penalty, curvature)
+        if (base.vector - vector) @ (vector - last.vector) > 0:
+            base, momentum = last, 1.0
+            vector = _proximal_step(base, penalty, curvature)
+        image = problem.forward(vector)
+        length = float(np.linalg.norm(vector - base.vector))
+        rounding = 4 * problem.product_error * float(np.linalg.norm(vector))
+        if float(np.linalg.norm(image - base.image)) > math.sqrt(problem.measurements * curvature) * length + rounding:
+            curvature *= 2
+            base, momentum = last, 1.0
+            continue
+        place = problem.certify(vector, penalty, image)
+        if place.objective > last.objective * (1 + SLACK) and base is not last:
+            base, momentum = last, 1.0
+            continue
+        grown = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        base, last, momentum = _beyond(last, place, (momentum - 1) / grown), place, grown
+    raise problem.not_converged(last.gap, tolerance, max_iterations)
+
+
+def _proximal_step(base: Place, penalty: float, curvature: float) -> FloatArray:
+    moved = base.vector + base.correlations / curvature
+    # What is clipped to itself becomes exactly zero.
+    stepped: FloatArray = moved - np.clip(moved, -penalty / curvature, penalty / curvature)
+    return stepped
+
+
+def _beyond(before: Place, place: Place, weight: float) -> Place:
+    """Return the place that is beyond `place`, seen from the one before, by a share of their distance."""
+    if weight == 0:
+        return place
+    return Place(
+        place.vector + weight * (place.vector - before.vector),
+        place.image + weight * (place.image - before.image),
+        place.correlations + weight * (place.correlations - before.correlations),
+    )
+
+
+def coordinate_descent(
+    problem: LassoProblem, penalty: float, start: CertifiedPlace, tolerance: float, max_iterations: int
+) -> Approximation:
+    """Return a vector whose duality gap is at most `tolerance` times the objective at zero; an iteration goes over all coordinates once.
+
+    Raises
+    ------
+    ConvergenceError
+        If the gap is larger after `max_iterations`.
+    """
+    # Loading scikit-learn takes about a second.
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.linear_model import Lasso
+
+    # scikit-learn's gap is m times ours, and its tolerance is relative to |y|^2, 2 m times the objective at zero.
+    model = Lasso(alpha=penalty, fit_intercept=False, tol=SHARE * tolerance / 2, max_iter=max_iterations, warm_start=True)
+    model.coef_ = np.array(start.vector)
+    with warnings.catch_warnings():
+        # Whether it has converged is decided below, by our own gap.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(problem.matrix, problem.observations)
+    vector = np.array(model.coef_, dtype=float)
+    gap = problem.certify(vector, penalty).gap
+    if gap > tolerance * problem.objective_at_zero:
+        raise problem.not_converged(gap, tolerance, max_iterations)
+    return Approximation(vector, int(model.n_iter_))
+
+
+def noise_penalty(
+    dimension: int, noise_deviation: float, largest_column_norm: float, measurements: int, failure_probability: float = 0.05
+) -> float:
+    """Return a penalty that noise w is below: |S^T w|_inf / m <= penalty, except with probability q, for a matrix S of m rows, d columns.
+
+    penalty = sqrt(2 ln(2 d / q)) * noise deviation * largest column norm / m; errs upward. It holds for independent Gaussian numbers w_i of
+    mean 0, and for sub-Gaussian ones, E exp(s w_i) <= exp(s^2 deviation^2 / 2) for every s, such as discrete Gaussian noise; S may be
+    random, if it is independent of w. Proof: s_j.w, for a column s_j, is a sum of independent terms, hence sub-Gaussian with t = |s_j|
+    deviation. By Chernoff's bound |s_j.w| >= u has a probability of at most 2 exp(-u^2 / (2 t^2)), which is q / d for u = t sqrt(2 ln(2 d /
+    q)); there are d columns, and each has at most the largest norm.
+
+    Chen, Choquette-Choo, Kairouz, Suresh 2022, corollary H.6, as printed, is larger by a factor of about sqrt(m) / 2.
+
+    Parameters
+    ----------
+    dimension : int
+        d, the number of columns.
+    noise_deviation : float
+        Standard deviation of the noise of one measurement, or its sub-Gaussian parameter; above 0.
+    largest_column_norm : float
+        Largest Euclidean norm of a column, about sqrt(m) for entries of variance 1; above 0.
+    measurements : int
+        m, the number of rows.
+    failure_probability : float
+        q, above 0 and below 1.
+
+    Examples
+    --------
+    >>> round(noise_penalty(dimension=1000, noise_deviation=1.0, largest_column_norm=200**0.5, measurements=200), 3)
+    0.326
+    """
+    dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
+    deviation = check_real("noise_deviation", noise_deviation, low=1 / LARGEST_SCALE, high=LARGEST_SCALE)
+    norm = check_real("largest_column_norm", largest_column_norm, low=1 / LARGEST_SCALE, high=LARGEST_SCALE)
+    measurements = check_integer("measurements", measurements, low=1, high=LARGEST_DIMENSION)
+    probability = check_probability("failure_probability", failure_probability)
+    return math.sqrt(2 * math.log(2 * dimension / probability)) * deviation * norm / measurements

@@ -2,7 +2,17 @@
 
 Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A client shows 2**bits samples of the
 prior N(0, sigma^2 I), drawn from a shared seed, and sends the index of one, chosen by the weights q / p of its own N(update, sigma^2 I).
-A round draws clients with replacement.
+A round draws clients with replacement. `dp_rec_epsilon` is the published accountant, and its repair.
+
+*Indices.* `index_epsilon` holds for any number of bits and groups: it is derived from the weights as they are normalised. With public
+samples w_1, ..., w_K of N(0, I) and an update x, the index k has the probability y_k / K, where y_k is the weight exp(<x, w_k>) over the
+mean weight. The numbers <x, w_k> are Gaussian with variance ||x||^2, and less their own mean they have the variance (1 - 1/K) ||x||^2;
+less the mean, the mean of their exponentials is at least 1. So y_k is at most the exponential of such a number, and
+
+    E[mean of y^j] <= exp(j^2 ||x||^2 / 2)
+
+for any number of samples. Groups have weights and samples of their own: y is a product over groups, and the squared norms add up. Beside
+what a round reveals of whether a client was drawn, there is what one message reveals to who receives it, between any two updates.
 """
 
 import math
@@ -10,12 +20,17 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_choice, check_integer, check_probability, check_real
-from ..accounting.renyi_curve import check_delta
-from ..accounting.sampled_moment import sampled_log_moment
+from ...arrays import FloatArray
+from ..accounting.pure_privacy import check_orders
+from ..accounting.renyi_curve import EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
+
+# Every small order, then geometrically. The smallest give epsilon where it is large.
+ORDERS = (*range(2, 64), *(round(64 * 2 ** (k / 4)) for k in range(29)))
 
 VARIANTS = ("published", "conservative")
 # Largest Rényi order that is tried. Sampling stops to help long before, except where clip ratios are tiny.
@@ -152,7 +167,7 @@ def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
 
 
 def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
-    """Return the fewest bits of a message, at least 1, with which DP-REC's epsilon is finite: `lost_delta` is below delta.
+    """Return the fewest bits of a message with which DP-REC's epsilon is finite: `lost_delta` is below delta.
 
     Examples
     --------
@@ -162,10 +177,8 @@ def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
     43
     """
     delta = check_delta(delta)
-    bits = max(1, math.floor((_log_weights(clip_ratio, draws) - math.log(delta)) / math.log(2)))
-    # Where the quotient is nearly whole, rounding may have gone either way.
-    while bits > 1 and _leaves_some(clip_ratio, draws, bits - 1, delta):
-        bits -= 1
+    bits = math.floor((_log_weights(clip_ratio, draws) - math.log(delta)) / math.log(2))
+    # The whole part of a quotient is too few bits, or just enough if rounding has brought a quotient to the next whole number.
     while not _leaves_some(clip_ratio, draws, bits, delta):
         bits += 1
     return bits
@@ -196,3 +209,130 @@ def _log_weights(clip_ratio: float, draws: int) -> float:
 
 def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool:
     return delta - lost_delta(clip_ratio, draws, bits) - 4 * UNIT * delta > 0
+
+
+def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
+    """Return a bound on a - 1 times the Rényi divergence, at order a, of the indices of a draw with a client from one without, both ways.
+
+    Without the client all indices are as likely, u = 1/K; with it they have the probability (1 - 1/N) u + (1/N) y u. There,
+    E[((1 - 1/N) + y/N)^a] is a binomial sum whose moments of y are at most exp(j^2 c^2 / 2), those of order 0 and 1 being 1
+    (`sampled_log_moment`). Back, with l = a - 1, the function f(y) = ((1 - 1/N) + y/N)^-l is at most
+
+        1 - l (y - 1) / N + l (l + 1) / 2 (1 - 1/N)^-(l + 2) (y - 1)^2 / N^2,    where E[(y - 1)^2] <= exp(2 c^2) - 1,
+
+    by Taylor's theorem, since its second derivative falls, and, because f is convex in the mixture, at most (1 - 1/N) + y^-l / N, where
+    E[y^-l] <= exp(l^2 c^2): y_k^-l is at most the mean over i of exp(l (<x, w_i> - <x, w_k>)). The smaller of the two counts.
+
+    Parameters are those of `dp_rec_privacy.draw_log_moment`, with orders up to 8192; in nats, errs upward.
+
+    Examples
+    --------
+    >>> round(index_log_moment(1.0, 10, 2), 6), round(math.log1p(math.expm1(2.0) / 100), 6)
+    (0.084011, 0.061933)
+    """
+    ratio = check_clip_ratio(clip_ratio)
+    population = check_integer("population", population, low=1, high=LARGEST_POPULATION)
+    order = check_integer("order", order, low=2, high=ORDERS[-1])
+    there = sampled_log_moment(np.arange(2.0, order + 1) ** 2 * (ratio**2 / 2), population)
+    less, share = order - 1, math.log(population)
+    back = _log_expm1(less**2 * ratio**2) - share
+    if population > 1:
+        curved = math.log(less * order / 2) - (less + 2) * math.log1p(-1 / population) + _log_expm1(2 * ratio**2) - 2 * share
+        back = min(back, curved)
+    # Terms of at most 8 units each: beside `share`, up to 18, 28, and 60 more where they cancel.
+    return max(there, float(np.logaddexp(0.0, back + 16 * UNIT * (60 + abs(back) + 2 * share))))
+
+
+def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
+    """Return bounds on the Rényi divergence of one message for any two updates, for any number of bits and any groups.
+
+    With y and y' the weights of updates x and x' over their means, y_k <= exp(<x, w_k> - mean over j of <x, w_j>) and, for a >= 2,
+    y'_k^(1 - a) is at most the mean over i of exp((a - 1) <x', w_i - w_k>). The exponents of the product are Gaussian, with at most the
+    variance a^2 |x|^2 + 2 (a - 1)^2 |x'|^2 + 2 a (a - 1) |x| |x'|. Groups are independent, and their variances add up. So
+
+        D_a <= (5 a^2 - 6 a + 2) / (2 (a - 1)) c^2,
+
+    where infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: those below 2 are at most
+    that of order 2; infinity gives infinity. In nats, for replace-one adjacency; err upward.
+
+    Examples
+    --------
+    >>> message_divergences(0.5, [1.5, 2, 8]).round(6).tolist()
+    [1.25, 1.25, 4.892857]
+    """
+    ratio = check_clip_ratio(clip_ratio)
+    order = np.maximum(check_orders(orders), 2.0)
+    finite = np.where(np.isinf(order), 2.0, order)
+    bounds = (5 * finite**2 - 6 * finite + 2) / (2 * (finite - 1)) * ratio**2 * (1 + 32 * UNIT)
+    return np.asarray(np.where(np.isinf(order), math.inf, bounds))
+
+
+def index_epsilon(clip_ratio: float, population: int, draws: int, delta: float) -> EpsilonAtDelta:
+    """Return epsilon of DP-REC by the indices that it sends, for any number of bits and any groups.
+
+    Parameters
+    ----------
+    clip_ratio : float
+        Clip norm of a client's whole update over the standard deviation of the prior, from 1e-6 to 100.
+    population : int
+        Number of clients that a draw chooses from, at least 1.
+    draws : int
+        Number of draws of all rounds together.
+    delta : float
+        Failure probability, above 0 and below 1.
+
+    Returns
+    -------
+    EpsilonAtDelta
+        Epsilon, by the optimal conversion; errs upward.
+
+    Examples
+    --------
+    >>> found = index_epsilon(0.545, 100, 10_000, 100**-1.1)
+    >>> round(found.epsilon, 3), found.order
+    (2.645, 4.0)
+    """
+    draws = check_integer("draws", draws, low=1, high=MOST_DRAWS)
+    orders = np.array(ORDERS, dtype=float)
+    moments = np.array([index_log_moment(clip_ratio, population, order) for order in ORDERS])
+    return RenyiCurve(orders, draws * moments / (orders - 1)).epsilon(delta)
+
+
+def _log_expm1(exponent: float) -> float:
+    """Return ln(exp(x) - 1) of a number above 0."""
+    return exponent + math.log(-math.expm1(-exponent))
+
+
+def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float:
+    """Return ln E[((1 - 1/N) + Y/N)^a] in nats, where Y has mean 1 and its moments of order j from 2 to a are exp(x_j).
+
+    It is ln(1 + sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) (exp(x_j) - 1)), summed over j from 2: the terms 0 and 1 of the binomial sum are
+    1, and all binomial probabilities sum to 1. What is left is positive, so that nothing cancels where all of it is small. Errs upward, by
+    about 1e-13 of itself at usual orders.
+
+    Parameters
+    ----------
+    exponents : ndarray of shape (order - 1,)
+        x_j for j = 2, ..., a, above 0.
+    population : int
+        N, at least 1.
+
+    Examples
+    --------
+    >>> round(sampled_log_moment(np.array([1.0]), 10), 12), round(math.log1p(math.expm1(1.0) / 100), 12)
+    (0.017036863236, 0.017036863236)
+    """
+    if population == 1:
+        return float(exponents[-1]) * (1 + 8 * UNIT)
+    order = len(exponents) + 1
+    chosen = np.arange(1.0, order + 1)
+    binomials = np.cumsum(np.log((order - chosen + 1) / chosen))
+    drawn, others = -chosen * math.log(population), (order - chosen) * math.log1p(-1 / population)
+    # ln(exp(x) - 1) = x + ln(1 - exp(-x)).
+    excess = np.log(-np.expm1(-exponents))
+    terms = (binomials + drawn + others)[1:] + exponents + excess
+    # Every logarithm is right to a few units in its last place, and so is every step of the running sum, which never exceeds its peak.
+    sizes = (binomials - drawn - others)[1:] + exponents - excess
+    terms += 2 * UNIT * (16 + 4 * sizes + (chosen * np.maximum.accumulate(binomials))[1:])
+    largest = float(terms.max())
+    return float(np.logaddexp(0.0, largest + math.log(np.exp(terms - largest).sum()))) * (1 + 8 * UNIT)

@@ -27,9 +27,10 @@ LARGEST_SHARE = 0.999
 # Where the normal density is 1e-32 of its peak; and where exp(-y) is.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
-# exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m), and as a function of log t for |Im log t| < pi / 2: errors of 1e-14.
+# exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error
+# 2 |Gamma(a + 2 pi i / step)| / Gamma(a), which is 1e-9 at order 16.
 _POINT_STEP = 0.3
-_LOG_T_STEP = 0.25
+_LOG_T_STEP = 0.2
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     whole = _check_orders(orders)
     most = max(whole, default=2)
     # Expectations that are needed are of r^a v^-j and v^j: their means bound where the samples matter.
-    tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference, target - reference]
+    tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference]
     points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
     log_ratios = target * points - target**2 / 2
     log_references = reference * points - reference**2 / 2

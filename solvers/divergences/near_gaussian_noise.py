@@ -7,7 +7,7 @@ independent coordinates, of all rounds together, and every window E of values an
 
 and the same with P and G exchanged for t < 0, where t - 1 becomes -t. Noise that is shifted by a whole vector has the same ratios. So with
 x, e one way, x', e' the other, and G (epsilon, d)-private, P is (epsilon + x + x', e + e^x d + e^(x + epsilon) e')-private. G is
-accounted for as in `quietbits.solvers.divergences.discrete_gaussian_smoothing`.
+accounted for as in `quietbits.solvers.divergences.discrete_gaussian_divergence`.
 
 What is released over all rounds is a function of the noise and of all else that is random: which vectors are in the sums, and what was
 released before. Given all else, P(S) <= e^x G(S) + e holds for events of the noise, and so, averaged, for events of what is released. It
@@ -29,7 +29,7 @@ from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLES
 from ..accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ..numerics.rounding import UNIT
 from .cpsgd_theorem import check_rate, check_trials
-from .discrete_gaussian_smoothing import rounded_gaussian_epsilon, smoothed_sums
+from .discrete_gaussian_divergence import rounded_gaussian_epsilon, smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 # Sums over whole numbers are taken over this many points on either side of the mean, in windows of up to this many deviations, times their

@@ -1,17 +1,36 @@
-"""The rate-distortion function of any finite source and distortion measure, with a certificate."""
+"""The rate-distortion function of any finite source and distortion measure, with a certificate.
+
+The default method is an interior point method on Berger's dual, in which the slope is one more unknown: maximise sum_x p(x) a(x) - s D
+over a and s >= 0, subject to c(y) = sum_x p(x) exp(a(x) - s d(x, y)) <= 1 for all y. The dual is convex, and its multipliers are the
+output's distribution q. A Newton step costs as much as the product of the matrix with its transpose. Everything is in nats.
+"""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import cho_factor, cho_solve
 
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
-from ...errors import InfeasibleError
+from ...errors import ConvergenceError, InfeasibleError
 from ..numerics.rounding import UNIT
 from .blahut_arimoto import CertifiedChannel, ReducedProblem, TestChannel, solve_blahut_arimoto
-from .dual_interior_point import solve_interior_point
+
+START_ITERATIONS = 5
+# Least multiplier at the start, as a share of their mean.
+FLOOR = 0.1
+# Of the boundary's distance: how far a step goes.
+STEP_SHARE = 0.99
+# Largest change of a(x) in a step.
+LONGEST_EXPONENT = 3.0
+# Least product of a multiplier with its slack, as a share of their mean: points stay near the central path.
+CENTRALITY = 1e-4
+# A matrix is scaled to a diagonal of ones, and that much is added; this number of refinements removes what it costs.
+RIDGE = 1e-14
+LEAST_PIVOT = 1e-15
+REFINEMENTS = 2
 
 METHODS = ("interior-point", "blahut-arimoto")
 ITERATIONS = {"interior-point": 500, "blahut-arimoto": 200_000}
@@ -166,3 +185,215 @@ def _restored(
     lower = max(found.lower_bound, 0.0) * bits * (1 - 4 * UNIT)
     rate = channel.rate * bits * (1 + 4 * UNIT)
     return RateDistortion(rate, lower, distortion, channel.slope * bits, weights, channel.output, method, found.iterations)
+
+
+def solve_interior_point(problem: ReducedProblem, tolerance: float, max_iterations: int) -> CertifiedChannel:
+    """Return a channel whose rate is within `tolerance` nats of a lower bound.
+
+    Raises
+    ------
+    ConvergenceError
+        If `max_iterations` do not suffice, or rounding allows no more progress.
+    """
+    point = _start(problem)
+    gap = math.inf
+    for iteration in range(1, max_iterations + 1):
+        estimate = point.complementarity + point.imbalance
+        if estimate <= tolerance / 2:
+            lower = max(0.0, problem.lower_bound(point.log_weights, point.slope, float(np.log(point.costs.max()))))
+            channel = problem.test_channel(point.output / point.output.sum(), point.slope, tolerance / 16)
+            if gap <= channel.rate - lower and estimate < 1e-3 * tolerance:
+                break
+            gap = min(gap, channel.rate - lower)
+            if gap <= tolerance:
+                return CertifiedChannel(channel, lower, iteration)
+        moved = point.step()
+        if moved is None:
+            break
+        point = moved
+    raise ConvergenceError(
+        f"the interior point method reached a gap of {gap / math.log(2):.3g} bits, not {tolerance / math.log(2):.3g}; "
+        "a larger tolerance is needed, or a target farther from the least distortion"
+    )
+
+
+def _start(problem: ReducedProblem) -> "_Point":
+    """Return a strictly feasible point after some iterations of Blahut and Arimoto."""
+    letters = problem.distortion.shape[1]
+    output = np.full(letters, 1 / letters)
+    if problem.target == 0:
+        slope = problem.steepest()
+    else:
+        slope = problem.test_channel(output, 1 / float(problem.finite_distortion.max()), 0.1).slope
+    kernel = problem.kernel(slope)
+    for _ in range(START_ITERATIONS):
+        growth = (problem.source / (kernel @ output)) @ kernel
+        output = output * growth
+    partition = kernel @ output
+    costs = (problem.source / partition) @ kernel
+    log_weights = -np.log(partition) - math.log(costs.max()) - 0.3
+    return _Point(problem, log_weights, slope, np.maximum(output, FLOOR / letters), 0.1 / (letters * slope))
+
+
+class _Point:
+    """A point inside: slacks 1 - c(y), multipliers, the slope and its own multiplier `unspent` are positive."""
+
+    def __init__(
+        self, problem: ReducedProblem, log_weights: FloatArray, slope: float, output: FloatArray, unspent: float, hurried: bool = False
+    ) -> None:
+        self.problem, self.log_weights, self.slope, self.output, self.unspent = problem, log_weights, slope, output, unspent
+        self.hurried = hurried
+        exponents = (np.log(problem.source) + log_weights)[:, None] - slope * problem.distortion
+        # A step that is too long is seen by its slacks, without overflow.
+        self.masses = np.exp(np.minimum(exponents, 100.0, out=exponents), out=exponents)
+        self.costs = self.masses.sum(axis=0)
+        self.slacks = 1 - self.costs
+        # At the least distortion the slope stays where it is.
+        self.bound_slope = problem.target > 0
+        self.products = np.append(output * self.slacks, slope * unspent) if self.bound_slope else output * self.slacks
+        self.spent = self.masses * problem.finite_distortion
+        self.mean_distortions = self.spent.sum(axis=0)
+        # The gradient of the Lagrangian: how far the channel's input is from the source, and its distortion from the target.
+        self.residual = self.masses @ output - problem.source
+        self.slope_residual = problem.target - float(self.mean_distortions @ output) - unspent if self.bound_slope else 0.0
+
+    @property
+    def complementarity(self) -> float:
+        """The duality gap in nats, where there are no residuals."""
+        return float(self.products.sum())
+
+    @property
+    def imbalance(self) -> float:
+        """How many nats the residuals may cost, to first order."""
+        scale = 1 + float(np.max(np.abs(self.log_weights)))
+        return float(np.abs(self.residual).sum()) * scale + abs(self.slope_residual) * self.slope
+
+    def distance(self, products: FloatArray | float, scale: float, slope: float) -> float:
+        """Return how far the point is from the optimality conditions with these products of multipliers and slacks."""
+        off = float(np.abs(self.products - products).sum())
+        return off + scale * float(np.abs(self.residual).sum()) + slope * abs(self.slope_residual)
+
+    def step(self) -> "_Point | None":
+        """Return the next point by Mehrotra's predictor and corrector, or None where no step is possible."""
+        system = _NewtonSystem(self)
+        mean = self.complementarity / len(self.products)
+        if not self.hurried:
+            direction = system.solve(np.zeros_like(self.products))
+            share = self._longest(direction)
+            second_order = np.append(direction.slacks * direction.output, direction.slope * direction.unspent)[: len(self.products)]
+            ahead = float(((1 - share) * self.products + share**2 * second_order).sum())
+            centring = min(max((ahead / self.complementarity) ** 3, 1e-4), 1.0)
+            second_order *= share > 0.1
+            moved = self._along(system.solve(centring * mean - second_order), centring * mean)
+            if moved is not None:
+                return moved
+        for centring in (0.5, 1.0):
+            moved = self._along(system.solve(np.full_like(self.products, centring * mean)), centring * mean)
+            if moved is not None:
+                return moved
+        return None
+
+    def _longest(self, direction: "_Direction") -> float:
+        """Return the largest share of a direction, up to 1, that leaves everything positive or zero, to first order."""
+        share = min(_longest(self.slacks, direction.slacks), _longest(self.output, direction.output))
+        own = np.array([self.slope, self.unspent])
+        return min(share, _longest(own, np.array([direction.slope, direction.unspent]))) if self.bound_slope else share
+
+    def _along(self, direction: "_Direction", products: float) -> "_Point | None":
+        """Return the farthest point tried that is nearer to the central path's point with these products, and not at the edge."""
+        share = STEP_SHARE * self._longest(direction)
+        # Exponentials that nearly vanish have no curvature left that would hold a step back.
+        share = min(share, LONGEST_EXPONENT / max(float(np.max(np.abs(direction.log_weights))), 1e-300))
+        if direction.slope > 0:
+            share = min(share, self.slope / direction.slope)
+        scale = 1 + float(np.max(np.abs(self.log_weights)))
+        before = self.distance(products, scale, self.slope)
+        for _ in range(25):
+            moved = _Point(
+                self.problem,
+                self.log_weights + share * direction.log_weights,
+                self.slope + share * direction.slope,
+                self.output + share * direction.output,
+                self.unspent + share * direction.unspent,
+                hurried=share < 0.3,
+            )
+            nearer = moved.distance(products, scale, self.slope) <= (1 - 0.01 * share) * before
+            if nearer and moved.products.min() > CENTRALITY * moved.products.mean():
+                return moved
+            share *= 0.6
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class _Direction:
+    log_weights: FloatArray
+    slope: float
+    output: FloatArray
+    slacks: FloatArray
+    unspent: float
+
+
+class _NewtonSystem:
+    """The Newton equations at a point, in a and s alone, factored."""
+
+    def __init__(self, point: _Point) -> None:
+        self.point = point
+        self.ratios = point.output / point.slacks
+        self.diagonal = point.masses @ point.output
+        self.scaled = scaled = point.masses * np.sqrt(self.ratios)
+        self.wide = scaled.shape[0] <= scaled.shape[1]
+        if self.wide:
+            matrix = scaled @ scaled.T
+            matrix[np.diag_indices_from(matrix)] += self.diagonal
+            self.scale = 1 / np.sqrt(matrix.diagonal())
+            matrix *= self.scale * self.scale[:, None]
+            matrix[np.diag_indices_from(matrix)] += RIDGE
+        else:
+            # Fewer letters than symbols: the inverse of a diagonal plus low rank.
+            matrix = (scaled / self.diagonal[:, None]).T @ scaled
+            matrix[np.diag_indices_from(matrix)] += 1
+        self.factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        # Distortions less their mean for each symbol, which moves a by that times s: less is left to cancel in the pivot.
+        self.means = point.spent @ point.output / self.diagonal
+        centred = point.problem.finite_distortion - self.means[:, None]
+        spent = point.masses * centred
+        self.costs = spent.sum(axis=0)
+        self.border = -(spent @ point.output) - point.masses @ (self.ratios * self.costs)
+        self.bordered = self._solve_block(self.border)
+        corner = float(point.output @ (spent * centred).sum(axis=0) + self.ratios @ self.costs**2) + point.unspent / point.slope
+        self.pivot = max(corner - float(self.border @ self.bordered), LEAST_PIVOT * corner)
+
+    def _solve_block(self, right: FloatArray) -> FloatArray:
+        solution = self._solve_once(right)
+        for _ in range(REFINEMENTS):
+            solution = solution + self._solve_once(right - self.diagonal * solution - self.scaled @ (self.scaled.T @ solution))
+        return solution
+
+    def _solve_once(self, right: FloatArray) -> FloatArray:
+        if self.wide:
+            return np.asarray(self.scale * cho_solve(self.factor, self.scale * right, check_finite=False))
+        divided = right / self.diagonal
+        return np.asarray(divided - self.scaled @ cho_solve(self.factor, self.scaled.T @ divided, check_finite=False) / self.diagonal)
+
+    def solve(self, products: FloatArray) -> _Direction:
+        """Return the direction after which products of multipliers and slacks are as given, to first order."""
+        point = self.point
+        letters = len(point.output)
+        change = (products[:letters] - point.products[:letters]) / point.slacks
+        plain = self._solve_block(-point.residual - point.masses @ change)
+        slope, unspent = 0.0, 0.0
+        if point.bound_slope:
+            unspent = float(products[-1] - point.products[-1]) / point.slope
+            slope_right = -point.slope_residual - float(self.means @ point.residual) + float(self.costs @ change) + unspent
+            slope = (slope_right - float(self.border @ plain)) / self.pivot
+            unspent -= point.unspent / point.slope * slope
+        centred = plain - slope * self.bordered
+        rise = centred @ point.masses - slope * self.costs
+        return _Direction(centred + slope * self.means, slope, change + self.ratios * rise, -rise, unspent)
+
+
+def _longest(values: FloatArray, steps: FloatArray) -> float:
+    """Return the largest share of the steps, up to 1, that leaves all values positive or zero."""
+    falling = steps < 0
+    with np.errstate(over="ignore"):
+        return min(1.0, float(np.min(-values[falling] / steps[falling]))) if np.any(falling) else 1.0

@@ -19,8 +19,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.staircase import StaircaseBound
 from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
-from .multistart import TableDesign
-from .starting_alphabets import randomised_response_alphabet, starting_alphabets, widened
+from .multistart import TableDesign, randomised_response_alphabet, starting_alphabets, widened
 from .table_program import TableProgram
 
 if TYPE_CHECKING:

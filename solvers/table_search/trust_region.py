@@ -11,8 +11,7 @@ from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..bounds.privacy_constraint import RatioConstraint
-from .multistart import TableDesign, best_of_starts
-from .starting_alphabets import least_reach
+from .multistart import TableDesign, best_of_starts, least_reach
 from .table_program import TableProgram, TableProgramSolution
 
 # The largest share of the uniform table that is mixed into the starting one: an interior-point method does badly from a vertex.

@@ -26,7 +26,7 @@ def data(folder: Path) -> None:
 def test_the_answer_has_what_others_rely_on(answer: Answer) -> None:
     found = answer(*COMMAND, "--mechanism", "hadamard-response", "--epsilon", "2", "--domain", "list.txt")
     assert {"items", "epsilon", "bits_per_client", "lower_bound"} <= found.keys()
-    assert [item.keys() for item in found["items"]] == [{"item", "frequency", "standard_error", "true_frequency"}] * 4
+    assert [item.keys() for item in found["items"]] == [{"item", "frequency", "standard_error", "true_frequency", "exceeds_noise"}] * 4
     assert found["items"][0]["item"] == "pear"
     assert found["notice"].startswith("This is an experiment, not a private release: it shows true frequencies and errors")
     assert (found["epsilon"], found["adjacency"], found["numbering"]) == (2, "replace-one", "public list")

@@ -68,7 +68,7 @@ WRITING = {
     "audit, table": ("audit table table.json --output {}", "quietbits.design.tables.file.read_table"),
     "calibrate": ("calibrate gaussian --epsilon 1 --delta 1e-5 --output {}", "quietbits.analysis.catalogue.accounts.calibrate"),
     "demo": ("demo --bits-in 2 --bits-out 1 --output {}", "quietbits.analysis.study.mean_study.study_mean"),
-    "design grid": ("design grid grid.toml --output {}", "quietbits.analysis.table_grid.run.run_pending"),
+    "design grid": ("design grid grid.toml --output {}", "quietbits.analysis.sweeps.run._run_pending"),
     "design mvu": (f"design mvu {BUDGET} --output {{}}", "quietbits.design.tables.mvu.design_mvu"),
     "estimate frequencies": (
         "estimate frequencies --data items.txt --mechanism unary-encoding --output {}",

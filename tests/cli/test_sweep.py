@@ -87,7 +87,7 @@ def test_the_command_says_how_many_vectors_were_clipped(scale: int, share: str |
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ("epsilons = 1", [], "quietbits: {spec}: epsilons is not a key of a sweep: there are mechanism, population"),
+        ("epsilons = 1", [], "quietbits: {spec}: epsilons is not a key of a sweep: it has mechanism, population"),
         ("", ["--workers", "0"], "quietbits: workers must be a whole number from 1 to 1024, got 0"),
         ("", ["--seed", "-1"], "quietbits: seed must be a whole number from 0 to"),
     ],

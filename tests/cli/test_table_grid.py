@@ -3,11 +3,11 @@
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from quietbits.analysis.sweeps.example import example_sweep
-from quietbits.analysis.table_grid.example import example_grid
+from quietbits.analysis.sweeps.example import example_specification
 from quietbits.cli.main import app
 
 GRID = "[grid]\nepsilon = [1, 2]\nbits_in = 1\nbits_out = [1, 2]\n"
@@ -26,7 +26,7 @@ def refusals(run: Result) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("bulk")
     (folder / "grid.toml").write_text(GRID)
-    run = invoke("design", "grid", folder / "grid.toml", "--output", folder / "tables")
+    run = invoke("design", "grid", folder / "grid.toml", "--output", folder / "tables", "--seed", 5)
     assert run.exit_code == 0, run.stderr
     assert "4, each as JSON and as a C header" in run.stdout
     return folder / "tables"
@@ -36,6 +36,7 @@ def test_a_grid_is_designed_with_its_index(folder: Path) -> None:
     names = {f"epsilon_{epsilon}_bits_1_{bits}.{kind}" for epsilon in (1, 2) for bits in (1, 2) for kind in ("json", "h")}
     assert {path.name for path in folder.iterdir()} == names | {"index.html", "index.parquet", "tasks.sqlite"}
     page = (folder / "index.html").read_text()
+    assert set(pq.read_table(folder / "index.parquet")["seed"].to_pylist()) == {5}
     assert all(f'href="{name}"' in page for name in names)
 
 
@@ -61,7 +62,7 @@ def test_each_refused_file_takes_a_line(folder: Path) -> None:
     found = json.loads(invoke("verify", folder, "--json").stdout)
     assert [fault["check"] for fault in found["faults"]] == ["format", "header"]
     # The same command again writes them as they were.
-    assert invoke("design", "grid", folder.parent / "grid.toml", "--output", folder).exit_code == 0
+    assert invoke("design", "grid", folder.parent / "grid.toml", "--output", folder, "--seed", 5).exit_code == 0
     assert [path.read_bytes() for path in changed] == sound
 
 
@@ -70,7 +71,7 @@ def test_tables_that_cannot_be_designed_take_one_line_and_are_on_the_page(tmp_pa
     run = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
     assert run.exit_code == 2
     assert run.stderr.endswith(
-        "quietbits: 1 of 4 tables could not be designed, the others are written: epsilon 30, 2 bits in, 1 out, objective mean, "
+        "quietbits: 1 of 4 tasks failed, the others are saved: epsilon 30, 2 bits in, 1 out, objective mean, "
         "from 0 to 1: epsilon must be a number from 0.001 to 20, got 30.0\n"
     )
     assert "3, each as JSON and as a C header" in run.stdout
@@ -78,8 +79,8 @@ def test_tables_that_cannot_be_designed_take_one_line_and_are_on_the_page(tmp_pa
 
 
 def test_examples_are_printed_and_faults_take_one_line(tmp_path: Path) -> None:
-    assert invoke("design", "grid", "--example").stdout == example_grid()
-    assert invoke("sweep", "--example").stdout == example_sweep()
+    assert invoke("design", "grid", "--example").stdout == example_specification("table_grid")
+    assert invoke("sweep", "--example").stdout == example_specification("sweeps")
     (tmp_path / "grid.toml").write_text(GRID.replace("[1, 2]", "[1, 1]", 1))
     run = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
     assert run.exit_code == 2

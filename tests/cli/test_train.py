@@ -80,11 +80,11 @@ def test_the_page_needs_no_network_and_shows_every_series(run: Run, folder: Path
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("clients = 100", "client = 100"), "small.toml: client is not a key of a training: there are data, "),
+        (("clients = 100", "client = 100"), "small.toml: client is not a key of a training: it has data, "),
         (("clients = 100", ""), "small.toml: [[mechanism]] number 1: clients is missing: a training must have "),
         (("rounds = 4", "rounds = 0"), "small.toml: [[mechanism]] number 1: rounds must be a whole number from 1 to "),
         (("rounds = 4", "rounds = []"), "small.toml: [[mechanism]] number 1: rounds must have at least one value, got none"),
-        (("seed = [1, 2]", "seed = [1, 1]"), "small.toml: seed must not be there twice, got 1 twice"),
+        (("seed = [1, 2]", "seed = [1, 1]"), "small.toml: seed must not have the same value twice, got 1 twice"),
         (('name = "none"', 'name = "nothing"'), "small.toml: [[mechanism]] number 1: mechanism must be one of none, quantised, "),
         (("noise_multiplier = 0.5", "bits = 3"), "small.toml: [[mechanism]] number 2: bits is not a parameter of sign-gaussian"),
         (("noise_multiplier = 0.5", "cache = 3"), "small.toml: [[mechanism]] number 2: cache must be left out: the training knows it"),

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from quietbits.analysis.datasets.found_data import FoundData, found_data
-from quietbits.analysis.training.models import network
+from quietbits.analysis.training.models import named_models
+from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.adam import ServerAdam
 from quietbits.errors import DataError, DataNotFoundError
@@ -71,7 +72,7 @@ def test_what_is_looked_for_is_named_where_there_is_nothing(data: Path, tmp_path
 
 
 def test_models_of_torch_are_refused_at_once_where_it_is_not_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(network, "find_spec", lambda _: None)
+    monkeypatch.setattr(named_models, "find_spec", lambda _: None)
     with pytest.raises(ValueError, match=r"left out for dprec-table1, or: pip install 'quietbits\[torch\]', for lenet-5,"):
         reproduce(["dprec-table1"], tmp_path / "out", data=data)
     with pytest.raises(ValueError, match=r"takes without torch, or: pip install 'quietbits\[torch\]'; got femnist in"):
@@ -204,9 +205,7 @@ def test_figures_3_to_6_of_linear_compression_have_the_papers_bits_seeds_and_mod
     assert {dict(task.mechanism.options)["bits"] for task in maps} == {10, 12, 14, 16, 18, 20, 22}
     assert {task.seed for task in maps} == set(range(30))
     models = FIGURES["price-training-model"].on_data(0, False, data)
-    dimensions = {
-        task.training.model: network.network_named(task.training.model, 784, 62, (28, 28, 1)).layers.dimension for task in models[:1]
-    }
+    dimensions = {task.training.model: network_named(task.training.model, 784, 62, (28, 28, 1)).layers.dimension for task in models[:1]}
     assert dimensions == {"mlp-200-200": 209_662}
     assert {task.training.model for task in models} == {"mlp-200-200", "femnist-cnn"}
 
@@ -247,13 +246,13 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType(ends))
     monkeypatch.setattr(registry, "_without_provenance", lambda rows: rows)
     monkeypatch.setattr(registry, "_write", lambda *_: [])
-    monkeypatch.setattr(network, "find_spec", lambda _: "there")
+    monkeypatch.setattr(named_models, "find_spec", lambda _: "there")
     (mnist,) = found_data(data, ("mnist",))
     reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
     assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
     assert told[0].startswith("left out, without data: ")
     assert "price-training, " in told[0]
-    monkeypatch.setattr(network, "find_spec", lambda _: None)
+    monkeypatch.setattr(named_models, "find_spec", lambda _: None)
     made.clear()
     reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
     assert made == ["mvu-fig4", "cpsgd-fig2"]

@@ -4,6 +4,8 @@ Run as a script, this file writes them there; the difference is then part of the
 """
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -11,15 +13,149 @@ import typer
 from click.testing import CliRunner
 
 import quietbits
-from quietbits.analysis.planner.settings import SETTINGS, TypicalSetting
-from quietbits.analysis.planner.settings_page import setting_lines
+from quietbits.analysis.planner.plan import plan_task
+from quietbits.analysis.planner.record import Plan, PlannedMechanism
+from quietbits.analysis.planner.words import task_in_words
 from quietbits.cli.main import app
+from quietbits.design.contracts.domains import Categories, Interval
+from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.task import Task
 
 PAGE = Path(quietbits.__file__).parent / "docs" / "choosing.md"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 REASON = "<!-- given: regenerated -->\n"
 # Another version of a library may end at a neighbouring design.
 CLOSE = 0.01
+
+
+@dataclass(frozen=True)
+class TypicalSetting:
+    """A task that many have, with the trust model in which it is asked for; None for all.
+
+    Attributes
+    ----------
+    name, title : str
+        For programs, and in words.
+    task : Task
+        What is wanted.
+    trust : str or None
+        As in `plan_task`.
+    """
+
+    name: str
+    title: str
+    task: Task
+    trust: str | None = None
+
+    def plan(self) -> Plan:
+        """Return the plan, without durations, which differ from machine to machine."""
+        return plan_task(self.task, trust=self.trust, timed=False)
+
+    @property
+    def command(self) -> str:
+        """Prints the plan."""
+        task, domain = self.task, self.task.domain
+        match domain:
+            case Interval(low, high):
+                held = f"--interval {low:g} {high:g}"
+            case Categories(size):
+                held = f"--categories {size}"
+            case _:
+                held = f"--dimension {domain.dimension}"
+        words = [f"quietbits plan --clients {task.clients} {held} --epsilon {task.epsilon:g}"]
+        words += [f"--delta {task.delta:g}"] if task.delta else []
+        words += [f"--adjacency {task.adjacency}"]
+        words += [f"--bits {task.bits:g}"] if task.bits is not None else []
+        words += [f"--message-bits {task.message_bits:g}"] if task.message_bits is not None else []
+        words += [f"--rounds {task.rounds}"] if task.rounds > 1 else []
+        words += [f"--trust {self.trust}"] if self.trust is not None else []
+        return " ".join(words)
+
+
+def _vectors(dimension: int) -> NormBall:
+    return NormBall(dimension, 2.0)
+
+
+SETTINGS = (
+    TypicalSetting("telemetry", "One number of each device, nobody trusted", Task(Interval(), 100_000, 1.0, 0.0, "replace-one", bits=2)),
+    TypicalSetting(
+        "local-vectors",
+        "Vectors, nobody trusted, a bit a coordinate",
+        Task(_vectors(256), 10_000, 4.0, 0.0, "replace-one", bits=1),
+        "local",
+    ),
+    TypicalSetting(
+        "secure-vectors",
+        "A step of federated learning under a secure sum",
+        Task(_vectors(4096), 500, 4.0, 1e-5, "add-or-remove-one"),
+        "secure-sum",
+    ),
+    TypicalSetting(
+        "short-messages",
+        "The same for a large model, two bits a parameter, ten rounds",
+        Task(_vectors(2**17), 500, 4.0, 1e-5, "add-or-remove-one", rounds=10, bits=2),
+    ),
+    TypicalSetting(
+        "local-items",
+        "How often each item is held, nobody trusted",
+        Task(Categories(1000), 100_000, 1.0, 0.0, "replace-one"),
+        "local",
+    ),
+    TypicalSetting(
+        "trusted-items",
+        "How often each item is held: what a shuffler or a secure sum buys",
+        Task(Categories(100), 10_000, 1.0, 1e-6, "replace-one"),
+    ),
+)
+
+
+HEADINGS = ("trust model", "mechanism", "error", "worst", "bits a coordinate", "over bound", "over central", "options")
+
+
+def setting_lines(setting: TypicalSetting) -> list[str]:
+    """Return a section of Markdown: the setting, its command, the ranking, the references, and who cannot serve."""
+    plan = setting.plan()
+    ruler = ["---", "---", *["---:"] * (len(HEADINGS) - 3), "---"]
+    zero, central = plan.references
+    refused = [refusal for refusal in plan.refusals if not refusal.reason.startswith(("clients must hold", "trust must"))]
+    lines = [
+        f"### {setting.title}",
+        "",
+        f"    {setting.command}",
+        "",
+        f"{task_in_words(plan.task)}.",
+        "",
+        _row(HEADINGS),
+        _row(ruler),
+        *(_row(_cells(planned)) for planned in plan.feasible),
+        "",
+        f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.",
+    ]
+    if refused:
+        reasons = [f"{', '.join(refusal.mechanisms)} ({refusal.reason})" for refusal in refused]
+        lines += ["", f"Cannot serve: {'; '.join(reasons)}."]
+    return lines
+
+
+def _cells(planned: PlannedMechanism) -> tuple[str, ...]:
+    return (
+        planned.trust_model,
+        planned.name,
+        _short(planned.predicted_error),
+        _short(planned.worst_error),
+        _short(planned.bits_per_coordinate),
+        "no proven bound" if planned.ratio_to_bound is None else _short(planned.ratio_to_bound),
+        _short(planned.ratio_to_central),
+        ", ".join(f"{name} {value}" for name, value in planned.options),
+    )
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _short(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
 
 
 def sections(text: str) -> dict[str, str]:
@@ -53,11 +189,11 @@ def test_the_page_has_six_settings_and_no_other() -> None:
 def test_the_commands_ask_for_the_settings(setting: TypicalSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def plan_task(task: quietbits.Task, *, trust: str | None, **_: object) -> None:
+    def note(task: Task, *, trust: str | None, **_: object) -> None:
         asked.append((task, trust))
         raise ValueError("enough")
 
-    monkeypatch.setattr("quietbits.analysis.planner.plan.plan_task", plan_task)
+    monkeypatch.setattr("quietbits.analysis.planner.plan.plan_task", note)
     CliRunner().invoke(typer.main.get_command(app), setting.command.split()[1:])
     assert asked == [(setting.task, setting.trust)]
 

@@ -1,9 +1,11 @@
-"""The house has floors: a module imports only from its own floor and from those below it."""
+"""The house has floors: a module imports only from its own floor and from those below it, and no modules import each other in a circle."""
 
 import ast
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,6 +78,46 @@ def test_modules_import_only_from_their_floor_and_below() -> None:
     found = {path.relative_to(ROOT): violations(imports_of(path), path.relative_to(ROOT).with_suffix("").parts) for path in MODULES}
     assert len(found) > 500
     assert {path.as_posix(): wrong for path, wrong in found.items() if wrong} == {}
+
+
+def import_circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return modules each of which imports the next, the last one being the first again; none where there is no circle."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        return circle[::-1]
+    return []
+
+
+def dotted(path: Path) -> str:
+    return ".".join(["quietbits", *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+
+
+def imported_modules(path: Path, modules: Iterable[str]) -> set[str]:
+    """Return the modules that a file imports, at its top or inside a function, without the package that it stands in."""
+    named = {name for imported in imports_of(path) for name in (imported.name, imported.name.rpartition(".")[0])}
+    return named.intersection(modules) - {dotted(path), dotted(path.parent / "__init__.py")}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    modules = {dotted(path): path for path in MODULES}
+    graph = {module: imported_modules(path, modules) for module, path in modules.items()}
+    assert sum(map(len, graph.values())) > 2500
+    assert import_circle(graph) == []
+
+
+def test_a_circle_is_found_though_an_import_stands_inside_a_function() -> None:
+    sources = {"first": "from .second import a", "second": "def a():\n    from .third import b", "third": "from .first import c"}
+    graph = {
+        f"quietbits.design.{name}": {imported.name.rpartition(".")[0] for imported in imports(source, ("design", name))}
+        for name, source in sources.items()
+    }
+    circle = import_circle(graph)
+    assert circle[0] == circle[-1]
+    assert set(pairwise(circle)) == {
+        (f"quietbits.design.{a}", f"quietbits.design.{b}") for a, b in pairwise(["first", "second", "third", "first"])
+    }
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import quietbits
-from quietbits.analysis.training.models.network import SCATTER_SOFTMAX, TORCH_MODELS, network_named
+from quietbits.analysis.training.models.named_models import SCATTER_SOFTMAX, TORCH_MODELS, network_named
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.analysis.training.rivals import RIVALS
 from quietbits.design.federated.model_layers import MODELS

@@ -19,8 +19,7 @@ from ....design.frequencies.codes.histogram import IdentityCode
 from ....design.frequencies.codes.rademacher import RademacherCode
 from ....design.secure_sum.modular_arithmetic import modular_sum
 from ....errors import ConvergenceError, InfeasibleError
-from ....solvers.decoders.histogram_problem import pose_histogram_problem
-from ....solvers.decoders.histogram_relaxation import relaxed_histogram
+from ....solvers.decoders.histogram_problem import pose_histogram_problem, relaxed_histogram
 from ....solvers.limits.histogram_code_size import code_size, code_size_of_histogram
 from ...random_streams import named_stream
 from ..point import Point
@@ -206,17 +205,3 @@ def arrange_exact_recovery(rows: pd.DataFrame) -> pd.DataFrame:
     middle = (share + QUANTILE**2 / (2 * count)) / scale
     reach = QUANTILE * np.sqrt(share * (1 - share) / count + QUANTILE**2 / (4 * count**2)) / scale
     return arranged.assign(low=(middle - reach).clip(lower=0.0), high=(middle + reach).clip(upper=1.0))
-
-
-def recovery_frontier(arranged: pd.DataFrame, share: float = 0.9) -> pd.DataFrame:
-    """Return per size, prior and code the fewest measurements from which at least `share` of the repetitions were recovered.
-
-    That number and all larger ones that were tried; missing where the largest failed. Columns as in `arrange_exact_recovery`.
-    """
-    share = check_real("share", share, low=0.0, high=1.0)
-    least = []
-    for _, series in arranged.groupby(["clients", "dimension", "prior", "code"], sort=False):
-        falling = series.sort_values("measurements", ascending=False)
-        reached = falling[(falling["success"] >= share).cummin()]
-        least.append(reached.tail(1))
-    return pd.concat(least, ignore_index=True)

@@ -1,7 +1,5 @@
-"""What a model is to the engine: parameters in one vector, scores, and a gradient for each client. Losses, and how models are named."""
+"""The protocol of models that are trained: parameters in one vector, scores, and a gradient for each client; losses and accuracy."""
 
-import re
-from importlib.util import find_spec
 from typing import Protocol, TypeGuard
 
 import numpy as np
@@ -15,9 +13,6 @@ from ....design.federated.model_layers import ModelLayers
 RECALL_AT = 5
 # Examples that are tested at a time: a convolution takes a hundred times their memory.
 TESTED_TOGETHER = 1000
-SCATTER_SOFTMAX = "scatter-softmax"
-# Of papers, made of torch's parts (`torch_models`).
-TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
 
 class Network(Protocol):
@@ -99,70 +94,6 @@ def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArra
         right = np.concatenate([network.answers(parameters, part) for part in parts])[asked] == labels[asked]
         return float(np.count_nonzero(right) / max(1, len(right)))
     return score_accuracy(np.concatenate([network.scores(parameters, part) for part in parts]), labels)
-
-
-def network_named(
-    name: str, features: int, classes: int, image_shape: tuple[int, int, int] | None = None, *, precision: int = 64
-) -> Network:
-    """Return a model by its name.
-
-    Parameters
-    ----------
-    name : str
-        ``"softmax"``; ``"mlp-60-60-60"``, with widths of hidden layers of ReLU units; ``"cnn-8-32"``: channels of a 3 by 3 convolution,
-        ReLU, average pooling by 2, and widths of hidden layers; ``"scatter-softmax"``: softmax on fixed wavelet features; or one of
-        `TORCH_MODELS`, if torch is installed.
-    features, classes : int
-        Numbers of an input, and classes.
-    image_shape : tuple of int or None
-        (height, width, channels) of an input, if it is an image.
-    precision : int
-        Bits of a number, 32 or 64, in which torch computes; others compute in 64.
-
-    Examples
-    --------
-    >>> [network_named(name, 64, 10, (8, 8, 1)).layers.dimension for name in ("softmax", "mlp-60-60-60", "cnn-8-32")]
-    [650, 11830, 2746]
-    """
-    from .convolutional_network import ConvolutionalNetwork
-    from .dense_network import DenseNetwork
-
-    check_model(name)
-    check_installed(name)
-    if name == SCATTER_SOFTMAX:
-        from .scatter_network import ScatterNetwork
-
-        return ScatterNetwork(shape_of_images(name, image_shape), classes)
-    if name in TORCH_MODELS:
-        from .torch_models import torch_model
-
-        return torch_model(name, classes, image_shape, precision)
-    kind, *numbers = name.split("-")
-    widths = [int(number) for number in numbers]
-    if kind == "cnn":
-        return ConvolutionalNetwork(shape_of_images(name, image_shape), widths[0], (*widths[1:], classes))
-    return DenseNetwork((features, *widths, classes))
-
-
-def check_model(name: str) -> None:
-    """Refuse what is no model's name, and layers of a width that cannot be."""
-    written = isinstance(name, str) and re.fullmatch(r"softmax|(mlp|cnn)(-\d+)+", name)
-    if not written and name not in (SCATTER_SOFTMAX, *TORCH_MODELS):
-        others = ", ".join((SCATTER_SOFTMAX, *TORCH_MODELS))
-        raise ValueError(f"model must be softmax, mlp-WIDTH-..., cnn-CHANNELS-WIDTH-..., or one of {others}, got {name!r}")
-    if written:
-        check_widths(tuple(int(width) for width in name.split("-")[1:]))
-
-
-def lacks_torch(name: str) -> bool:
-    """Return whether a model is made of torch's parts, and torch is not installed."""
-    return name in TORCH_MODELS and find_spec("torch") is None
-
-
-def check_installed(name: str) -> None:
-    """Refuse a model of torch's parts where torch is not installed."""
-    if lacks_torch(name):
-        raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'")
 
 
 def shape_of_images(model: str, shape: tuple[int, int, int] | None) -> tuple[int, int, int]:

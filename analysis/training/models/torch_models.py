@@ -16,7 +16,7 @@ NEXT_WORD = "next-word-lstm"
 
 
 def torch_model(name: str, classes: int, image_shape: Shape | None, precision: int) -> TorchNetwork:
-    """Return a model of `network.TORCH_MODELS`."""
+    """Return a model of `named_models.TORCH_MODELS`."""
     # On this device nothing is drawn, and torch's own random numbers stay where they were.
     with torch.device("meta"):
         if name in _FOR_SEQUENCES:

@@ -14,8 +14,7 @@ from quietbits.analysis.audits.dp_rec_audit import (
     quadrature_delta,
     sampled_divergences,
 )
-from quietbits.solvers.divergences.dp_rec_index_privacy import index_log_moment
-from quietbits.solvers.divergences.dp_rec_privacy import draw_log_moment
+from quietbits.solvers.divergences.dp_rec_privacy import draw_log_moment, index_log_moment
 from quietbits.solvers.divergences.importance_resampling import (
     proven_divergences,
     resampling_mixture_divergences,

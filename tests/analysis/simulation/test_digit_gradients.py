@@ -8,13 +8,10 @@ import pytest
 
 from quietbits.analysis.simulation.digit_gradients import (
     CHUNK_COORDINATES,
-    IMAGES,
     DigitModel,
     digit_gradients,
     digits,
-    gradient_unit,
     hidden_widths,
-    summarise_gradients,
     train_digit_model,
 )
 
@@ -95,17 +92,6 @@ def test_a_long_gradient_is_made_in_chunks_of_bounded_memory() -> None:
     assert peak < 5 * 8 * CHUNK_COORDINATES
 
 
-def test_the_summary_says_how_far_inside_the_mean_is(model: DigitModel) -> None:
-    clip = gradient_unit(model)
-    summary = summarise_gradients(model, clip)
-    gradients = model.gradients(digits().images[:, None], digits().labels[:, None])
-    norms = np.linalg.norm(gradients, axis=1)
-    clipped = gradients * np.minimum(1, clip / np.maximum(norms, 1e-300))[:, None]
-    assert summary.mean_norm_over_clip == pytest.approx(np.linalg.norm(clipped.mean(axis=0)) / clip, rel=1e-9)
-    assert summary.clipped_share == np.count_nonzero(norms > clip) / IMAGES
-    assert summary.mean_norm_over_clip < 0.5
-
-
 def test_several_images_of_a_client_bring_its_gradient_nearer_to_the_mean(model: DigitModel) -> None:
     rng = np.random.default_rng(0)
     one, many = (np.concatenate(list(digit_gradients(model, 200, rng, samples=samples))) for samples in (1, 50))
@@ -124,5 +110,3 @@ def test_what_is_refused(model: DigitModel) -> None:
         train_digit_model((), steps=-1)
     with pytest.raises(ValueError, match=r"dimension must be a network's .* got 5"):
         hidden_widths(5)
-    with pytest.raises(ValueError, match="clip_norm must be a number"):
-        summarise_gradients(model, 0.0)

@@ -11,6 +11,7 @@ from quietbits.analysis.study.frequency_study import study_frequencies
 from quietbits.analysis.study.item_column import HASHED, LISTED, TAKEN, bucket_of, load_items
 from quietbits.errors import DataError
 from quietbits.figures.report.frequency_report import frequency_report_html
+from quietbits.tests.project.docs_numbers.frequency_sums import description_words
 
 WORDS = ["pear"] * 600 + ["apple"] * 300 + ["fig <b>"] * 100
 
@@ -20,6 +21,14 @@ def words(tmp_path: Path) -> Path:
     path = tmp_path / "words.txt"
     path.write_text("\n".join(WORDS) + "\n", encoding="utf-8")
     return path
+
+
+def test_the_commonest_real_word_is_estimated_within_its_standard_error() -> None:
+    study = study_frequencies(description_words(), "sketched-discrete-gaussian-frequencies", 1.0, 1e-5, top=5)
+    assert study.items[0].item == "the"
+    assert all(abs(item.frequency - item.true_frequency) < 5 * item.standard_error for item in study.items)
+    assert study.squared_error == pytest.approx(study.predicted_squared_error, rel=0.1)
+    assert np.isfinite(study.lower_bound or np.nan)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "txt"])

@@ -12,9 +12,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from quietbits.analysis.sweeps.run import IncompleteSweepError
 from quietbits.analysis.sweeps.store import STORE_NAME
 from quietbits.analysis.table_grid import task as task_module
-from quietbits.analysis.table_grid.run import INDEX_NAME, IncompleteGridError, design_tables
+from quietbits.analysis.table_grid.run import INDEX_NAME, design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
 from quietbits.design.tables.export import export_table
 from quietbits.design.tables.file import read_table, write_table
@@ -134,17 +135,17 @@ def test_tables_that_cannot_be_designed_are_named_and_the_others_written(tmp_pat
     monkeypatch.setattr(task_module, "design_mvu", design)
     # Above 20 a metric with a power is needed.
     grid = TableGrid(epsilon=(1.0, 30.0), bits_in=(2,), bits_out=(1, 3), metric=(None, "l2"))
-    with pytest.raises(IncompleteGridError) as caught:
+    with pytest.raises(IncompleteSweepError) as caught:
         design_tables(grid, tmp_path)
-    assert str(caught.value).startswith("5 of 8 tables could not be designed, the others are written: ")
+    assert str(caught.value).startswith("5 of 8 tasks failed, the others are saved: ")
     assert "epsilon 1, 2 bits in, 3 out, objective mean, from 0 to 1: stuck" in str(caught.value)
     assert "epsilon 30, 2 bits in, 1 out, objective mean, from 0 to 1: epsilon must be a number from 0.001 to 20, got 30.0" in str(
         caught.value
     )
-    assert pq.read_metadata(caught.value.index).num_rows == len(list(tmp_path.glob("*.json"))) == 3
+    assert pq.read_metadata(caught.value.results_path).num_rows == len(list(tmp_path.glob("*.json"))) == 3
     # Nothing that failed is remembered.
     monkeypatch.undo()
-    with pytest.raises(IncompleteGridError, match=r"^2 of 8 tables"):
+    with pytest.raises(IncompleteSweepError, match=r"^2 of 8 tasks failed"):
         design_tables(grid, tmp_path)
 
 

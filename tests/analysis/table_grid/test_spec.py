@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quietbits.analysis.table_grid.example import example_grid
+from quietbits.analysis.sweeps.example import example_specification
 from quietbits.analysis.table_grid.spec import KEYS, load_grid, parse_grid
 from quietbits.analysis.table_grid.task import TableTask
 from quietbits.errors import DataError
@@ -39,7 +39,7 @@ def test_what_is_left_out_has_one_value() -> None:
 
 
 def test_the_example_has_every_key_and_as_many_tables_as_it_says(tmp_path: Path) -> None:
-    text = example_grid()
+    text = example_specification("table_grid")
     assert set(tomllib.loads(text)["grid"]) == set(KEYS)
     (tmp_path / "grid.toml").write_text(text)
     assert f"= {len(load_grid(tmp_path / 'grid.toml').tasks())} tables" in text
@@ -48,8 +48,8 @@ def test_the_example_has_every_key_and_as_many_tables_as_it_says(tmp_path: Path)
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epsilons": 1}, "epsilons is not a key of .grid.: there are epsilon, bits_in, bits_out, metric, objective, interval"),
-        ({"epsilon": [1, 1.0]}, "epsilon must not have the same value twice, got 1.0 twice"),
+        ({"epsilons": 1}, "epsilons is not a key of .grid.: it has epsilon, bits_in, bits_out, metric, objective, interval"),
+        ({"epsilon": [1, 1.0]}, "epsilon must not have the same value twice, got 1 twice"),
         ({"epsilon": []}, "epsilon must have at least one value, got none"),
         ({"epsilon": 61}, "epsilon must be a number from 0.001 to 60, got 61"),
         ({"epsilon": 21, "metric": "none"}, "epsilon must be a number from 0.001 to 20, got 21"),
@@ -59,6 +59,7 @@ def test_the_example_has_every_key_and_as_many_tables_as_it_says(tmp_path: Path)
         ({"metric": "l0.5"}, "metric must be none, l1, l2"),
         ({"metric": ["l1", "l1.0"]}, "metric must not have the same value twice, got l1 twice"),
         ({"objective": "prior"}, "objective must be one of mean, worst, got 'prior'"),
+        ({"interval": []}, "interval must have at least one value, got none"),
         ({"interval": [1, 0]}, "interval must be two finite numbers with low < high"),
         ({"interval": [[0, 1], [0, 1, 2]]}, r"interval must be \[low, high\], or a list of such, got \[0, 1, 2\]"),
         ({"epsilon": [1 + k / 2000 for k in range(21_000)]}, "a grid must have at most 1000000 tables, got 1008000"),
@@ -73,7 +74,7 @@ def test_a_file_is_named_with_its_fault(tmp_path: Path) -> None:
     path = tmp_path / "grid.toml"
     for text, message in (
         ("[grid]\nepsilon = 1", "bits_in is missing: .grid. must have epsilon, bits_in, bits_out"),
-        ("epsilon = 1", "epsilon is not a key of a grid's file: there are .grid., and seed"),
+        ("epsilon = 1", "epsilon is not a key of a grid's file outside .grid.: it has seed"),
         ("grid = 1", ".grid. must be a table with epsilon, bits_in, bits_out, got 1"),
         ("seed = -1\n[grid]\nepsilon = 1\nbits_in = 1\nbits_out = 1", "seed must be a whole number from 0"),
         ("[grid", "Expected"),

@@ -12,7 +12,8 @@ from quietbits.analysis.datasets.federated_data import Cohort, Examples
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.local_training import LocalTraining
-from quietbits.analysis.training.models.network import is_random, network_accuracy, network_named
+from quietbits.analysis.training.models.named_models import network_named
+from quietbits.analysis.training.models.network import is_random, network_accuracy
 from quietbits.analysis.training.task import TrainingTask
 from quietbits.design.federated.model_layers import model_layers
 

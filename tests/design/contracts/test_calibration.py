@@ -2,13 +2,16 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from quietbits.analysis.catalogue.accounts import Calibration, account, calibrate
-from quietbits.design.contracts.calibration import calibrate_parameter
+from quietbits.design.contracts.accounts import pure_privacy
+from quietbits.design.contracts.calibration import calibrate_parameter, over_rounds, per_round_epsilon
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Budget
 from quietbits.design.local.vector_skellam import SkellamMechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
@@ -191,3 +194,78 @@ def test_a_jump_ends_before_it() -> None:
     found = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Budget(1.5, 1e-6, "replace-one"), low=0.1, high=10.0, name="argument")
     assert found == pytest.approx(3.0, rel=1e-12)
     assert found < 3
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_whole_budget_of_one_round_is_its_pure_epsilon(delta: float) -> None:
+    assert per_round_epsilon(Budget(0.9, delta, "replace-one")) == 0.9
+    assert per_round_epsilon(Budget(0.9, delta, "replace-one", method="pure")) == 0.9
+
+
+def test_pure_rounds_share_the_budget_evenly() -> None:
+    assert per_round_epsilon(Budget(3.0, 0.0, "replace-one", rounds=6)) == 0.5
+    pure = per_round_epsilon(Budget(3.0, 1e-6, "replace-one", rounds=6, method="pure"))
+    assert 0.5 * (1 - 1e-6) <= pure <= 0.5
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.3])
+def test_one_round_by_an_account_that_uses_delta_may_have_more(delta: float) -> None:
+    # Binary randomised response has delta(epsilon) = (e^e0 - e^epsilon) / (1 + e^e0).
+    budget = Budget(0.9, delta, "replace-one", method="pld")
+    exact = math.log((math.exp(budget.epsilon) + delta) / (1 - delta))
+    assert exact * (1 - 1e-5) <= per_round_epsilon(budget) <= exact
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Reveals more, or less, than its parameter says."""
+
+    epsilon: float
+    factor: float
+
+    def privacy(self) -> Privacy:
+        return pure_privacy(self.factor * self.epsilon)
+
+
+def scaled(factor: float) -> Callable[[float], Any]:
+    return lambda epsilon: Scaled(epsilon, factor)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+@pytest.mark.parametrize("delta", [1e-6, 0.01, 0.5])
+@pytest.mark.parametrize("factor", [0.5, 0.95, 1.0])
+def test_a_mechanism_that_reveals_less_than_its_parameter_gets_a_larger_one(rounds: int, delta: float, factor: float) -> None:
+    budget = Budget(1.0, delta, "replace-one", rounds=rounds)
+    built = over_rounds(budget, scaled(factor))
+    reached = built.privacy().epsilon(delta, rounds=rounds)
+    assert 1 - max(1e-6, 2 * delta * (rounds == 1)) <= reached <= 1
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 4])
+@pytest.mark.parametrize("delta", [1e-6, 0.01, 0.5])
+@pytest.mark.parametrize("factor", [1.001, 1.5, 6.0])
+def test_a_mechanism_that_reveals_more_than_its_parameter_stays_in_the_budget(rounds: int, delta: float, factor: float) -> None:
+    built = over_rounds(Budget(1.0, delta, "replace-one", rounds=rounds), scaled(factor))
+    assert built.privacy().epsilon(delta, rounds=rounds) <= 1
+
+
+def test_pure_rounds_are_built_for_equal_shares() -> None:
+    built = over_rounds(Budget(1.0, 0.0, "replace-one", rounds=4), scaled(1.0))
+    assert built.privacy().epsilon(0.0, rounds=4) == 1
+
+
+def test_one_round_keeps_a_parameter_that_is_within_two_deltas_and_no_other() -> None:
+    # Binary randomised response has an epsilon that is 0.0137 below its pure one.
+    budget = Budget(1.0, 0.01, "replace-one")
+    assert over_rounds(budget, scaled(1.0)).epsilon == 1.0
+    # Here it is 0.0257 below: a search gains that.
+    built = over_rounds(budget, scaled(0.988))
+    assert built.epsilon > 1.01
+    assert 1 - 1e-6 <= built.privacy().epsilon(0.01) <= 1
+
+
+def test_rounds_have_an_epsilon_of_at_most_a_hundred() -> None:
+    budget = Budget(2.0, 1e-9, "replace-one", rounds=2)
+    assert 70 < over_rounds(budget, scaled(1 / 80)).epsilon < 100
+    with pytest.raises(InfeasibleError, match="epsilon per round would have to be above 100"):
+        over_rounds(budget, scaled(1 / 120))

@@ -19,7 +19,6 @@ from quietbits.design.frequencies.noisy_sketch import discrete_gaussian_items_pr
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
 from quietbits.design.secure_sum.distributed_discrete_gaussian import discrete_gaussian_privacy
 from quietbits.design.secure_sum.distributed_skellam import distributed_skellam_privacy
-from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.design.secure_sum.noisy_count import NoisyCount
 from quietbits.design.secure_sum.poisson_binomial_mechanism import poisson_binomial_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
@@ -72,17 +71,6 @@ def test_every_account_is_above_the_exact_joint_loss(name: str, sampling: FixedS
             assert joint.delta(one.bound.epsilon) <= delta * (1 + 1e-9)
         # The guarantee is not far above the exact loss, but for sampled noise that is not nearly Gaussian.
         assert sampling is not None or joint.delta(report.epsilon / 3) > delta
-
-
-def test_vector_and_count_are_as_private_as_the_account_of_both_sums_says() -> None:
-    vector, count = NoisySum(200.0, 1000.0, 1024), NoisyCount.of_deviation(1000, 8.0)
-    both = joint_discrete_gaussian_privacy(1000, [vector, count.noisy_sum()])
-    joint = joint_privacy([joint_discrete_gaussian_privacy(1000, [vector]), count.privacy()], ADDED)
-    for rounds, sampling in ((1, None), (10, None), (10, PoissonSampling(0.05))):
-        of_both, of_joint = (privacy.report(1e-5, ADDED, rounds, sampling) for privacy in (both, joint))
-        assert of_joint.epsilon == pytest.approx(of_both.epsilon, rel=1e-4)
-        if sampling is None:
-            assert of_joint.epsilon_by("rdp") == pytest.approx(of_both.epsilon_by("rdp"), rel=1e-12)
 
 
 def test_releases_without_common_accounts_add_up_and_are_amplified_together() -> None:

@@ -227,3 +227,5 @@ def test_the_line_states_guarantee_rounds_sampling_and_account() -> None:
     report = privacy.report(1e-5, rounds=3, sampling=PoissonSampling(0.5))
     assert report.line == f"{report.guarantee}, 3 rounds, {PoissonSampling(0.5)}, by close"
     assert privacy.report(1e-5).line == f"{privacy.guarantee(1e-5)}, 1 round, by close"
+    nothing = Privacy("central", (silent("demanding", "trials must be more"),)).report(1e-5)
+    assert nothing.line == f"{nothing.guarantee}, 1 round"

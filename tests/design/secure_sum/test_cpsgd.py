@@ -25,7 +25,7 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
-from quietbits.solvers.divergences.quantised_sensitivity import quantised_l2_bound, quantised_sensitivity
+from quietbits.solvers.divergences.quantised_divergence import quantised_l2_bound, quantised_sensitivity
 
 MECHANISM = CpsgdMechanism(NormBall(5, 2.0, 2.0), clients=4, levels=9, trials=30, delta=1e-5)
 # Two clients with a number each.

@@ -1,4 +1,4 @@
-"""A count under a secure sum, and joint accounts of several sums."""
+"""A count under a secure sum, and its joint account with other sums."""
 
 import math
 
@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from quietbits import FixedSizeSampling, NormBall, PoissonSampling
+from quietbits.design.contracts.joint_privacy import joint_privacy
 from quietbits.design.federated.adaptive_clipping import combined_noise_multiplier
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
-from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
 from quietbits.design.secure_sum.noisy_count import NoisyCount
+from quietbits.design.secure_sum.noisy_sum import NoisySum, noisy_sum_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
 
@@ -52,14 +53,13 @@ def test_one_bit_fewer_could_wrap(sigma: float, steps: int, bits: int) -> None:
     assert (4 * steps + room <= 2**17 - 1) == (bits == 18)
 
 
-def test_one_sum_is_what_it_is_alone() -> None:
+def test_a_mechanism_has_the_privacy_of_its_sum() -> None:
     alone = discrete_gaussian_privacy(1000, 1024, 1.0, 0.2, 0.001)
     mechanism = DistributedDiscreteGaussianMechanism(NormBall(1024, 2.0), 1000, 20, 0.001, 0.2, 1e-5)
-    joint = joint_discrete_gaussian_privacy(1000, [mechanism.noisy_sum])
     for sampling in (None, PoissonSampling(0.1)):
         for name in ("rdp", "near-gaussian"):
-            one, other = (privacy.report(1e-5, rounds=3, sampling=sampling).epsilon_by(name) for privacy in (alone, joint))
-            assert one == pytest.approx(other, rel=1e-9)
+            own, other = (privacy.report(1e-5, rounds=3, sampling=sampling).epsilon_by(name) for privacy in (alone, mechanism.privacy()))
+            assert own == other
 
 
 @pytest.mark.parametrize("adjacency", ["add-or-remove-one", "replace-one"])
@@ -67,7 +67,8 @@ def test_vector_and_count_are_nearly_one_gaussian(adjacency: str) -> None:
     factor = 2 if adjacency == "replace-one" else 1
     vector = NoisySum(200.0, 1000.0 * factor, 1024)
     count = NoisyCount.of_deviation(1000, 8.0)
-    report = joint_discrete_gaussian_privacy(1000, [vector, count.noisy_sum(adjacency)], adjacency).report(1e-5, rounds=10)
+    joint = joint_privacy([noisy_sum_privacy(1000, vector, adjacency), count.privacy(adjacency)], adjacency)
+    report = joint.report(1e-5, adjacency, 10)
     multiplier = combined_noise_multiplier(math.sqrt(1000) * 0.2 / factor, 8.0, adjacency)
     gaussian = gaussian_epsilon(multiplier / math.sqrt(10), 1e-5)
     # A little noise counts for nothing, because it is what rounds the rest.
@@ -81,7 +82,8 @@ def test_joint_accounts_are_above_exact_convolution() -> None:
     exact = [summed_discrete_gaussian_losses(clients, sigma, 1) for sigma in sigmas]
     masses = np.multiply.outer(*(np.exp(one.log_masses) for one in exact))
     losses = np.add.outer(*(one.losses for one in exact))
-    report = joint_discrete_gaussian_privacy(clients, [NoisySum(sigma, 1.0, 1) for sigma in sigmas]).report(delta)
+    sums = [noisy_sum_privacy(clients, NoisySum(sigma, 1.0, 1)) for sigma in sigmas]
+    report = joint_privacy(sums, "add-or-remove-one").report(delta)
     for name in ("rdp", "near-gaussian"):
         epsilon = report.epsilon_by(name)
         assert float(np.sum(masses * np.maximum(0.0, -np.expm1(epsilon - losses)))) <= delta
@@ -91,11 +93,11 @@ def test_joint_accounts_are_above_exact_convolution() -> None:
 
 def test_sampled_rounds_are_accounted_for() -> None:
     count = NoisyCount.of_deviation(1000, 50.0)
-    privacy = joint_discrete_gaussian_privacy(1000, [VECTOR, count.noisy_sum()])
+    privacy = joint_privacy([noisy_sum_privacy(1000, VECTOR), count.privacy()], "add-or-remove-one")
     everyone = privacy.epsilon(1e-5, rounds=10)
     sampled = privacy.report(1e-5, rounds=10, sampling=PoissonSampling(0.05))
     assert sampled.epsilon < everyone / 5
-    alone = joint_discrete_gaussian_privacy(1000, [VECTOR]).report(1e-5, rounds=10, sampling=PoissonSampling(0.05))
+    alone = noisy_sum_privacy(1000, VECTOR).report(1e-5, rounds=10, sampling=PoissonSampling(0.05))
     assert alone.epsilon < sampled.epsilon < 1.01 * alone.epsilon
 
 
@@ -121,14 +123,12 @@ def test_what_is_refused() -> None:
         NoisyCount(10, 0.0)
     with pytest.raises(ValueError, match=r"aggregate must have the shape \(1,\)"):
         count.fraction([1, 2])
-    with pytest.raises(ValueError, match="number of sums must be a whole number from 1"):
-        joint_discrete_gaussian_privacy(10, [])
     with pytest.raises(ValueError, match="l2_sensitivity must be a number from"):
         NoisySum(1.0, 0.0, 1)
 
 
 def test_too_little_noise_for_sampling_to_be_accounted_for_is_as_private_as_without() -> None:
-    privacy = joint_discrete_gaussian_privacy(10, [NoisySum(0.3, 1.0, 1)], "replace-one")
+    privacy = noisy_sum_privacy(10, NoisySum(0.3, 1.0, 1), "replace-one")
     assert privacy.epsilon(1e-5, sampling=FixedSizeSampling(100, 10)) == privacy.epsilon(1e-5) < math.inf
 
 
@@ -140,13 +140,13 @@ def test_steps_are_as_short_as_smooth_noise_takes_and_no_shorter(deviation: floa
 
 
 def test_noise_far_below_the_sensitivity_is_sampled_as_rounds_of_their_own() -> None:
-    privacy, sampling = joint_discrete_gaussian_privacy(10, [NoisySum(1000.0, 1e12, 1)]), PoissonSampling(0.1)
+    privacy, sampling = noisy_sum_privacy(10, NoisySum(1000.0, 1e12, 1)), PoissonSampling(0.1)
     bound = privacy.account("near-gaussian").bound(1e-5, 1, sampling)
     assert bound.epsilon == math.inf
     assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"
 
 
-def test_the_sum_is_of_one_coordinate_and_a_client_moves_it_by_its_steps() -> None:
-    count = NoisyCount(10, 3.5, 4)
-    assert count.noisy_sum() == NoisySum(3.5, 4.0, 1)
-    assert count.noisy_sum("replace-one") == NoisySum(3.5, 8.0, 1)
+@pytest.mark.parametrize(("adjacency", "sensitivity"), [("add-or-remove-one", 4.0), ("replace-one", 8.0)])
+def test_a_count_is_a_sum_of_one_coordinate_that_a_client_moves_by_its_steps(adjacency: str, sensitivity: float) -> None:
+    own, other = NoisyCount(10, 3.5, 4).privacy(adjacency), noisy_sum_privacy(10, NoisySum(3.5, sensitivity, 1), adjacency)
+    assert own.epsilon(1e-5, adjacency) == other.epsilon(1e-5, adjacency)

@@ -15,7 +15,7 @@ from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.solvers.accounting.sampling import FixedSizeSampling
-from quietbits.solvers.shuffling.shuffled_letters import ShuffledLetters
+from quietbits.solvers.divergences.shuffled_letters import ShuffledLetters
 
 RESPONSE = generalised_randomised_response(3.0, 2)
 

@@ -7,6 +7,7 @@ import pytest
 from quietbits.design.tables import certificate
 from quietbits.design.tables.certificate import certify, objective_value, with_lower_bound
 from quietbits.design.tables.lookup_table import DualCertificate
+from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_facts import RowMoments
 
@@ -91,3 +92,32 @@ def test_the_bound_for_a_prior_is_that_of_its_own_weights() -> None:
     assert bound((0.75, 0.25), (0.75, 0.25)) != bound((0.5, 0.5), (0.5, 0.5))
     with pytest.raises(ValueError, match=r"dual\.input_weights must be those of the objective 'prior'"):
         bound((0.75, 0.25), (0.5, 0.5))
+
+
+@pytest.mark.parametrize(("excess", "refused"), [(0.9e-9, False), (-0.9e-9, False), (1.2e-9, True), (-1.2e-9, True)])
+def test_input_weights_sum_to_one_but_for_rounding(excess: float, refused: bool) -> None:
+    dual = DualCertificate((0.0, 0.0), (0.0, 0.0), (0.5, 0.5 + excess))
+    table = generalised_randomised_response(1.0, 1)
+    facts = {"epsilon": 1.0, "metric": None, "objective": "mean", "prior": None, "dual": dual}
+    if refused:
+        with pytest.raises(ValueError, match=r"dual\.input_weights must be 2 non-negative numbers"):
+            certify(table.weights, table.alphabet, table.total, **facts)
+    else:
+        assert certify(table.weights, table.alphabet, table.total, **facts).dual == dual
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_each_input_weight_is_the_objective_s_own(sign: int) -> None:
+    # All weights but the first are off by less than what rounding may do.
+    weights = (0.125 + sign * 6.3e-9, *[0.125 - sign * 0.9e-9] * 7)
+    dual = DualCertificate((0.0,) * 8, (0.0,) * 8, weights)
+    with pytest.raises(ValueError, match=r"dual\.input_weights must be those of the objective 'mean'"):
+        certificate.lower_bound(dual, 8, epsilon=1.0, metric=None, objective="mean", prior=None)
+
+
+def test_a_table_is_for_the_unit_interval_unless_it_is_said_and_may_have_a_bias() -> None:
+    provenance = record_provenance("by hand", 0, 0.0)
+    facts = {"mechanism": "mvu", "metric": None, "provenance": provenance}
+    table = certificate.certified_table(epsilon=1.2, weights=WEIGHTS, total=4, alphabet=(Fraction(0), Fraction(1)), **facts)
+    assert table.interval == (0.0, 1.0)
+    assert table.certificate.max_bias == 0.25

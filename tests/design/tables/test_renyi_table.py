@@ -11,8 +11,7 @@ from quietbits.design.tables.verification import verify_table
 from quietbits.errors import ConvergenceError
 from quietbits.solvers.accounting.renyi_divergence import renyi_matrix
 from quietbits.solvers.table_search.renyi_budget import RenyiBudget
-from quietbits.solvers.table_search.renyi_program import RenyiProgram
-from quietbits.solvers.table_search.renyi_search import RenyiDesign
+from quietbits.solvers.table_search.renyi_search import RenyiDesign, RenyiProgram
 
 MADE = record_provenance("renyi", 0, 0.0)
 GRID = np.linspace(0, 1, 8)

@@ -3,6 +3,7 @@ from fractions import Fraction
 
 import mpmath
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,14 @@ def test_realised_epsilon_is_the_supremum_over_all_pairs_rounded_up(rows: list[l
         )
         assert exact <= realised
         assert realised <= exact * (1 + mpmath.mpf(2) ** -51)
+
+
+@pytest.mark.parametrize(("metric", "factor"), [("l1", 3), ("l1.5", 27**0.5), ("l2", 9)])
+def test_neighbours_count_by_a_power_of_the_number_of_steps(metric: str, factor: float) -> None:
+    # Neighbours have ratios of at most 2, and are a third apart.
+    realised = realised_epsilon(np.array([[8, 8], [4, 12], [2, 14], [1, 15]]), metric)
+    assert realised == pytest.approx(factor * math.log(2), rel=1e-15)
+    assert realised_epsilon(np.array([[3, 1], [1, 3]]), metric) == pytest.approx(math.log(3), rel=1e-15)
 
 
 def test_equal_rows_realise_zero_and_zeros_beside_nonzeros_infinity() -> None:

@@ -9,30 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from quietbits.design.transforms.thresholding import keep_largest, threshold_layers, threshold_with_memory, zeroing_error_bound
+from quietbits.design.transforms.thresholding import keep_largest, threshold_with_memory
 
 SIZES = (3, 1, 4)
 VECTORS = arrays(float, (5, 8), elements=st.floats(-10, 10))
-
-
-@settings(max_examples=50)
-@given(VECTORS, st.lists(st.floats(0, 10), min_size=3, max_size=3))
-def test_zeroing(vectors: np.ndarray, thresholds: list[float]) -> None:
-    found = threshold_layers(vectors, SIZES, thresholds)
-    for start, size, threshold in zip((0, 3, 4), SIZES, thresholds, strict=True):
-        before, after = vectors[:, start : start + size], found.vectors[:, start : start + size]
-        assert np.array_equal(after, np.where(np.abs(before) >= threshold, before, 0.0))
-    assert found.errors == pytest.approx(np.linalg.norm(vectors - found.vectors, axis=1), rel=1e-12, abs=1e-300)
-    assert np.all(found.errors <= zeroing_error_bound(SIZES, thresholds) + 1e-300)
-    assert np.linalg.norm((vectors - found.vectors).mean(axis=0)) <= found.mean_error_bound + 1e-15
-    assert found.kept.sum() == np.count_nonzero(found.vectors)
-
-
-@given(VECTORS, st.lists(st.floats(0, 10), min_size=3, max_size=3), st.sampled_from(["zero", "clip"]))
-def test_no_layer_gets_longer(vectors: np.ndarray, thresholds: list[float], kind: str) -> None:
-    found = threshold_layers(vectors, SIZES, thresholds, kind)
-    assert np.all(np.abs(found.vectors) <= np.abs(vectors))
-    assert np.all(found.vectors * vectors >= 0)
 
 
 @given(VECTORS, st.floats(0, 1))
@@ -49,28 +29,27 @@ def test_the_largest_are_kept(vectors: np.ndarray, share: float) -> None:
         assert np.all(found.layer_errors[:, column] <= math.sqrt(1 - share) * norms * (1 + 1e-12) + 1e-150)
 
 
+@settings(max_examples=50)
+@given(VECTORS, st.floats(0, 1))
+def test_errors_are_exact_and_bound_the_error_of_the_mean(vectors: np.ndarray, share: float) -> None:
+    found = keep_largest(vectors, SIZES, share)
+    assert found.errors == pytest.approx(np.linalg.norm(vectors - found.vectors, axis=1), rel=1e-12, abs=1e-300)
+    assert np.linalg.norm((vectors - found.vectors).mean(axis=0)) <= found.mean_error_bound + 1e-15
+    assert found.kept.sum() == np.count_nonzero(found.vectors)
+
+
 def test_equal_coordinates_attain_the_bound_of_a_share() -> None:
     found = keep_largest(np.ones((1, 100)), (100,), 0.75)
     assert found.errors == pytest.approx(math.sqrt(0.25) * 10)
 
 
-def test_clipping_takes_away_the_excess() -> None:
-    found = threshold_layers([[3.0, -4.0, 0.5]], (2, 1), (1.0, 1.0), "clip")
-    assert found.vectors.tolist() == [[1.0, -1.0, 0.5]]
-    assert found.errors == pytest.approx(math.hypot(2, 3))
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: threshold_layers(np.zeros((0, 8)), SIZES, (1, 1, 1)), r"vectors must have the shape \(clients, 8\).* got \(0, 8\)"),
-        (lambda: threshold_layers(np.zeros((2, 7)), SIZES, (1, 1, 1)), r"got \(2, 7\)"),
-        (lambda: threshold_layers(np.zeros((2, 8)), SIZES, (1, 1)), "thresholds must be as many as sizes, one for each layer, got 2 and 3"),
-        (lambda: threshold_layers(np.zeros((2, 8)), SIZES, (1, -1, 1)), r"thresholds must be a number from 0 to .*, got -1"),
-        (lambda: threshold_layers(np.zeros((2, 8)), SIZES, (1, 1, 1), "soft"), "kind must be one of zero, clip, got 'soft'"),
-        (lambda: threshold_layers(np.full((2, 8), math.nan), SIZES, (1, 1, 1)), "vectors must"),
-        (lambda: threshold_layers(np.zeros((2, 0)), (), ()), "number of sizes must be a whole number from 1"),
-        (lambda: zeroing_error_bound((1, 2), (1.0,)), "thresholds must be as many as sizes"),
+        (lambda: keep_largest(np.zeros((0, 8)), SIZES, 0.5), r"vectors must have the shape \(clients, 8\).* got \(0, 8\)"),
+        (lambda: keep_largest(np.zeros((2, 7)), SIZES, 0.5), r"got \(2, 7\)"),
+        (lambda: keep_largest(np.full((2, 8), math.nan), SIZES, 0.5), "vectors must"),
+        (lambda: keep_largest(np.zeros((2, 0)), (), 0.5), "number of sizes must be a whole number from 1"),
         (lambda: keep_largest(np.zeros((2, 8)), SIZES, 1.5), r"share must be a number from 0 to 1, got 1\.5"),
         (lambda: keep_largest(np.zeros((2, 8)), (8, 0), 0.5), "sizes must be a whole number from 1"),
     ],

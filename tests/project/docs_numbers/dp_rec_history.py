@@ -1,13 +1,17 @@
 """Numbers of docs/dp-rec-history.md."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import pandas as pd
 
+from quietbits.analysis.accounting.dp_rec import dp_rec_account
 from quietbits.analysis.comparisons.dp_rec_communication import COUNTED, FEDERATIONS, PACKAGES, UNCOMPRESSED, CommunicationPoint
-from quietbits.analysis.simulation.history_training import LocalTraining, digits_mechanism, train_by_history
-from quietbits.design.federated.server_optimiser import FedAdam, ServerSGD
+from quietbits.analysis.training.run import run_training_tasks
+from quietbits.analysis.training.spec import parse_training
 from quietbits.figures.drawing.directed_rounding import rounded_down
 from quietbits.tests.project.docs_numbers.shared import spaced
 
@@ -55,28 +59,39 @@ def messages_of_package(federation: str) -> float:
     return number(federation, PUBLIC, "replayed_messages") / number(federation, PUBLIC, "packages")
 
 
-@cache
-def digits(clip_ratio: float | None) -> pd.DataFrame:
-    """Return the rounds of a training on the digits: by DP-REC's messages, or without privacy and compression."""
-    mechanism = None if clip_ratio is None else digits_mechanism(1.0, clip_ratio)
-    return train_by_history(mechanism, FedAdam(0.02, adaptivity=0.1), LocalTraining(), population=100, clients_per_round=10, rounds=200)
+GRID = {
+    "clients": 100,
+    "clients_per_round": 10,
+    "sampling": "with-replacement",
+    "rounds": 200,
+    "local_epochs": 5,
+    "client_rate": 0.5,
+    "server": "adam",
+    "server_rate": 0.02,
+    "delta": 100**-1.1,
+    "adjacency": "add-or-remove-one",
+    "download": "history",
+}
+DP_REC = MappingProxyType({"name": "dp-rec-training", "group_size": 65})
+ADAM, SGD = {"name": "none"}, {"name": "none", "server": "sgd"} | {"server_rate": 1.0}
 
 
-def accuracy(clip_ratio: float | None) -> float:
+def digits(mechanism: Mapping[str, object]) -> pd.DataFrame:
+    """Return the rounds of a training on the digits."""
+    with TemporaryDirectory() as folder:
+        return run_training_tasks(parse_training({**GRID, "mechanism": [dict(mechanism)]}).tasks(), Path(folder))
+
+
+def accuracy(mechanism: Mapping[str, object]) -> float:
     """Return the percentage of digits that are recognised, on average over the last 20 rounds."""
-    return 100 * float(digits(clip_ratio)["accuracy"].tail(20).mean())
+    return 100 * float(digits(mechanism)["accuracy"].tail(20).mean())
 
 
 def published_epsilon(clip_ratio: float) -> float:
-    return float(digits(clip_ratio)["published_epsilon"].iloc[-1])
-
-
-def sgd_accuracy() -> float:
-    """Return the percentage that plain SGD reaches without privacy and compression."""
-    return 100 * float(train_by_history(None, ServerSGD(1.0), LocalTraining(), rounds=200)["accuracy"].tail(20).mean())
+    return dp_rec_account(clip_ratio, 100, 10, 200, 70, 100**-1.1).epsilon_by("published")
 
 
 def fewer_bytes(direction: str) -> float:
     """Return by what factor the bytes of a direction are fewer than those of uncompressed models."""
-    rounds = digits(1.0)
-    return float(rounds["uncompressed_bytes"].sum() / rounds[f"bytes_{direction}"].sum())
+    plain, coded = digits(SGD | {"download": "model"}), digits(DP_REC | {"clip_ratio": 1.0})
+    return float(plain[f"bytes_{direction}"].sum() / coded[f"bytes_{direction}"].sum())

@@ -6,10 +6,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 import quietbits
-from quietbits.analysis.simulation.heavy_hitters import reporting_threshold
 from quietbits.design.frequencies.hadamard_response import HadamardResponse, hadamard_response, published_blocks
 
 CATEGORIES = 100_000
@@ -63,12 +62,12 @@ def false_positives() -> float:
     clients = categories = 1000
     task = quietbits.Task(quietbits.Categories(categories), clients=clients, epsilon=1.0, delta=0.0, adjacency="replace-one")
     built = quietbits.build_mechanism("frequency-randomised-response", task, {})
-    threshold = reporting_threshold(built, clients, 0.001, "item")
+    threshold = norm.isf(0.001) * math.sqrt(built.other_variance / clients)
     counts = np.arange(clients + 1)
     # An item that nobody holds is reported by each client with the same probability.
     decoded = np.array([built.decode(np.full(categories, count), clients)[0] for count in counts])
     masses = binom.pmf(counts, clients, 1 / (math.e + categories - 1))
-    return float(masses[decoded > threshold.frequency].sum()) / 0.001
+    return float(masses[decoded > threshold].sum()) / 0.001
 
 
 def winner_rows() -> Iterator[list[object]]:

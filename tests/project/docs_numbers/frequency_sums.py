@@ -1,21 +1,29 @@
 """Numbers of docs/frequency-sums.md."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 
 import quietbits
+from quietbits.analysis.calibration.frequency_sums import calibrate_discrete_gaussian_frequencies
+from quietbits.analysis.calibration.item_sketches import ItemSketchChoice
+from quietbits.analysis.calibration.sparse_frequencies import calibrate_sparse_frequencies
 from quietbits.analysis.comparisons.frequencies.regimes import RegimePoint, winners
 from quietbits.analysis.comparisons.frequencies.simulated_errors import CENTRAL, SERIES, FrequencyPoint
-from quietbits.analysis.comparisons.frequencies.sparse_sums import SparseSumPoint
+from quietbits.analysis.random_streams import named_stream
 from quietbits.analysis.simulation.category_populations import item_probabilities
-from quietbits.analysis.study.demo_words import description_words
+from quietbits.analysis.simulation.two_round_frequencies import two_round_frequencies
 from quietbits.analysis.study.frequency_study import FrequencyStudy, study_frequencies
+from quietbits.analysis.study.item_column import ItemColumn, hashed_items
+from quietbits.arrays import FloatArray, IntegerArray
 from quietbits.design.contracts.mechanism import FrequencyMechanism
+from quietbits.design.contracts.task import Budget
 from quietbits.design.frequencies.item_sketch import ItemSketch  # noqa: F401 - the page's
-from quietbits.design.frequencies.item_thresholds import error_threshold, proof_threshold, stated_threshold  # noqa: F401 - the page's
+from quietbits.design.frequencies.item_thresholds import error_threshold, proof_threshold, stated_threshold, thresholded  # noqa: F401 - the page's
 from quietbits.design.frequencies.worst_pair import worst_pair  # noqa: F401 - the page's
 from quietbits.solvers.divergences.extreme_tosses import extreme_tosses
 from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_binomial_pairs
@@ -161,6 +169,14 @@ def error_ratio(upper: str, lower: str, population: str, epsilon: float) -> floa
 
 
 @cache
+def description_words() -> ItemColumn:
+    """Return the words of the descriptions of data sets that ship with scikit-learn, a client for each word."""
+    texts = sorted(entry.read_text(encoding="utf-8") for entry in files("sklearn.datasets.descr").iterdir() if entry.name.endswith(".rst"))
+    words = [word for text in texts for word in re.findall(r"[a-z]+", text.lower())]
+    return hashed_items(words, 2**14, "words", "sklearn/datasets/descr")
+
+
+@cache
 def words(mechanism: str, delta: float, message_bits: int | None = None) -> FrequencyStudy:
     """Return the study of the real words."""
     options = {} if message_bits is None else {"message_bits": message_bits}
@@ -177,12 +193,39 @@ DISTINCT = ((100, "uniform"), (1000, "uniform"), (1000, "zipf"), (5000, "zipf"),
 VARIANTS = ("histogram-threshold", "sketch", "known", "two-rounds")
 
 
+def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int) -> tuple[FloatArray, float]:
+    """Return estimated frequencies where clients hold `distinct` items at most, and the bits of a message, with discrete Gaussian noise."""
+    categories, clients = len(counts), int(counts.sum())
+    if variant == "two-rounds":
+        rounds = two_round_frequencies(np.repeat(np.arange(categories), counts), categories, 1.0, DELTA, seed=seed)
+        return rounds.estimate.decoded, rounds.bits_per_client
+    budget = Budget(1.0, DELTA, "replace-one")
+    # The concentration of the items at hand, which nobody knows, flatters the sketch and the threshold.
+    concentration = float(np.sum((counts / clients) ** 2))
+    mechanism = calibrate_sparse_frequencies(categories, clients, budget, distinct, seed=seed)
+    if variant != "known":
+        histogram = ItemSketchChoice(rows=1, width=categories)
+        sketch = ItemSketchChoice(message_bits=1.01 * mechanism.bits_per_client, concentration=concentration, seed=seed)
+        mechanism = calibrate_discrete_gaussian_frequencies(categories, clients, budget, sketch if variant == "sketch" else histogram)
+    aggregate = np.mod(mechanism.simulated_sum(counts, named_stream(seed, "noise")), mechanism.modulus)
+    estimate = mechanism.decode(aggregate, clients)
+    if variant != "known":
+        estimate = thresholded(estimate, error_threshold(mechanism, concentration=concentration))
+    return estimate, mechanism.bits_per_client
+
+
 @cache
 def sparse(variant: str, distinct: int, prior: str) -> tuple[float, float]:
-    """Return the squared error and the bits of few different items, averages of three repetitions."""
-    points = [SparseSumPoint(seed=0, variant=variant, prior=prior, distinct=distinct, repetition=index) for index in range(3)]
-    rows = pd.DataFrame([row for point in points for row in point.run()])
-    return float(rows["squared_error"].mean()), float(rows["bits_per_client"].mean())
+    """Return the squared error and the bits of few different items, averages of three repetitions that all variants share."""
+    results = []
+    for repetition in range(3):
+        rng = named_stream(0, f"sparse sums: {CLIENTS} of {distinct} of {ITEMS}, {prior}, repetition {repetition}")
+        weights = np.ones(distinct) if prior == "uniform" else 1 / np.arange(1, distinct + 1)
+        counts = np.zeros(ITEMS, dtype=np.int64)
+        counts[rng.choice(ITEMS, distinct, replace=False)] = rng.multinomial(CLIENTS, weights / weights.sum())
+        estimate, bits = sparse_estimate(variant, counts, distinct, int(rng.integers(2**62)))
+        results.append((float(np.sum((estimate - counts / CLIENTS) ** 2)), bits))
+    return tuple(np.mean(results, axis=0).tolist())
 
 
 def sparse_rows() -> Iterator[list[str]]:

@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator
 from functools import cache
 
-import pandas as pd
+import numpy as np
 
 import quietbits
 from quietbits.analysis.comparisons.linear_compression.settings import SETTINGS, modular_clip_probability
-from quietbits.analysis.comparisons.linear_compression.training_privacy import CLIENTS_PER_ROUND, POPULATION, ROUNDS, training_privacy
-from quietbits.analysis.simulation.digit_gradients import gradient_unit, hidden_widths, model_of_dimension, summarise_gradients
+from quietbits.analysis.simulation.digit_gradients import DigitModel, digits, gradient_unit, hidden_widths, model_of_dimension
 from quietbits.design.contracts.gaussian import gaussian_privacy
+from quietbits.design.contracts.privacy import PrivacyReport
 from quietbits.design.federated.adaptive_clipping import AdaptiveClipping, sum_noise_multiplier
 from quietbits.design.federated.model_layers import model_layers
 from quietbits.design.secure_sum.noisy_count import NoisyCount
@@ -18,6 +18,9 @@ from quietbits.solvers.accounting.renyi_curve import EpsilonAtDelta, RenyiCurve
 from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations
 from quietbits.tests.project.docs_numbers.shared import up
+
+# Next words of StackOverflow: Chen, Choquette-Choo, Kairouz, Suresh 2022, section 7 and appendix C.
+POPULATION, CLIENTS_PER_ROUND, ROUNDS = 342_477, 1000, 1500
 
 
 @cache
@@ -34,23 +37,23 @@ def count_bits(clients: int) -> int:
 
 def count_cost_rows() -> Iterator[list[str]]:
     """Return by how much the sum's noise must be larger for the count, for cohorts and total noise multipliers."""
-    for clients, digits in ((100, (3, 3, 2, 1)), (1000, (4, 4, 3, 3))):
+    for clients, places in ((100, (3, 3, 2, 1)), (1000, (4, 4, 3, 3))):
         costs = [100 * (sum_noise_multiplier(total, clients / 20) / total - 1) for total in (0.3, 0.5, 1.0, 2.0)]
-        yield [str(clients), *(f"{cost:.{places}f} %" for cost, places in zip(costs, digits, strict=True))]
+        yield [str(clients), *(f"{cost:.{place}f} %" for cost, place in zip(costs, places, strict=True))]
 
 
 @cache
-def published() -> pd.DataFrame:
-    """Return what the published training reveals, by account."""
-    return training_privacy()
+def published_report(multiplier: float, sampling: str, sensitivity: float) -> PrivacyReport:
+    """Return the accounts of the published training, for a client that moves the sum by `sensitivity` clip norms."""
+    chosen = {"Poisson": PoissonSampling(CLIENTS_PER_ROUND / POPULATION), "fixed size": FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND)}
+    adjacency = chosen[sampling].adjacency
+    privacy = gaussian_privacy(multiplier / sensitivity, adjacency, "central")
+    return privacy.report(1 / POPULATION, adjacency, ROUNDS, chosen[sampling])
 
 
 def published_epsilon(multiplier: float, sampling: str, sensitivity: float, account: str) -> float:
     """Return epsilon of the published training by an account."""
-    table = published()
-    of_kind = table.adjacency == {"Poisson": "add-or-remove-one", "fixed size": "replace-one"}[sampling]
-    row = (table.noise_multiplier == multiplier) & of_kind & (table.sensitivity_in_clip_norms == sensitivity) & (table.account == account)
-    return float(table[row].epsilon.item())
+    return published_report(multiplier, sampling, sensitivity).epsilon_by(account)
 
 
 def published_rows() -> Iterator[list[str]]:
@@ -120,9 +123,18 @@ def rounds_of_growth() -> int:
     raise AssertionError
 
 
+def mean_norm_over_clip(model: DigitModel) -> float:
+    """Return the L2 norm of the mean of all images' clipped gradients over the clip norm, which is `gradient_unit`."""
+    clip, norms = gradient_unit(model), model.gradient_norms()
+    total = np.zeros(model.dimension)
+    for image, norm in enumerate(norms):
+        gradients = model.gradients(digits().images[image, None, None], digits().labels[image, None, None])
+        total += min(1.0, clip / norm) * gradients[0] if norm > 0 else 0.0
+    return float(np.linalg.norm(total)) / len(norms) / clip
+
+
 def gradient_rows() -> Iterator[list[str]]:
     """Return networks of the digits, and how far inside the ball the mean of their clipped gradients is."""
     for name, dimension in (("650", 650), ("8170", 8170), ("2¹⁷", 2**17), ("2²⁰", 2**20)):
         model = model_of_dimension(dimension)
-        summary = summarise_gradients(model, gradient_unit(model))
-        yield [name, ", ".join(map(str, hidden_widths(dimension))) or "none", f"{summary.mean_norm_over_clip:.3f}"]
+        yield [name, ", ".join(map(str, hidden_widths(dimension))) or "none", f"{mean_norm_over_clip(model):.3f}"]

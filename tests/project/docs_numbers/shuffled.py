@@ -11,9 +11,7 @@ from scipy.optimize import brentq
 
 import quietbits
 from quietbits.design.tables.randomised_response import generalised_randomised_response
-from quietbits.solvers.shuffling.clones import clones_epsilon, largest_clones_epsilon
-from quietbits.solvers.shuffling.positive_part import positive_part_bound
-from quietbits.solvers.shuffling.shuffled_letters import ShuffledLetters
+from quietbits.solvers.divergences.shuffled_letters import ShuffledLetters, clones_epsilon, largest_clones_epsilon, positive_part_bound
 
 CLIENTS, DELTA = 10_000, 1e-6
 

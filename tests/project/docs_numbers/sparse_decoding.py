@@ -16,8 +16,7 @@ from quietbits.analysis.comparisons.linear_compression.sparse_recovery import (
 )
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
-from quietbits.solvers.decoders.lasso import LassoSolution, solve_lasso
-from quietbits.solvers.decoders.noise_penalty import noise_penalty
+from quietbits.solvers.decoders.lasso import LassoSolution, noise_penalty, solve_lasso
 
 DIMENSION, MEASUREMENTS, SPARSITY, DRAWS = 2**16, 2**12, 25, 20
 NOISES = (1.0, 1.4, 1.6, 2.0, 4.0)

@@ -9,7 +9,7 @@ import quietbits
 from quietbits import REGISTRY, PoissonSampling
 from quietbits.analysis.catalogue.tables import vector_table_of
 from quietbits.analysis.comparisons.dp_rec_communication import FEDERATIONS
-from quietbits.analysis.training.models.network import network_named
+from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.plan import DENSE_RATIO as DENSE_RATIO
 from quietbits.analysis.training.plan import DENSE_ROUNDS as DENSE_ROUNDS
 from quietbits.analysis.training.plan import SPARSE_RATIO as SPARSE_RATIO

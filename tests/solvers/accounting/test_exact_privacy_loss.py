@@ -109,6 +109,10 @@ def test_rare_values_are_counted_among_the_others() -> None:
     assert fewer.certain == pytest.approx(1e-3 + mass, rel=1e-9)
     assert fewer.masses.sum() + fewer.certain == pytest.approx(1.0, rel=1e-12)
     assert np.exp(fewer.log_masses - fewer.losses).sum() + fewer.unseen == pytest.approx(1.0, rel=1e-12)
+    again = fewer.without_rare_values(float(np.sort(fewer.masses)[:5].sum()) * (1 + 1e-12))
+    assert len(again.losses) == 38
+    assert again.masses.sum() + again.certain == pytest.approx(1.0, rel=1e-12)
+    assert np.exp(again.log_masses - again.losses).sum() + again.unseen == pytest.approx(1.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("uses", [1, 2, 3])
@@ -245,3 +249,55 @@ def test_a_sum_far_below_one_between_orders_where_it_is_near_one_keeps_its_digit
             )
             assert result * (order - 1) == pytest.approx(float(mpmath.log(total)), rel=1e-11, abs=1e-12)
     assert -31 < 699 * float(loss.renyi_divergences([700.0, 1000.0])[0]) < -29
+
+
+@pytest.mark.parametrize(("uses", "delta"), [(2, 0.3), (3, 0.6)])
+def test_uses_in_both_directions_can_be_the_worst(uses: int, delta: float) -> None:
+    own, other = np.array([0.56, 0.44]), np.array([0.1, 0.9])
+    ratios = np.log(own) - np.log(other)
+    forth, back = ExactPrivacyLoss(np.log(own), ratios, 0.0, 0.0), ExactPrivacyLoss(np.log(other), -ratios, 0.0, 0.0)
+    epsilons = []
+    for number in range(uses + 1):
+        first = second = np.ones(1)
+        for use in range(uses):
+            there, here = (own, other) if use < number else (other, own)
+            first, second = np.outer(first, there).ravel(), np.outer(second, here).ravel()
+        whole = ExactPrivacyLoss(np.log(first), np.log(first) - np.log(second), 0.0, 0.0)
+        epsilons.append(whole.epsilon(delta))
+    assert max(epsilons) > 1.2 * max(epsilons[0], epsilons[-1])
+    computed = composed_exact_epsilon(forth, back, uses, delta)
+    assert computed is not None
+    assert max(epsilons) <= computed <= max(epsilons) * (1 + 1e-3)
+
+
+def test_uses_of_the_same_distribution_reveal_nothing() -> None:
+    same = ExactPrivacyLoss(np.log([0.25, 0.75]), np.zeros(2), 0.0, 0.0)
+    assert composed_exact_epsilon(same, None, 3, 1e-6) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_many_values_that_are_nearly_alike_at_every_order() -> None:
+    # Nothing is left out, so that sums at low orders are known to be near 1 from those at higher ones.
+    loss = pair(3000, 0.01)
+    orders = [1.5, 2.0, 8.0, 64.0]
+    with mpmath.workdps(40):
+        expected = [float(exact_divergence(loss, order)) for order in orders]
+    np.testing.assert_allclose(loss.renyi_divergences(orders), expected, rtol=1e-9)
+
+
+def test_one_use_has_the_exact_epsilon_at_every_delta() -> None:
+    forth = pair(12, 0.4)
+    back = ExactPrivacyLoss(forth.log_masses - forth.losses, -forth.losses, 0.0, 0.0)
+    for delta in (1e-15, 1e-3):
+        assert composed_exact_epsilon(forth, back, 1, delta) == max(forth.epsilon(delta), back.epsilon(delta))
+    assert composed_exact_epsilon(forth, back, 2, 1e-15) is None
+
+
+def test_blocks_in_any_order_have_the_sum_of_all_their_terms() -> None:
+    # The first block's estimate is the higher one, but its terms are the smaller ones.
+    blocks = [
+        exact_privacy_loss._block(np.array(log_masses), np.array(losses))
+        for log_masses, losses in (([-1.0, -12.0], [-10.0, 9.0]), ([-2.0, -3.0], [3.0, 4.0]))
+    ]
+    assert blocks[0].highest_exponent(2.0) > blocks[1].highest_exponent(2.0)
+    expected = float(logsumexp([-11.0, -3.0, 1.0, 1.0]))
+    assert exact_privacy_loss._log_sum(2.0, blocks) == pytest.approx(expected, rel=1e-14)

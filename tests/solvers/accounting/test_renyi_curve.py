@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.arrays import FloatArray
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_delta, gaussian_epsilon
-from quietbits.solvers.accounting.renyi_curve import CONVERSIONS, DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve
+from quietbits.solvers.accounting.renyi_curve import CONVERSIONS, DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve, check_order
 
 
 def random_divergences(rng: np.random.Generator) -> FloatArray:
@@ -85,3 +85,17 @@ def test_no_conversion_is_below_the_exact_epsilon_of_gaussian_noise(multiplier: 
     curve = RenyiCurve(orders, orders / (2 * multiplier**2))
     for delta in (*np.geomspace(1e-12, 0.9, 40), 0.99 * gaussian_delta(multiplier, 0.0)):
         assert curve.epsilon(float(delta), conversion).epsilon >= gaussian_epsilon(multiplier, float(delta)) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("order", [1.0, 0.5, -2.0, math.nan])
+def test_an_order_is_above_one(order: float) -> None:
+    with pytest.raises(ValueError, match="order must be a number above 1"):
+        check_order(order)
+    assert [check_order(above) for above in (math.nextafter(1.0, 2.0), 1.5, math.inf)] == [math.nextafter(1.0, 2.0), 1.5, math.inf]
+
+
+def test_an_edge_is_the_smallest_or_the_largest_order_that_gives_an_epsilon_above_zero() -> None:
+    edges = [RenyiCurve([2.0, 3.0, 4.0], divergences).epsilon(1e-3, "classic").at_edge for divergences in ([0, 9, 9], [9, 0, 9], [9, 9, 0])]
+    assert edges == [True, False, True]
+    nothing = RenyiCurve([2.0, 3.0], [0.0, 0.0]).epsilon(0.5)
+    assert (nothing.epsilon, nothing.at_edge) == (0.0, False)

@@ -11,7 +11,7 @@ from quietbits.solvers.bounds.dual_bound import dual_lower_bound, feasible_duals
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
 from quietbits.solvers.bounds.ray_pricing import DualValues
 from quietbits.solvers.bounds.staircase import staircase_bound
-from quietbits.solvers.table_search.starting_alphabets import starting_alphabets
+from quietbits.solvers.table_search.multistart import starting_alphabets
 from quietbits.solvers.table_search.table_program import TableProgram
 
 

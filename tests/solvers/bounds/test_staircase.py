@@ -12,7 +12,7 @@ from quietbits.solvers.bounds import staircase
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
 from quietbits.solvers.bounds.ray_pricing import DualValues
 from quietbits.solvers.bounds.staircase import LEAST_SPREAD, StaircaseTable, solve_staircase, staircase_bound
-from quietbits.solvers.table_search.one_bit_table import one_bit_table
+from quietbits.solvers.table_search.table_strategy import one_bit_table
 
 # Optimal mean variances by (bits_in, metric, epsilon), from an independent prototype, good to a unit in the seventh decimal.
 KNOWN = {

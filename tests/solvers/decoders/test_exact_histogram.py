@@ -1,4 +1,7 @@
-"""Exact histograms: solutions, second solutions and proofs against enumeration; messages and branches each on their own; refusals."""
+"""Exact histograms: solutions, second solutions and proofs against enumeration; messages and branches each on their own; refusals.
+
+The rank modulo a prime against the rational one.
+"""
 
 import itertools
 import math
@@ -10,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quietbits.errors import ConvergenceError, InfeasibleError
-from quietbits.solvers.decoders.exact_histogram import decode_histogram
-from quietbits.solvers.decoders.histogram_branching import HistogramTree
-from quietbits.solvers.decoders.histogram_message_passing import guess_histogram
+from quietbits.solvers.decoders.exact_histogram import PRIME, HistogramTree, decode_histogram, guess_histogram, modular_rank
 from quietbits.solvers.decoders.histogram_problem import pose_histogram_problem
 
 
@@ -176,3 +177,16 @@ def test_small_domains(matrix: list, sums: list, clients: int, expected: list) -
 def test_bad_arguments(change: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         decode_histogram(**({"matrix": [[0, 1]], "sums": [1], "clients": 3} | change))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 5), st.integers(0, 2**32))
+def test_products_have_the_rank_of_their_factors(rows: int, columns: int, rank: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    matrix = rng.integers(-9, 10, (rows, rank)) @ rng.integers(-9, 10, (rank, columns))
+    assert modular_rank(matrix) == np.linalg.matrix_rank(matrix.astype(float))
+
+
+def test_it_is_never_above_the_rational_rank() -> None:
+    assert modular_rank(np.array([[PRIME, 0], [0, 1]])) == 1
+    assert modular_rank(np.array([[1, 2], [2, 4]])) == 1

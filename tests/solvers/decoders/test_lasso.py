@@ -1,5 +1,9 @@
-"""The Lasso: optimality conditions, two solvers that agree, certificates that are never too small, paths, and bad input."""
+"""The Lasso: optimality conditions, two solvers that agree, certificates that are never too small, paths, and bad input.
 
+The penalty from the noise: its formula, and how often noise is above it.
+"""
+
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -10,11 +14,14 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
+from scipy.stats import binom, norm
 
 from quietbits import ConvergenceError, LassoSolution, solve_lasso
-from quietbits.solvers.decoders.accelerated_proximal import accelerated_proximal
-from quietbits.solvers.decoders.lasso import critical_penalty, lasso_path
+from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian
+from quietbits.solvers.decoders.lasso import accelerated_proximal, critical_penalty, lasso_path, noise_penalty
 from quietbits.solvers.decoders.lasso_problem import pose_problem
+
+DIMENSION, MEASUREMENTS = 300, 50
 
 Array = NDArray[np.float64]
 SHAPES = [(20, 60), (60, 20), (30, 30), (1, 5), (5, 1)]
@@ -348,3 +355,46 @@ def test_a_path_needs_penalties() -> None:
         lasso_path(MATRIX, OBSERVATIONS, [])
     with pytest.raises(ValueError, match=r"penalties must be a number .*, got -1\.0"):
         lasso_path(MATRIX, OBSERVATIONS, [1.0, -1.0])
+
+
+@pytest.mark.parametrize("kind", ["Gaussian", "discrete Gaussian", "signs"])
+def test_noise_is_seldom_above_the_penalty(kind: str) -> None:
+    """All three are sub-Gaussian with the parameter 1.5; the penalty fails more often than it may with a probability below 1e-6."""
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((MEASUREMENTS, DIMENSION))
+    matrix *= 7 / np.linalg.norm(matrix, axis=0)
+    runs, probability = 2000, 0.2
+    noise = {
+        "Gaussian": lambda: 1.5 * rng.standard_normal((runs, MEASUREMENTS)),
+        "discrete Gaussian": lambda: sample_discrete_gaussian(1.5, (runs, MEASUREMENTS), rng),
+        "signs": lambda: 1.5 * rng.choice([-1.0, 1.0], (runs, MEASUREMENTS)),
+    }[kind]()
+    largest = np.abs(noise @ matrix).max(axis=1) / MEASUREMENTS
+    penalty = noise_penalty(DIMENSION, 1.5, 7.0, MEASUREMENTS, probability)
+    assert np.sum(largest > penalty) <= binom.isf(1e-6, runs, probability)
+    # It is not much too large, either: three quarters of it would not do.
+    assert np.mean(largest > 0.75 * penalty) > probability
+
+
+def test_it_is_the_union_bound() -> None:
+    found = noise_penalty(1000, 0.7, 14.0, 200, 0.05)
+    assert found == pytest.approx(math.sqrt(2 * math.log(2 * 1000 / 0.05)) * 0.7 * 14.0 / 200, rel=1e-15)
+    # The Gaussian tail is below Chernoff's bound, and not by much.
+    tail = 2 * 1000 * norm.sf(found * 200 / (0.7 * 14.0))
+    assert 0.05 / 20 < tail < 0.05
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dimension": 0}, "dimension must be a whole number .*, got 0"),
+        ({"noise_deviation": 0.0}, r"noise_deviation must be a number .*, got 0\.0"),
+        ({"largest_column_norm": -1.0}, r"largest_column_norm must be a number .*, got -1\.0"),
+        ({"measurements": 1.5}, r"measurements must be a whole number .*, got 1\.5"),
+        ({"failure_probability": 1.0}, r"failure_probability must be a number above 0 and below 1, got 1\.0"),
+    ],
+)
+def test_bad_arguments_of_noise_penalty(change: dict, message: str) -> None:
+    good = {"dimension": 10, "noise_deviation": 1.0, "largest_column_norm": 1.0, "measurements": 5, "failure_probability": 0.1}
+    with pytest.raises(ValueError, match=message):
+        noise_penalty(**(good | change))

@@ -1,6 +1,7 @@
 """Bounds over all configurations of the other clients: exact for few, above every exact one for many."""
 
 import math
+from itertools import pairwise
 
 import mpmath
 import numpy as np
@@ -34,6 +35,18 @@ def test_cells_bound_every_configuration_of_many(monkeypatch: pytest.MonkeyPatch
     ratios = bound.renyi_divergences(ORDERS) / exact.renyi_divergences(ORDERS)
     assert (ratios >= 1).all()
     assert (ratios[:3] < 1.05).all()
+
+
+@pytest.mark.parametrize(
+    ("others", "trials", "theta"), [(65, 1, 0.3), (99, 3, 0.1), (1000, 1, 0.49), (10**7 - 1, 16, 0.25), (10**6, 4096, 1e-3)]
+)
+def test_every_number_of_others_up_to_half_is_in_one_cell(others: int, trials: int, theta: float) -> None:
+    # A number in no cell is not accounted for; a number in two makes a cell wider, and the bound larger, than they need be.
+    cells = module._lower_cells(others, trials, theta)
+    assert cells[0][0] == 0
+    assert cells[-1][1] == others // 2
+    assert all(low <= high for low, high in cells)
+    assert all(following[0] == cell[1] + 1 for cell, following in pairwise(cells))
 
 
 def test_fewer_cells_give_more_away(monkeypatch: pytest.MonkeyPatch) -> None:

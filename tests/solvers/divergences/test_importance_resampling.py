@@ -93,3 +93,24 @@ def test_wider_and_finer_grids_change_nothing(monkeypatch: pytest.MonkeyPatch, s
     monkeypatch.setattr(importance_resampling, "_POINT_STEP", 0.15)
     monkeypatch.setattr(importance_resampling, "_EXPONENTIAL_REACH", 100.0)
     np.testing.assert_allclose(usual, computed(), rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("order", [2, 16])
+def test_a_finer_step_changes_no_order(monkeypatch: pytest.MonkeyPatch, order: int) -> None:
+    usual = resampling_mixture_divergences(1e-3, 64, 0.999, [order])
+    monkeypatch.setattr(importance_resampling, "_LOG_T_STEP", 0.1)
+    np.testing.assert_allclose(usual, resampling_mixture_divergences(1e-3, 64, 0.999, [order]), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("shift", [0.3, 1.0, 3.0])
+@pytest.mark.parametrize("t", [0.01, 1.0, 30.0])
+def test_expectations_by_the_trapezoidal_rule(shift: float, t: float) -> None:
+    points, log_density = importance_resampling._normal_grid(-12.0, 12.0, shift)
+    exact = mpmath.quad(lambda x: mpmath.npdf(x) * mpmath.exp(-t * mpmath.exp(shift * x)), mpmath.linspace(-12, 12, 25))
+    assert float(np.exp(log_density - t * np.exp(shift * points)).sum()) == pytest.approx(float(exact), rel=1e-11)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 3.0])
+def test_one_sample_is_always_taken(shift: float) -> None:
+    moments = resampled_moments(shift, 1)
+    assert (moments.mean, moments.squared_error) == pytest.approx((0.0, 1 + shift**2), abs=1e-9)

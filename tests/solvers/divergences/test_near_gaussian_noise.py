@@ -12,7 +12,7 @@ from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, co
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.divergences import near_gaussian_noise
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_epsilon, shifted_binomial_losses
-from quietbits.solvers.divergences.discrete_gaussian_smoothing import SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
+from quietbits.solvers.divergences.discrete_gaussian_divergence import SmoothedSum, rounded_gaussian_epsilon, smoothed_sums
 from quietbits.solvers.divergences.near_gaussian_noise import (
     EXPONENTS,
     NoiseRatio,

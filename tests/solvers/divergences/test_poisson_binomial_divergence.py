@@ -334,6 +334,29 @@ def test_a_window_knows_its_first_and_last_value(window: float) -> None:
         assert loss == pytest.approx(float(exact), rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("others", "trials", "theta", "cut"),
+    [(12, 2, "1/4", (0, 0)), (15, 3, "1/4", (1, 0)), (17, 1, "1/4", (1, 0)), (70, 3, "1/4", (30, 1)), (30, 2, "1/100", (1, 1))],
+)
+def test_a_window_leaves_out_sums_of_which_a_part_is_missing_and_rare_ones_alone(
+    others: int, trials: int, theta: str, cut: tuple[int, int]
+) -> None:
+    share, smallest = Fraction(theta), -20.0
+    window = poisson_binomial_divergence.binomial_window(others, 0.5 + float(share), smallest)
+    # Numbers of the others' successes that the window misses, at either end.
+    assert (window.first, others + 1 - window.first - len(window.logarithms)) == cut
+    noise = binomial(others, Fraction(1, 2) + share)
+    exact = [convolved([noise, binomial(trials, Fraction(1, 2) + sign * share)]) for sign in (1, -1)]
+    complete = range(cut[0] + trials if cut[0] else 0, others + trials + 1 - (cut[1] + trials if cut[1] else 0))
+    kept = [value for value in complete if min(exact[0][value], exact[1][value]) > math.exp(smallest)]
+    sums = poisson_binomial_divergence._windowed_sums(others, trials, float(share), smallest)
+    assert (sums.first, sums.last) == (kept[0], kept[-1])
+    for loss, (own, other) in zip(sums.losses, (exact, exact[::-1]), strict=True):
+        np.testing.assert_allclose(np.exp(loss.log_masses), [float(own[value]) for value in kept], rtol=1e-12)
+        np.testing.assert_allclose(loss.losses, [math.log(own[value] / other[value]) for value in kept], rtol=1e-10, atol=1e-13)
+        assert 1 - sum(own[value] for value in kept) <= math.exp(sums.log_left_out)
+
+
 @pytest.mark.parametrize(("clients", "trials", "theta"), [(300, 8, 0.05), (60, 40, 0.4), (500, 3, 0.25)])
 def test_losses_in_a_window_are_those_of_whole_sums(clients: int, trials: int, theta: float) -> None:
     # At the ends of a window some of the others' values are missing, and with them a part of a sum.

@@ -1,4 +1,7 @@
-"""The rate-distortion function: closed forms, certificates, edges, and two methods that agree."""
+"""The rate-distortion function: closed forms, certificates, edges, and two methods that agree.
+
+The Newton equations of the interior point method.
+"""
 
 import math
 
@@ -7,7 +10,8 @@ import pytest
 
 from quietbits.arrays import FloatArray
 from quietbits.errors import ConvergenceError, InfeasibleError
-from quietbits.solvers.limits.rate_distortion import METHODS, RateDistortion, rate_distortion
+from quietbits.solvers.limits.blahut_arimoto import ReducedProblem
+from quietbits.solvers.limits.rate_distortion import METHODS, RateDistortion, _NewtonSystem, _Point, rate_distortion
 
 TOLERANCES = {"interior-point": 1e-8, "blahut-arimoto": 1e-4}
 
@@ -192,3 +196,31 @@ def test_nothing_half_solved_is_returned() -> None:
             rate_distortion(np.full(40, 1 / 40), rng.random((40, 40)), 0.1, tolerance=1e-9, method=method, max_iterations=3)
     with pytest.raises(ValueError, match="method must be one of interior-point, blahut-arimoto"):
         rate_distortion([1.0], [[0.0]], 0.0, method="newton")
+
+
+@pytest.mark.parametrize("shape", [(6, 9), (9, 6)])
+def test_a_direction_removes_the_residuals_to_first_order(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    distortion = rng.random(shape)
+    distortion[0, 1] = np.inf
+    problem = ReducedProblem(rng.dirichlet(np.ones(shape[0])), distortion, 0.3, 0.0)
+    log_weights, output = rng.normal(size=shape[0]) * 0.1 - 0.5, rng.random(shape[1])
+    point = _Point(problem, log_weights, 1.2, output, 0.05)
+    goal = np.full(len(point.products), 0.01)
+    direction = _NewtonSystem(point).solve(goal)
+
+    def after(step: float) -> _Point:
+        return _Point(
+            problem,
+            log_weights + step * direction.log_weights,
+            1.2 + step * direction.slope,
+            output + step * direction.output,
+            0.05 + step * direction.unspent,
+        )
+
+    step = 1e-5
+    ahead, behind = after(step), after(-step)
+    np.testing.assert_allclose((ahead.residual - behind.residual) / (2 * step), -point.residual, atol=1e-7)
+    assert (ahead.slope_residual - behind.slope_residual) / (2 * step) == pytest.approx(-point.slope_residual, abs=1e-7)
+    np.testing.assert_allclose((ahead.products - behind.products) / (2 * step), goal - point.products, atol=1e-7)
+    np.testing.assert_allclose((ahead.slacks - behind.slacks) / (2 * step), direction.slacks, atol=1e-7)

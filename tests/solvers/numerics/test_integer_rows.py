@@ -5,8 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from quietbits.solvers.numerics.integer_rows import row_lattice
-from quietbits.solvers.numerics.lattice_reduction import dot, nearest_integer, reduced_basis
+from quietbits.solvers.numerics.integer_rows import dot, nearest_integer, reduced_basis, row_lattice
 
 bases = st.integers(2, 4).flatmap(lambda n: st.lists(st.lists(st.integers(-1000, 1000), min_size=n, max_size=n), min_size=n, max_size=n))
 

@@ -9,7 +9,7 @@ from quietbits.errors import ConvergenceError
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
 from quietbits.solvers.table_search import alternating
 from quietbits.solvers.table_search.alternating import LetterStep, TableStep, penalised_objective, solve_alternating
-from quietbits.solvers.table_search.starting_alphabets import starting_alphabets
+from quietbits.solvers.table_search.multistart import starting_alphabets
 from quietbits.solvers.table_search.table_program import TableProgram
 from quietbits.solvers.table_search.trust_region import solve_trust_region
 

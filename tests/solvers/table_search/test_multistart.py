@@ -1,12 +1,16 @@
-"""Several starts: the best is kept, what failed is counted and told, and nothing comes out of failures alone."""
+"""Several starts: the best is kept, what failed is counted and told, and nothing comes out of failures alone.
+
+Starting letters: they allow a table, they reproduce, and how far they must reach is exact.
+"""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from quietbits.errors import ConvergenceError
-from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
-from quietbits.solvers.table_search.multistart import best_of_starts
-from quietbits.solvers.table_search.starting_alphabets import least_reach, starting_alphabets
+from quietbits.errors import ConvergenceError, InfeasibleError
+from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
+from quietbits.solvers.table_search.multistart import best_of_starts, least_reach, randomised_response_alphabet, starting_alphabets, widened
 from quietbits.solvers.table_search.table_program import TableProgram, TableProgramSolution
 
 CONSTRAINT = ratio_constraint(1, 2, None)
@@ -62,3 +66,75 @@ def test_failures_alone_are_an_error_that_gives_every_reason() -> None:
 def test_no_starts_are_refused() -> None:
     with pytest.raises(ValueError, match="starts must be a whole number from 1 to 100000, got 0"):
         best_of_starts(stay, program(), CONSTRAINT, 0, np.random.default_rng(0))
+
+
+def program_for(letters: int, count: int, constraint: RatioConstraint) -> TableProgram:
+    return TableProgram(np.linspace(0, 1, count), letters, constraint, np.full(count, 1 / count))
+
+
+def solve(alphabet: np.ndarray, count: int, constraint: RatioConstraint) -> float:
+    return program_for(len(alphabet), count, constraint).solve(alphabet).value
+
+
+@settings(max_examples=50)
+@given(
+    epsilon=st.floats(0.1, 10),
+    bits_in=st.integers(1, 4),
+    letters=st.integers(2, 9),
+    metric=st.sampled_from([None, "l1", "l2"]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_a_table_exists_for_every_starting_alphabet(epsilon: float, bits_in: int, letters: int, metric: str | None, seed: int) -> None:
+    constraint = ratio_constraint(epsilon, bits_in, metric)
+    alphabets = starting_alphabets(2**bits_in, letters, constraint, 3, np.random.default_rng(seed))
+    assert alphabets.shape == (3, letters)
+    assert np.all(np.diff(alphabets, axis=1) >= 0)
+    tables = program_for(letters, 2**bits_in, constraint)
+    for alphabet in alphabets:
+        assert tables.solve(alphabet).value > 0
+
+
+@pytest.mark.parametrize("metric", [None, "l1", "l2"])
+@pytest.mark.parametrize("epsilon", [0.2, 1, 5])
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_the_least_reach_is_where_tables_begin_to_exist(epsilon: float, metric: str | None, end: str) -> None:
+    constraint = ratio_constraint(epsilon, 2, metric)
+    reach = least_reach(4, constraint)
+    enough = np.array([-reach * (1 + 1e-6), 0.3, 1 + reach * (1 + 1e-6)])
+    assert solve(enough, 4, constraint) > 0
+    short = np.array([-reach * (0.99 if end == "low" else 3), 0.3, 1 + reach * (0.99 if end == "high" else 3)])
+    with pytest.raises(InfeasibleError, match="reach farther out"):
+        solve(short, 4, constraint)
+
+
+def test_two_local_letters_are_those_of_the_one_bit_mechanism() -> None:
+    ratio = np.exp(1.5)
+    half_width = (ratio + 1) / (ratio - 1) / 2
+    letters = randomised_response_alphabet(8, 2, ratio_constraint(1.5, 3, None))
+    assert letters == pytest.approx([0.5 - half_width, 0.5 + half_width], rel=2e-6)
+
+
+def test_local_letters_on_as_many_points_are_those_of_generalised_randomised_response() -> None:
+    inputs, ratio = np.linspace(0, 1, 8), np.exp(2)
+    table = (np.eye(8) * (ratio - 1) + 1) / (7 + ratio)
+    letters = randomised_response_alphabet(8, 8, ratio_constraint(2, 3, None))
+    assert table @ letters == pytest.approx(inputs, abs=1e-14)
+
+
+def test_widening_moves_only_the_outermost_letters_and_no_farther_than_needed() -> None:
+    constraint = ratio_constraint(1, 3, "l1")
+    reach = least_reach(8, constraint)
+    letters = widened(np.array([0.8, 0.1, 0.4]), 8, constraint)
+    assert letters == pytest.approx([-reach, 0.4, 1 + reach], rel=1e-5)
+    assert solve(letters, 8, constraint) > 0
+    wide = np.array([-2 * reach, 0.4, 1 + 2 * reach])
+    assert np.array_equal(widened(wide, 8, constraint), wide)
+
+
+def test_random_alphabets_are_symmetric_in_turn_and_depend_on_the_seed_alone() -> None:
+    constraint = ratio_constraint(1, 3, None)
+    alphabets = starting_alphabets(8, 7, constraint, 5, np.random.default_rng(3))
+    symmetric = [np.allclose(alphabet + alphabet[::-1], 1) for alphabet in alphabets]
+    assert symmetric == [True, True, False, True, False]
+    assert np.array_equal(alphabets[:2], starting_alphabets(8, 7, constraint, 2, np.random.default_rng(3)))
+    assert not np.array_equal(alphabets[1:], starting_alphabets(8, 7, constraint, 5, np.random.default_rng(4))[1:])

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
-from quietbits.solvers.table_search.starting_alphabets import randomised_response_alphabet, starting_alphabets
+from quietbits.solvers.table_search.multistart import randomised_response_alphabet, starting_alphabets
 from quietbits.solvers.table_search.table_program import TableProgram
 
 PRIORS = {"mean": lambda count: np.full(count, 1 / count), "prior": lambda count: np.arange(1, count + 1) / (count * (count + 1) / 2)}

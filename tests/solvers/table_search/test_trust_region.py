@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from quietbits.errors import ConvergenceError
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.table_search import trust_region
-from quietbits.solvers.table_search.starting_alphabets import randomised_response_alphabet
+from quietbits.solvers.table_search.multistart import randomised_response_alphabet
 from quietbits.solvers.table_search.table_program import TableProgram
 from quietbits.solvers.table_search.trust_region import NonlinearTableProgram, solve_trust_region
 

@@ -11,7 +11,6 @@ from quietbits.analysis.comparisons.frequencies.exact_recovery import (
     arrange_exact_recovery,
     exact_recovery_tasks,
     item_probabilities,
-    recovery_frontier,
 )
 from quietbits.solvers.limits.histogram_code_size import code_size
 
@@ -41,17 +40,6 @@ def test_bounds_are_beside(arranged: pd.DataFrame) -> None:
     assert (arranged["rigorous_measurements"] == code_size(5, 40)).all()
     assert np.allclose(arranged["reference_measurements"], 5 * math.log(40) / math.log(5))
     assert (arranged["histogram_measurements"] < arranged["rigorous_measurements"]).all()
-
-
-def test_the_frontier_is_the_fewest_from_which_all_succeed() -> None:
-    rows = pd.DataFrame(
-        [
-            {"clients": 5, "dimension": 40, "prior": "uniform", "code": "bernoulli", "measurements": m, "success": success}
-            for m, success in ((10, 1.0), (20, 0.5), (30, 0.9), (40, 1.0))
-        ]
-    )
-    assert recovery_frontier(rows)["measurements"].tolist() == [30]
-    assert recovery_frontier(rows, share=1.0)["measurements"].tolist() == [40]
 
 
 def test_all_codes_have_the_same_items() -> None:

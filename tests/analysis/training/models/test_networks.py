@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 
-from quietbits.analysis.training.models.network import Network, network_named, score_accuracy
+from quietbits.analysis.training.models.named_models import network_named
+from quietbits.analysis.training.models.network import Network, score_accuracy
 
 MODELS = ("softmax", "mlp-7-5", "cnn-3-4")
 CLASSES, SHAPE = 4, (6, 7, 2)

@@ -7,7 +7,7 @@ import pytest
 
 from quietbits.analysis.training.federation import Federation
 from quietbits.analysis.training.models import scatter_network
-from quietbits.analysis.training.models.network import network_named
+from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.models.scatter_network import GROUPS, KeptFeatures, ScatterNetwork
 from quietbits.analysis.training.models.scattering import scattered
 from quietbits.analysis.training.task import TrainingTask

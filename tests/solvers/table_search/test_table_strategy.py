@@ -7,8 +7,7 @@ import pytest
 
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
 from quietbits.solvers.bounds.staircase import solve_staircase, staircase_bound
-from quietbits.solvers.table_search.dithered_table import dithered_randomised_response, dithered_staircase, dithering_matrix
-from quietbits.solvers.table_search.one_bit_table import one_bit_table
+from quietbits.solvers.table_search.table_strategy import dithered_randomised_response, dithered_staircase, dithering_matrix, one_bit_table
 
 
 def largest_log_ratio(probabilities: np.ndarray, constraint: RatioConstraint) -> float:

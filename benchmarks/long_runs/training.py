@@ -29,7 +29,7 @@ from quietbits.analysis.training.rivals import entries
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.spec import CHECKPOINT_EVERY
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
-from quietbits.design.contracts.mechanism import Mechanism
+from quietbits.design.contracts.mechanism import VectorMechanism
 
 CLIENTS, ROUNDS, MEASURED = 600, 500, 100
 # Of a round, for the exponent, and the mechanisms that it is fitted for.
@@ -101,7 +101,7 @@ def checkpoint_seconds(run: Federation) -> float:
         return float(np.median([timed(lambda: checkpoint.save(run._arrays()))[1] for _ in range(CHECKPOINTS)]))
 
 
-def summed(mechanism: Mechanism, number: int, chunks: list[np.ndarray], words: np.random.Generator) -> None:
+def summed(mechanism: VectorMechanism, number: int, chunks: list[np.ndarray], words: np.random.Generator) -> None:
     """Encode, aggregate and decode the updates of a round."""
     total = MessageSum(mechanism.renewed(number))
     for chunk in chunks:

@@ -108,5 +108,5 @@ def parse_grid(document: Mapping[str, Any]) -> TableGrid:
     if not isinstance(block, dict):
         raise ValueError(f"[grid] must be a table with {', '.join(REQUIRED)}, got {block!r}")
     check_keys("[grid]", block, KEYS, REQUIRED)
-    values = {key: listed_intervals(value) if key == "interval" else listed(value) for key, value in block.items()}
+    values: dict[str, Any] = {key: listed_intervals(value) if key == "interval" else listed(value) for key, value in block.items()}
     return TableGrid(**values, seed=document.get("seed", 0))

@@ -70,7 +70,7 @@ def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
     weights : array_like of shape (inputs, letters)
         The table; rows have the same sum.
     order : float
-        Above 1; infinity gives the largest log-ratio.
+        At least 1; 1 gives the Kullback-Leibler divergence, infinity the largest log-ratio.
 
     Returns
     -------
@@ -83,19 +83,9 @@ def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
     [[0.0, 0.847298], [0.847298, 0.0]]
     """
     table = check_weights(weights)
-    (order,) = check_orders(order).tolist()
-    return _all_pairs(table, order)
-
-
-def kullback_leibler_matrix(weights: ArrayLike) -> FloatArray:
-    """Return the Kullback-Leibler divergence of every row from every other one, in nats: the limit of `renyi_matrix` at order 1.
-
-    Examples
-    --------
-    >>> kullback_leibler_matrix([[3, 1], [1, 3]]).round(6).tolist()
-    [[0.0, 0.549306], [0.549306, 0.0]]
-    """
-    return _all_pairs(check_weights(weights), 1.0)
+    rows, others = (index.ravel() for index in np.indices((len(table), len(table))))
+    (order,) = (1.0,) if order == 1 else check_orders(order).tolist()
+    return pair_divergences(table, rows, others, order).reshape(len(table), len(table))
 
 
 def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:

@@ -143,3 +143,14 @@ def test_a_pair_as_large_as_its_first_bound_is_not_passed_over(monkeypatch: pyte
     table = np.array([[0.6, 0.4], [0.4, 0.6], [0.1, 0.9], [0.01, 0.99]])
     result = largest_hockey_sticks(table, np.array([0, 2]), np.array([1, 3]), np.array([1.0, 1.2, 10.1]))
     np.testing.assert_allclose(result, [0.2, 0.12, 0.0], rtol=1e-14)
+
+
+def test_letters_that_nobody_sends_change_nothing() -> None:
+    # With many pairs, ratios bound the sums: a letter without a ratio must not hide the others.
+    table = np.random.default_rng(8).dirichlet(np.ones(20), size=30)
+    zeros = np.insert(table, [3, 11], 0.0, axis=1)
+    rows, others = (index.ravel() for index in np.indices((30, 30)))
+    factors = (table[rows] / table[others]).max() ** (np.arange(9) / 8 * (1 + 1e-9))
+    assert len(rows) * 20 > FEW
+    with_them, without = (largest_hockey_sticks(probabilities, rows, others, factors) for probabilities in (zeros, table))
+    np.testing.assert_allclose(with_them, without, rtol=1e-12, atol=2e-15)

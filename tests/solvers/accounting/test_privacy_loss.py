@@ -154,3 +154,9 @@ def test_letters_that_nobody_sends_change_nothing() -> None:
     assert len(rows) * 20 > FEW
     with_them, without = (largest_hockey_sticks(probabilities, rows, others, factors) for probabilities in (zeros, table))
     np.testing.assert_allclose(with_them, without, rtol=1e-12, atol=2e-15)
+
+
+@pytest.mark.parametrize("distance", [0.5, 1.0])
+def test_rows_that_can_be_told_apart_with_certainty_are_refused(distance: float) -> None:
+    with pytest.raises(ValueError, match="weights must give no letter that one input sends and another one never does"):
+        dominating_privacy_loss([[1, 1, 2], [0, 2, 2], [1, 1, 2]], distance)

@@ -118,6 +118,7 @@ def test_equal_rows_reveal_nothing() -> None:
     assert loss.get_delta_for_epsilon(0.0) == 0.0
     # The hockey-stick divergence of two equal distributions is max(0, 1 - e^epsilon).
     np.testing.assert_allclose(loss.deltas, [1 - np.exp(-1), 0, 0], rtol=1e-15)
+    assert loss.interval == 1.0
     assert loss.self_compose(3).get_epsilon_for_delta(1e-9) == pytest.approx(0.0, abs=1e-9)
 
 

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("solvers/divergences", "solvers/accounting", "design/tables", "design/secure_sum")
 """Folders of proofs and certificates. Their tests stand in folders of the same names."""
 MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "calibration", "gaussian", "joint_privacy", "privacy"))
-"""Modules of accounts in a folder that holds other things too."""
+"""Modules of accounts and of calibration, in a folder that holds other things too."""
 ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")
 STEP_SECONDS = 0.005

@@ -301,3 +301,23 @@ def test_blocks_in_any_order_have_the_sum_of_all_their_terms() -> None:
     assert blocks[0].highest_exponent(2.0) > blocks[1].highest_exponent(2.0)
     expected = float(logsumexp([-11.0, -3.0, 1.0, 1.0]))
     assert exact_privacy_loss._log_sum(2.0, blocks) == pytest.approx(expected, rel=1e-14)
+
+
+def test_values_that_are_near_zero_at_some_orders_only_are_summed_at_each() -> None:
+    loss = pair(60, 0.25)
+    orders = [1.2, 2.0, 3.0, 4.0, 5.0]
+    with mpmath.workdps(40):
+        expected = [float(exact_divergence(loss, order)) for order in orders]
+    np.testing.assert_allclose(loss.renyi_divergences(orders), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("share", [1e-5, 1e-6, 1e-7])
+def test_two_values_that_are_nearly_alike_keep_their_digits(share: float) -> None:
+    own = np.array([0.5 + share, 0.5 - share])
+    losses = np.log1p([2 * share, -2 * share])
+    loss = ExactPrivacyLoss(np.log(own), losses, 0.0, 0.0)
+    orders = [1.5, 2.0, 4.0]
+    with mpmath.workdps(60):
+        exact = mpmath.mpf(share)
+        expected = [float(mpmath.log(((1 + 2 * exact) ** order + (1 - 2 * exact) ** order) / 2) / (order - 1)) for order in orders]
+    np.testing.assert_allclose(loss.renyi_divergences(orders), expected, rtol=1e-9)

@@ -118,6 +118,7 @@ def test_equal_rows_reveal_nothing() -> None:
     assert loss.get_delta_for_epsilon(0.0) == 0.0
     # The hockey-stick divergence of two equal distributions is max(0, 1 - e^epsilon).
     np.testing.assert_allclose(loss.deltas, [1 - np.exp(-1), 0, 0], rtol=1e-15)
+    assert loss.interval == 1.0
     assert loss.self_compose(3).get_epsilon_for_delta(1e-9) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -143,3 +144,20 @@ def test_a_pair_as_large_as_its_first_bound_is_not_passed_over(monkeypatch: pyte
     table = np.array([[0.6, 0.4], [0.4, 0.6], [0.1, 0.9], [0.01, 0.99]])
     result = largest_hockey_sticks(table, np.array([0, 2]), np.array([1, 3]), np.array([1.0, 1.2, 10.1]))
     np.testing.assert_allclose(result, [0.2, 0.12, 0.0], rtol=1e-14)
+
+
+def test_letters_that_nobody_sends_change_nothing() -> None:
+    # With many pairs, ratios bound the sums: a letter without a ratio must not hide the others.
+    table = np.random.default_rng(8).dirichlet(np.ones(20), size=30)
+    zeros = np.insert(table, [3, 11], 0.0, axis=1)
+    rows, others = (index.ravel() for index in np.indices((30, 30)))
+    factors = (table[rows] / table[others]).max() ** (np.arange(9) / 8 * (1 + 1e-9))
+    assert len(rows) * 20 > FEW
+    with_them, without = (largest_hockey_sticks(probabilities, rows, others, factors) for probabilities in (zeros, table))
+    np.testing.assert_allclose(with_them, without, rtol=1e-12, atol=2e-15)
+
+
+@pytest.mark.parametrize("distance", [0.5, 1.0])
+def test_rows_that_can_be_told_apart_with_certainty_are_refused(distance: float) -> None:
+    with pytest.raises(ValueError, match="weights must give no letter that one input sends and another one never does"):
+        dominating_privacy_loss([[1, 1, 2], [0, 2, 2], [1, 1, 2]], distance)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ...arguments import check_integer
 from ...progress import OnStep, silent
 from ..calibration.table_cache import check_cache, default_folder
+from ..catalogue.registry import REGISTRY
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
 from .store import SweepStore
@@ -190,8 +191,12 @@ def run_pending(
     if dask is not None:
         # One that does not answer is waited for half a minute.
         on_step(0, len(tasks), f"connecting to the scheduler at {dask}")
+    # This process has what it has registered.
+    registered = b"" if workers == 1 and dask is None else REGISTRY.packed()
     with open_workers(workers, dask) as pool:
-        run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)
+        run = SweepRun(
+            tasks, store, pool, cache=folder, check_code=dask is not None, registered=registered, on_step=on_step, on_rows=on_rows
+        )
         run.run()
     store.check_complete(len(run.errors))
     return tuple(TaskFailure(tasks[number], run.errors[number]) for number in sorted(run.errors))

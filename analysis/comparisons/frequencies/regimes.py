@@ -15,7 +15,7 @@ from ....design.contracts.task import Task
 from ....design.frequencies.sketched_frequencies import SketchedFrequencies
 from ....errors import InfeasibleError
 from ...catalogue.lower_bounds import frequency_lower_bound
-from ...catalogue.registry import REGISTRY
+from ...catalogue.registry import BUILT_IN
 from ...simulation.category_populations import item_probabilities
 from ..point import Point
 from .simulated_errors import ADJACENCY, DELTA
@@ -70,7 +70,7 @@ class RegimePoint(Point):
             "zero_squared_error": float(np.sum((frequencies - 1 / self.categories) ** 2)),
         }
         rows = []
-        for name, entry in REGISTRY.items():
+        for name, entry in BUILT_IN.items():
             if Categories not in entry.domains or ADJACENCY not in entry.adjacencies:
                 continue
             for budget, mechanism in self._offers(entry, float(np.sum(frequencies**2))):

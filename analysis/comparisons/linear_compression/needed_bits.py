@@ -16,7 +16,7 @@ from ....design.contracts.registry import Entry, Values
 from ....design.contracts.task import Budget, Task
 from ....errors import InfeasibleError
 from ...calibration.rate_and_bits import cheapest_rate_and_bits
-from ...catalogue.registry import REGISTRY
+from ...catalogue.registry import BUILT_IN
 from ..point import Point
 from .mean_limits import mean_limits
 
@@ -85,7 +85,7 @@ class PricePoint(Point):
         }
 
     def _offer(self, ball: NormBall, central: float) -> dict[str, Any]:
-        entry = REGISTRY[self.mechanism]
+        entry = BUILT_IN[self.mechanism]
         task = Task(ball, self.clients, self.epsilon, DELTA, ADJACENCY)
         try:
             mechanism = _built(entry, task)
@@ -124,6 +124,6 @@ def serving(entry: Entry) -> bool:
 
 def price_points(seed: int, clients: Sequence[int], offered: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:
     """Return a task for the bounds at each number of clients, and for each mechanism that serves at each number of `offered`."""
-    names = [name for name, entry in REGISTRY.items() if serving(entry)]
+    names = [name for name, entry in BUILT_IN.items() if serving(entry)]
     settings = [("bounds", count) for count in clients] + [(name, count) for count in offered for name in names]
     return [PricePoint(seed=seed, mechanism=name, clients=count, dimension=dimension, epsilon=epsilon) for name, count in settings]

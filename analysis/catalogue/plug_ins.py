@@ -206,7 +206,9 @@ class Registry(MutableMapping[str, Entry]):
         try:
             self._registered = pickle.loads(packed) if packed else {}  # noqa: S301 - the bytes are those of the process that gives the work
         except ImportError as error:
-            raise DataError(f"registered mechanisms must be importable by workers, got {error}: install that module on all machines") from error
+            raise DataError(
+                f"registered mechanisms must be importable by workers, got {error}: install that module on all machines"
+            ) from error
         self._adopted = packed
 
 

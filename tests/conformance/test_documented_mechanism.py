@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from mechanism_suite import MechanismSuite
 from typer.testing import CliRunner
 
 import quietbits
+from quietbits.analysis.conformance.mechanism_suite import MechanismSuite
 from quietbits.cli.main import app
 from quietbits.design.contracts.registry import Entry
 

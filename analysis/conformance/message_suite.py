@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason, released
 
-from quietbits.arrays import FloatArray
-from quietbits.design.contracts.domains import Categories
-from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism, SecureSumMechanism
-from quietbits.design.contracts.real_numbers import RealNumberMechanism
-from quietbits.design.noise.random_words import secure_words, seeded_words
-from quietbits.errors import InfeasibleError
+from ...arrays import FloatArray
+from ...design.contracts.domains import Categories
+from ...design.contracts.mechanism import Mechanism, ScalarMechanism, SecureSumMechanism
+from ...design.contracts.real_numbers import RealNumberMechanism
+from ...design.noise.random_words import secure_words, seeded_words
+from ...errors import InfeasibleError
+from .mechanism_cases import CLIENTS, DELTA, EPSILON, Case, Tried, reason, released
 
 # Fewer where a round takes long.
 ROUNDS, SLOW_ROUNDS = 1500, 300
@@ -32,7 +32,7 @@ def errors_of_rounds(case: Case) -> FloatArray:
     """Errors of the mean of the same clipped inputs, seeded, shape (rounds, coordinates)."""
     mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
     mean = case.mean(inputs)
-    number = SLOW_ROUNDS if case.is_slow or mechanism.worst_shared_variance > 0 else ROUNDS
+    number = SLOW_ROUNDS if case.trial.slow or mechanism.worst_shared_variance > 0 else ROUNDS
     if mechanism.worst_shared_variance > 0:
         # Errors that are stated over public randomness: each round has its own.
         words, rounds = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
@@ -43,7 +43,7 @@ def errors_of_rounds(case: Case) -> FloatArray:
     return (estimates - mean).reshape(number, -1)
 
 
-class MessageSuite:
+class MessageSuite(Tried):
     """Tests of errors and messages."""
 
     # Error
@@ -88,7 +88,7 @@ class MessageSuite:
             if option.unit != "bits" or (option.default is None and option.name not in one_case.options):
                 continue
             bits = one_case.options.get(option.name, option.default)
-            if one_case.entry.name not in MORE_BITS_MAY_COST:
+            if not one_case.trial.more_bits_may_cost:
                 more = one_case.built(options={option.name: min(bits + 2, int(option.high))})
                 assert more.error().of_mean(CLIENTS) <= one_case.mechanism.error().of_mean(CLIENTS) * (1 + CLOSE)
             try:
@@ -138,7 +138,7 @@ class MessageSuite:
 
     def test_secure_messages_decode_to_the_mean(self, one_case: Case) -> None:
         mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
-        rounds = 100 if one_case.is_slow else 150
+        rounds = 100 if one_case.trial.slow else 150
         renewed = [released(mechanism).renewed(seed) for seed in range(rounds)]
         estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)
@@ -174,7 +174,7 @@ class MessageSuite:
             assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
             return
         # No more than the array has, and no fewer than tell the values apart that occur.
-        sent = np.delete(rows, np.arange(rows.shape[1])[PUBLIC_COLUMNS.get(case.entry.name, slice(0))], axis=1)
+        sent = np.delete(rows, np.arange(rows.shape[1])[case.trial.public_columns], axis=1)
         assert mechanism.bits_per_client <= 8 * sent.itemsize * sent.shape[1]
         if messages.dtype.kind == "f":
             assert mechanism.bits_per_client == 8 * sent.itemsize * sent.shape[1]

@@ -249,6 +249,11 @@ def provided_name(task: str, provider: str | None) -> str:
     return task if provider is None else f"{task}, with the mechanism of {provider}"
 
 
+def option_columns(options: Mapping[str, Scalar], taken: Collection[str]) -> dict[str, Scalar]:
+    """Return options as columns of a table; a plug-in's option that has the name of a `taken` column is ``option_NAME``."""
+    return {f"option_{name}" if name in taken else name: value for name, value in options.items()}
+
+
 def provider_columns(provider: str | None) -> dict[str, Scalar]:
     """Return the column of a result table that names the provider of the row's mechanism; none for quietbits itself."""
     return {} if provider is None else {"version_mechanism": provider}

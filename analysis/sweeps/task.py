@@ -16,7 +16,7 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task, check_task
-from ..catalogue.plug_ins import provided_name, provider_columns, provider_folder
+from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import BUILT_IN, REGISTRY, entry_named
 from ..planner.bound import largest_bound
 from ..random_streams import named_stream
@@ -95,13 +95,9 @@ class MechanismChoice:
         return self.entry.mechanism_for(task, {**values, CACHE: provider_folder(cache, self.provider)} if keeps_tables else values)
 
     def columns(self, taken: Collection[str]) -> dict[str, Scalar]:
-        """Return the design choices as columns of a table, with those of all mechanisms of quietbits.
-
-        An option of a plug-in that has the name of a `taken` column is the column ``option_NAME``.
-        """
+        """Return the design choices as columns of a table whose other columns are `taken`, with those of all mechanisms of quietbits."""
         named = {COLUMN_OF.get(name, name): value for name, value in self.options}
-        own = {f"option_{name}" if name in taken else name: value for name, value in named.items()}
-        return dict.fromkeys(OPTION_COLUMNS) | own
+        return dict.fromkeys(OPTION_COLUMNS) | option_columns(named, taken)
 
     def __str__(self) -> str:
         """Return the name, with bits, and other options where they are not the usual ones."""

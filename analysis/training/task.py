@@ -16,7 +16,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import check_values
 from ...errors import InfeasibleError
 from ...files import write_atomically
-from ..catalogue.plug_ins import provided_name, provider_columns, provider_folder
+from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import REGISTRY
 from ..sweeps.store import task_key
 from .checkpoint import Checkpoint
@@ -163,11 +163,8 @@ class TrainingTask:
         return self._rows(federation)
 
     def _columns(self, dimension: int, bits: float | None = None, trust_model: str | None = None) -> dict[str, Scalar]:
-        return {
-            "run": self.run_name,
-            "label": str(self.mechanism),
-            "mechanism": self.mechanism.name,
-            **dict(self.mechanism.options),
+        head: dict[str, Scalar] = {"run": self.run_name, "label": str(self.mechanism), "mechanism": self.mechanism.name}
+        stated = {
             **self.training.columns(),
             "target_epsilon": self.training.epsilon,
             "seed": self.seed,
@@ -178,6 +175,7 @@ class TrainingTask:
             "trust_model": trust_model,
             **provider_columns(self.mechanism.provider),
         }
+        return head | option_columns(dict(self.mechanism.options), {*head, *stated, *RECORDED, "round", "epsilon"}) | stated
 
     def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
         setting, plan = self.training, federation.plan

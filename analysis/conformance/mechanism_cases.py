@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...design.contracts.domains import Categories, Domain, Interval
@@ -137,11 +138,11 @@ class Case:
         corner = np.full(self.domain.dimension, self.domain.clip_norm / self.domain.dimension ** (1 / self.domain.norm))
         return np.resize([corner, -corner, self.domain.clip_norm * np.eye(1, self.domain.dimension)[0], *scaled], (clients, *corner.shape))
 
-    def clipped(self, inputs: FloatArray) -> FloatArray:
+    def clipped(self, inputs: NDArray[Any]) -> NDArray[Any]:
         """Return inputs clipped to the domain."""
         return self.domain.clip(inputs)
 
-    def mean(self, inputs: FloatArray) -> FloatArray:
+    def mean(self, inputs: NDArray[Any]) -> FloatArray:
         """Return the quantity that is estimated: the mean of the clipped inputs, or the frequencies of items."""
         return self.domain.total(self.clipped(inputs)) / len(inputs)
 
@@ -153,10 +154,9 @@ def _built(case: Case, options: tuple[tuple[str, Any], ...], changes: tuple[tupl
 
 def cases_of(entry: Entry, trial: Trial = USUAL) -> list[Case]:
     """Return a case for every domain, norm and adjacency of an entry."""
-    balls = [NormBall(DIMENSION, norm, CLIP_NORM) for norm in entry.norms or NORMS]
-    domains: list[Domain] = [
-        domain for kind in entry.domains for domain in ({Interval: [INTERVAL], NormBall: balls, Categories: [CATEGORIES]}[kind])
-    ]
+    balls: list[Domain] = [NormBall(DIMENSION, norm, CLIP_NORM) for norm in entry.norms or NORMS]
+    tried: Mapping[type, list[Domain]] = {Interval: [INTERVAL], NormBall: balls, Categories: [CATEGORIES]}
+    domains = [domain for kind in entry.domains for domain in tried[kind]]
     return [Case(entry, domain, adjacency, trial) for domain in domains for adjacency in entry.adjacencies]
 
 

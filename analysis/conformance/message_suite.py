@@ -35,8 +35,8 @@ def errors_of_rounds(case: Case) -> FloatArray:
     number = SLOW_ROUNDS if case.trial.slow or mechanism.worst_shared_variance > 0 else ROUNDS
     if mechanism.worst_shared_variance > 0:
         # Errors that are stated over public randomness: each round has its own.
-        words, rounds = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
-        return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in rounds])
+        words, renewed = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
+        return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in renewed])
     messages = mechanism.encode(np.tile(inputs, (number, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
     rounds = messages.reshape(number, CLIENTS, *messages.shape[1:])
     estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
@@ -120,7 +120,8 @@ class MessageSuite(Tried):
             assert (messages.shape, messages.dtype) == (seeded.shape, seeded.dtype)
         # By chance they are all equal with a probability far below 1e-12.
         assert (secure != other).any() == case.entry.private
-        assert reason(lambda: mechanism.encode(inputs, 0)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
+        number: Any = 0
+        assert reason(lambda: mechanism.encode(inputs, number)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
 
     def test_real_numbers_are_released_only_by_name(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(3)
@@ -218,5 +219,6 @@ class MessageSuite(Tried):
     def test_a_number_of_clients_that_cannot_be_is_refused(self, case: Case) -> None:
         mechanism = case.mechanism
         aggregate = mechanism.aggregate(mechanism.encode(case.inputs(CLIENTS), np.random.default_rng(0)))
-        for clients in (0, -1, 1.5):
+        impossible: tuple[Any, ...] = (0, -1, 1.5)
+        for clients in impossible:
             assert reason(lambda: mechanism.decode(aggregate, clients)).startswith("clients must be ")  # noqa: B023

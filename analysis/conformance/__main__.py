@@ -2,13 +2,12 @@
 
 import argparse
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-
-import pytest
 
 from ...design.contracts.registry import Entry
 from ..catalogue.registry import entry_named
@@ -42,7 +41,8 @@ def main(arguments: Sequence[str]) -> int:
         file.write_text(TESTS.format(**settings), encoding="utf-8")
         # The settings of a project around the working directory are for its own tests.
         alone = ["-c", os.devnull, "--rootdir", folder, "--import-mode", "importlib", "-p", "no:cacheprovider"]
-        return int(pytest.main([str(file), *alone, *others]))
+        # In a process of its own, pytest sees the suite's modules first, and can explain assertions that fail.
+        return subprocess.run([sys.executable, "-m", "pytest", str(file), *alone, *others], check=False).returncode  # noqa: S603
 
 
 def typed_options(entry: Entry, typed: Sequence[str]) -> Mapping[str, Any]:

@@ -239,9 +239,13 @@ from quietbits import REGISTRY, Interval, Task
 from quietbits.analysis.planner.plan import plan_task
 from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.task import MeanTask, MechanismChoice
+from quietbits.analysis.training.run import run_training
+from quietbits.analysis.training.spec import parse_training
 from own_mechanism import ENTRY, OwnMechanism
 
 REGISTRY["own"] = ENTRY
+TRAINING = {"clients": 20, "clients_per_round": 5, "rounds": 2, "delta": 1e-5, "adjacency": "replace-one", "seed": [0, 1],
+            "mechanism": [{"name": "none"}, {"name": "own", "epsilon": 2.0}]}
 
 if __name__ == "__main__":
     task = Task(Interval(0.0, 1.0), 50, 1.0, 0.0, "replace-one")
@@ -252,11 +256,14 @@ if __name__ == "__main__":
     one, two = (run_tasks(tasks, Path(f"workers-{workers}"), workers=workers) for workers in (1, 2))
     pd.testing.assert_frame_equal(one, two)
     assert one["version_mechanism"].dropna().unique()[0].startswith("own_mechanism (sha256 ")
+    trained = pd.read_parquet(run_training(parse_training(TRAINING), Path("trained"), workers=2))
+    assert trained["version_mechanism"].dropna().unique()[0].startswith("own_mechanism (sha256 ")
+    assert trained["mechanism"].value_counts().to_dict() == {"own": 4, "none": 4}
     print("done")
 """
 OWN = """
 from dataclasses import replace
-from quietbits import REGISTRY
+from quietbits import REGISTRY, Interval
 from quietbits.design.local.cldp import CLDPMechanism
 
 
@@ -265,14 +272,16 @@ class OwnMechanism(CLDPMechanism):
 
 
 def build(task, options):
-    return OwnMechanism(task.epsilon / task.rounds, task.interval("own"))
+    if isinstance(task.domain, Interval):
+        return OwnMechanism(task.epsilon / task.rounds, task.interval("own"))
+    return REGISTRY["cldp"].build(task, {"draws": 1})
 
 
 ENTRY = replace(REGISTRY["cldp"], name="own", options=(), build=build)
 """
 
 
-def test_plans_and_sweeps_of_a_script_have_its_mechanism_with_two_workers(tmp_path: Path) -> None:
+def test_plans_sweeps_and_trainings_of_a_script_have_its_mechanism_with_two_workers(tmp_path: Path) -> None:
     (tmp_path / "own_mechanism.py").write_text(OWN)
     (tmp_path / "script.py").write_text(SCRIPT)
     run = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -44,30 +44,30 @@ class InstalledPlugIns(Mapping[str, Entry]):
     def __getitem__(self, name: str) -> Entry:
         """Return the entry of a name, with its package imported."""
         if name not in self._entries:
-            self._entries[name] = self._load(name, self._found()[name])
+            self._entries[name] = self._load(name, self._offered()[name])
         return self._entries[name]
 
     def __iter__(self) -> Iterator[str]:
         """Yield the names in alphabetical order, and import nothing."""
-        return iter(self._found())
+        return iter(self._offered())
 
     def __contains__(self, name: object) -> bool:
         """Say whether a package offers a mechanism of that name, and import nothing."""
-        return name in self._found()
+        return name in self._offered()
 
     def __len__(self) -> int:
         """Return the number of names."""
-        return len(self._found())
+        return len(self._offered())
 
     def provider(self, name: str) -> str:
         """Return the distribution that offers a name, with its version."""
-        return " and ".join(map(_distribution, self._found()[name]))
+        return " and ".join(map(_distribution, self._offered()[name]))
 
     def loaded(self, name: str) -> Entry | None:
         """Return the entry of a name if it has been loaded."""
         return self._entries.get(name)
 
-    def _found(self) -> dict[str, list[EntryPoint]]:
+    def _offered(self) -> dict[str, list[EntryPoint]]:
         """Return the entry points by name; installed packages are looked up once."""
         if self._points is None:
             self._points = {}

@@ -142,6 +142,7 @@ from .errors import DataError as DataError
 from .errors import DataNotFoundError as DataNotFoundError
 from .errors import InfeasibleError as InfeasibleError
 from .errors import NotFiniteError as NotFiniteError
+from .errors import PlugInError as PlugInError
 from .errors import TableError as TableError
 from .figures.report.report import write_report as write_report
 from .solvers.accounting.renyi_curve import RenyiCurve as RenyiCurve

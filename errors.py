@@ -21,6 +21,10 @@ class DataNotFoundError(DataError):
     """A folder holds none of the data that were asked for; the message says what was looked for, and where it comes from."""
 
 
+class PlugInError(ValueError):
+    """A package offers a mechanism that cannot be used; the message names the package, and what is wrong."""
+
+
 class TableError(ValueError):
     """A lookup table, or the file that holds one, was refused.
 

@@ -20,11 +20,12 @@ def mechanisms_command(
 
     entries = list(REGISTRY.values()) if name is None else [entry_named(name)]
     if json:
-        show_document({"mechanisms": [entry.document() for entry in entries]}, json, None)
+        documents = [entry.document() | {"provider": REGISTRY.provider(entry.name)} for entry in entries]
+        show_document({"mechanisms": documents}, json, None)
     elif name is None:
         _print_all(entries)
     else:
-        _print_one(entries[0])
+        _print_one(entries[0], REGISTRY.provider(entries[0].name))
 
 
 def _print_all(entries: "list[Entry]") -> None:
@@ -42,12 +43,13 @@ def _print_all(entries: "list[Entry]") -> None:
     console().print(table)
 
 
-def _print_one(entry: "Entry") -> None:
+def _print_one(entry: "Entry", provider: str | None) -> None:
     from ..design.contracts.registry import REAL_NUMBERS
 
     rows = [
         ("title", entry.title),
         ("paper", entry.paper),
+        *([("provided by", provider)] if provider is not None else []),
         ("trust model", entry.trust_model),
         ("adjacency", ", ".join(entry.adjacencies)),
         ("accounts", ", ".join(entry.accounts)),

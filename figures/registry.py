@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..analysis.catalogue.loaded_by_name import LoadedByName
 from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
 from ..arguments import check_listed
 from ..errors import DataNotFoundError
 from ..files import check_folder
+from ..loaded_by_name import LoadedByName
 from ..progress import OnStep, silent
 from .drawing.save import save_figure
 from .drawing.style import print_style

@@ -13,9 +13,6 @@ import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
-# Suites that several folders import have their assertions explained, whoever imports them first.
-pytest.register_assert_rewrite("mechanism_cases", "mechanism_suite", "message_suite", "privacy_suite")
-
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
 """The registry: every mechanism by its name, and tables and noise that have an account."""
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 
@@ -8,7 +8,8 @@ from ...arguments import check_listed
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry, Noise, Values
 from ...design.contracts.task import Task
-from .loaded_by_name import LoadedByName
+from ...loaded_by_name import LoadedByName
+from .plug_ins import Registry
 
 # The file of every entry, and of noise that has an account without being a mechanism, in the order in which they are listed.
 ENTRIES: Mapping[str, tuple[str, ...]] = {
@@ -80,8 +81,12 @@ def _noises(file: str) -> tuple[Noise, ...]:
     return noises
 
 
-REGISTRY: MutableMapping[str, Entry] = LoadedByName(ENTRIES, _entries)
-"""Entries by name: add one, and commands, sweeps and the conformance tests have it. Each is loaded with its file when it is asked for."""
+BUILT_IN: Mapping[str, Entry] = LoadedByName(ENTRIES, _entries)
+"""Entries of quietbits itself: papers' figures and columns of tables depend on no plug-in."""
+NOISE: Mapping[str, Noise] = LoadedByName(NOISES, _noises)
+"""Tables and binomial noise, which have an account without being mechanisms."""
+REGISTRY = Registry(BUILT_IN, reserved=NOISE)
+"""Entries by name, with those of installed packages: register one, and commands, plans, sweeps and trainings have it."""
 
 
 def entry_named(name: str) -> Entry:
@@ -118,10 +123,6 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
     (1.0, 128.0, 'secure-sum')
     """
     return entry_named(name).mechanism_for(task, options)
-
-
-NOISE: Mapping[str, Noise] = LoadedByName(NOISES, _noises)
-"""Tables and binomial noise, which have an account without being mechanisms."""
 
 
 def accounted_names() -> tuple[str, ...]:

@@ -142,10 +142,17 @@ def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[Pl
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
+        registered = REGISTRY.packed()
         results = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")(
-            delayed(_planned_by_name)(name, asked) for name in can
+            delayed(_planned_elsewhere)(name, asked, registered) for name in can
         )
         yield from results
+
+
+def _planned_elsewhere(name: str, asked: "_Asked", registered: bytes) -> PlannedMechanism:
+    """Return an entry's part of the plan, made in a worker that has the mechanisms of the plan's script."""
+    REGISTRY.adopt(registered)
+    return _planned_by_name(name, asked)
 
 
 def _planned_by_name(name: str, asked: "_Asked") -> PlannedMechanism:

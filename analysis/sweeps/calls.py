@@ -17,6 +17,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 from ...errors import ConvergenceError, DataError
+from ..catalogue.registry import REGISTRY
 from .protocol import SweepTask
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
@@ -66,8 +67,9 @@ class Ran:
     mistake: BaseException | None = None
 
 
-def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
-    """Prepare for all tasks that share a task's design."""
+def prepare(task: SweepTask, cache: Path, with_code: bool, registered: bytes) -> Prepared:
+    """Prepare for all tasks that share a task's design; `registered` has the mechanisms of the sweep's script (`Registry.packed`)."""
+    REGISTRY.adopt(registered)
     code = code_version() if with_code else None
     try:
         with ONE_THREAD.held():
@@ -77,8 +79,9 @@ def prepare(task: SweepTask, cache: Path, with_code: bool) -> Prepared:
         return Prepared(None, error.with_traceback(None), code)
 
 
-def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool) -> Ran:
+def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool, registered: bytes) -> Ran:
     """Run tasks one after the other, as many as can be begun in a second; `prepared` is for all, or None if each prepares for itself."""
+    REGISTRY.adopt(registered)
     reuse_memory()
     start = time.perf_counter()
     codes = {code for code in (code_version() if with_code else None, None if prepared is None else prepared.code) if code is not None}

@@ -151,6 +151,8 @@ class SweepRun:
         Folder where designed tables are kept.
     check_code : bool
         Whether workers may have other software than this process: their results are then refused.
+    registered : bytes
+        Mechanisms that the script has registered, as `Registry.packed` returns them, for workers; empty where none need them.
     on_step : callable
         As in `run_sweep`.
     on_rows : callable
@@ -170,12 +172,14 @@ class SweepRun:
         *,
         cache: Path,
         check_code: bool,
+        registered: bytes = b"",
         on_step: OnStep,
         on_rows: OnRows | None = None,
     ) -> None:
         self.errors: dict[int, Exception] = {}
         self._tasks, self._store, self._workers = tasks, store, workers
-        self._cache, self._check_code, self._on_step, self._on_rows = cache, check_code, on_step, on_rows
+        self._with_all = cache, check_code, registered
+        self._check_code, self._on_step, self._on_rows = check_code, on_step, on_rows
         positions, designs = store.pending()
         self._groups = PendingGroups(tasks, positions, designs)
         self._steps = len(tasks) + self._groups.designs
@@ -224,9 +228,9 @@ class SweepRun:
 
     def _launch(self, flight: _Flight) -> None:
         if flight.positions:
-            call = self._workers.submit(run_together, flight.group.prepared, flight.tasks, self._cache, self._check_code)
+            call = self._workers.submit(run_together, flight.group.prepared, flight.tasks, *self._with_all)
         else:
-            call = self._workers.submit(prepare, flight.tasks[0], self._cache, self._check_code)
+            call = self._workers.submit(prepare, flight.tasks[0], *self._with_all)
         self._flying[call] = flight
         call.add_done_callback(self._ended.put)
 

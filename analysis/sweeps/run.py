@@ -11,6 +11,7 @@ from ...arguments import check_integer
 from ...design.contracts.privacy import Scalar
 from ...design.tables.table_cache import check_cache, default_folder
 from ...progress import OnStep, silent
+from ..catalogue.registry import REGISTRY
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
 from .store import RESULTS_NAME, SweepStore
@@ -220,8 +221,12 @@ def _run_pending(
     if dask is not None:
         # A scheduler that does not answer takes half a minute.
         on_step(0, len(tasks), f"connecting to the scheduler at {dask}")
+    # This process has what it has registered.
+    registered = b"" if workers == 1 and dask is None else REGISTRY.packed()
     with open_workers(workers, dask) as pool:
-        run = SweepRun(tasks, store, pool, cache=folder, check_code=dask is not None, on_step=on_step, on_rows=on_rows)
+        run = SweepRun(
+            tasks, store, pool, cache=folder, check_code=dask is not None, registered=registered, on_step=on_step, on_rows=on_rows
+        )
         run.run()
     store.check_complete(len(run.errors))
     return tuple(TaskFailure(tasks[number], run.errors[number]) for number in sorted(run.errors))

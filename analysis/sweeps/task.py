@@ -1,8 +1,8 @@
 """One task of a sweep of means: one setting, one repetition. Its name says all of it, and its random numbers derive from that name."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task, check_task
-from ..catalogue.registry import REGISTRY, entry_named
+from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
+from ..catalogue.registry import BUILT_IN, REGISTRY, entry_named
 from ..planner.bound import largest_bound
 from ..random_streams import named_stream
 from ..simulation.mean import central_squared_error, simulate_mean
@@ -44,7 +45,7 @@ def design_options(entry: Entry) -> tuple[Option, ...]:
 
 
 OPTION_COLUMNS = tuple(
-    dict.fromkeys(COLUMN_OF.get(option.name, option.name) for entry in REGISTRY.values() for option in design_options(entry))
+    dict.fromkeys(COLUMN_OF.get(option.name, option.name) for entry in BUILT_IN.values() for option in design_options(entry))
 )
 
 
@@ -58,6 +59,8 @@ class MechanismChoice:
         Name in the registry.
     options : tuple of (str, value)
         Design choices by name; those that are left out have their defaults, and are filled in.
+    provider : str or None
+        Distribution with its version, or script, that provides the mechanism; None for quietbits itself.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class MechanismChoice:
 
     name: str
     options: tuple[tuple[str, Scalar], ...] = ()
+    provider: str | None = field(init=False, default=None)
 
     @classmethod
     def of(cls, name: str, **options: Scalar) -> "MechanismChoice":
@@ -74,20 +78,26 @@ class MechanismChoice:
         return cls(name, tuple(options.items()))
 
     def __post_init__(self) -> None:
-        """Check the options, and fill in defaults."""
+        """Check the options, and fill in defaults and the provider."""
         entry = entry_named(self.name)
+        object.__setattr__(self, "provider", REGISTRY.provider(self.name))
         object.__setattr__(self, "options", tuple(check_values(self.name, design_options(entry), dict(self.options)).items()))
 
     @property
     def entry(self) -> Entry:
-        """The mechanism's entry in the registry."""
-        return REGISTRY[self.name]
+        """The mechanism's entry in the registry; DataError in a process that has it from another provider, or not at all."""
+        return REGISTRY.provided(self.name, self.provider)
 
     def build(self, task: Task, cache: Path | None = None) -> Mechanism:
         """Return the mechanism for a task; tables that are designed are kept in a folder, if there is one."""
         values: Values = dict(self.options)
         keeps_tables = any(option.name == CACHE for option in self.entry.options)
-        return self.entry.mechanism_for(task, {**values, CACHE: cache} if keeps_tables else values)
+        return self.entry.mechanism_for(task, {**values, CACHE: provider_folder(cache, self.provider)} if keeps_tables else values)
+
+    def columns(self, taken: Collection[str]) -> dict[str, Scalar]:
+        """Return the design choices as columns of a table whose other columns are `taken`, with those of all mechanisms of quietbits."""
+        named = {COLUMN_OF.get(name, name): value for name, value in self.options}
+        return dict.fromkeys(OPTION_COLUMNS) | option_columns(named, taken)
 
     def __str__(self) -> str:
         """Return the name, with bits, and other options where they are not the usual ones."""
@@ -214,7 +224,12 @@ class MeanTask:
 
     @property
     def name(self) -> str:
-        """The whole task except for its seed, in canonical JSON: name of the stream that the mechanism's randomness is drawn from."""
+        """The whole task except for its seed, in canonical JSON, with the provider of a mechanism that is not of quietbits itself."""
+        return provided_name(self.stream, self.mechanism.provider)
+
+    @property
+    def stream(self) -> str:
+        """The task in canonical JSON: name of the stream that the mechanism's randomness is drawn from, in all versions of a plug-in."""
         parts = {
             "clients": json.dumps(self.task.clients),
             "design": self.design.text,
@@ -268,21 +283,20 @@ class MeanTask:
         few = self.task.clients * self.task.dimension <= KEPT_NUMBERS
         draw = _kept_inputs if few else _inputs
         inputs = draw(self.seed, self.data_name, self.population, self.domain, self.task.clients, self.scale, self.nonzero)
-        mechanism = prepared.mechanism.renewed(int(named_stream(self.seed, f"sketch: {self.name}").integers(2**63)))
-        result = simulate_mean(mechanism, inputs, named_stream(self.seed, f"messages: {self.name}"))
+        mechanism = prepared.mechanism.renewed(int(named_stream(self.seed, f"sketch: {self.stream}").integers(2**63)))
+        result = simulate_mean(mechanism, inputs, named_stream(self.seed, f"messages: {self.stream}"))
         measured = asdict(result) | asdict(result.wrapping) if result.wrapping is not None else asdict(result)
-        common = self._asked() | _guaranteed(prepared, self.task.dimension)
+        stated = self._asked() | _guaranteed(prepared, self.task.dimension)
+        head: dict[str, Scalar] = {"label": str(self.mechanism), "mechanism": self.mechanism.name}
+        chosen = self.mechanism.columns({*head, *stated, "metric", "value"})
+        common = head | chosen | stated | provider_columns(self.mechanism.provider)
         return [common | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured]
 
     def _asked(self) -> dict[str, Scalar]:
         task, domain = self.task, self.domain
         ball = domain if isinstance(domain, NormBall) else None
         interval = domain if isinstance(domain, Interval) else None
-        options = {COLUMN_OF.get(name, name): value for name, value in self.mechanism.options}
         return {
-            "label": str(self.mechanism),
-            "mechanism": self.mechanism.name,
-            **(dict.fromkeys(OPTION_COLUMNS) | options),
             "epsilon": task.epsilon,
             "delta": task.delta,
             "adjacency": task.adjacency,

@@ -78,9 +78,17 @@ def entries() -> Mapping[str, Entry]:
 
 def training_entry(name: str) -> Entry:
     """Return an entry for vectors by its name, or raise ValueError with the names that there are."""
-    check_choice("mechanism", name, _names())
     own = next((entry for entry in RIVALS if entry.name == name), None)
-    return _without_budget(REGISTRY[name]) if own is None else own
+    if own is not None:
+        return own
+    if name not in REGISTRY or NormBall not in REGISTRY[name].domains:
+        check_choice("mechanism", name, _names())
+    return _without_budget(REGISTRY[name])
+
+
+def provider_of(name: str) -> str | None:
+    """Return who provides a mechanism of a training, as `Registry.provider`; None for quietbits itself."""
+    return None if any(entry.name == name for entry in RIVALS) else REGISTRY.provider(name)
 
 
 def _names() -> tuple[str, ...]:

@@ -16,11 +16,13 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import check_values
 from ...errors import InfeasibleError
 from ...files import write_atomically
+from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
+from ..catalogue.registry import REGISTRY
 from ..sweeps.store import task_key
 from .checkpoint import Checkpoint
 from .federation import RECORDED, Federation
 from .plan import TrainingPlan, training_plan
-from .rivals import FILLED_IN, training_entry
+from .rivals import FILLED_IN, provider_of, training_entry
 from .setting import TrainingSetting
 
 CHECKPOINTS, MODELS, PROGRESS = "checkpoints", "models", "progress"
@@ -39,14 +41,18 @@ class TrainedMechanism:
         In the registry, or in `rivals`.
     options : tuple of (str, value)
         Those that differ from the defaults, by name.
+    provider : str or None
+        Distribution with its version, or script, that provides the mechanism; None for quietbits itself.
     """
 
     name: str
     options: tuple[tuple[str, Scalar], ...] = ()
+    provider: str | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        """Check the options."""
+        """Check the options, and fill in the provider."""
         entry = training_entry(self.name)
+        object.__setattr__(self, "provider", provider_of(self.name))
         for name, _ in self.options:
             if name in (*FILLED_IN, "cache"):
                 raise ValueError(f"{name} must be left out: the training knows it")
@@ -99,8 +105,9 @@ class TrainingTask:
 
     @property
     def name(self) -> str:
-        """Setting and mechanism in canonical JSON."""
-        return json.dumps({"mechanism": [self.mechanism.name, *self.mechanism.options], "training": asdict(self.training)}, sort_keys=True)
+        """Setting and mechanism in canonical JSON, with the provider of a mechanism that is not of quietbits itself."""
+        task = {"mechanism": [self.mechanism.name, *self.mechanism.options], "training": asdict(self.training)}
+        return provided_name(json.dumps(task, sort_keys=True), self.mechanism.provider)
 
     @property
     def stream(self) -> str:
@@ -127,8 +134,11 @@ class TrainingTask:
         """Build the mechanism, and account for all rounds."""
         data = self.training.federated_data(self.seed)
         layers = self.training.network(data).layers
+        name, provider = self.mechanism.name, self.mechanism.provider
+        if provider is not None:
+            REGISTRY.provided(name, provider)
         try:
-            return training_plan(self.training, self.mechanism.name, dict(self.mechanism.options), layers, cache)
+            return training_plan(self.training, name, dict(self.mechanism.options), layers, provider_folder(cache, provider))
         except InfeasibleError as error:
             if self.keeps_infeasible:
                 return NoPlan(layers.dimension, str(error))
@@ -153,11 +163,8 @@ class TrainingTask:
         return self._rows(federation)
 
     def _columns(self, dimension: int, bits: float | None = None, trust_model: str | None = None) -> dict[str, Scalar]:
-        return {
-            "run": self.run_name,
-            "label": str(self.mechanism),
-            "mechanism": self.mechanism.name,
-            **dict(self.mechanism.options),
+        head: dict[str, Scalar] = {"run": self.run_name, "label": str(self.mechanism), "mechanism": self.mechanism.name}
+        stated = {
             **self.training.columns(),
             "target_epsilon": self.training.epsilon,
             "seed": self.seed,
@@ -166,7 +173,9 @@ class TrainingTask:
             "delta": self.training.delta,
             "adjacency": self.training.adjacency,
             "trust_model": trust_model,
+            **provider_columns(self.mechanism.provider),
         }
+        return head | option_columns(dict(self.mechanism.options), {*head, *stated, *RECORDED, "round", "epsilon"}) | stated
 
     def _rows(self, federation: Federation) -> list[dict[str, Scalar]]:
         setting, plan = self.training, federation.plan

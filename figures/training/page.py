@@ -122,6 +122,10 @@ def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> 
         both_ways=[name for name in BOTH_WAYS if summary[name].notna().any()],
         figure=figure,
         command=command,
-        versions={name.removeprefix("version_"): results[name].iloc[0] for name in map(str, results) if name.startswith("version_")},
+        versions={
+            name.removeprefix("version_"): ", ".join(map(str, results[name].dropna().unique()))
+            for name in map(str, results)
+            if name.startswith("version_")
+        },
         seeds=sorted(results["seed"].unique().tolist()),
     )

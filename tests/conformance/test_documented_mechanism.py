@@ -1,19 +1,36 @@
-"""The worked example of docs/architecture.md: a class and an entry, and every command and test has the mechanism."""
+"""The worked example of docs/adding-a-mechanism.md: a package of two files, and every command and test has its mechanism."""
 
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from mechanism_suite import MechanismSuite
 from typer.testing import CliRunner
 
 import quietbits
+from quietbits.analysis.conformance.mechanism_cases import Trial
+from quietbits.analysis.conformance.mechanism_suite import conformance_suite
 from quietbits.cli.main import app
 from quietbits.design.contracts.registry import Entry
 
-DOCUMENT = Path(quietbits.__file__).parent / "docs" / "architecture.md"
+DOCUMENT = Path(quietbits.__file__).parent / "docs" / "adding-a-mechanism.md"
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+(PROJECT,) = (text for language, text in BLOCKS if language == "toml")
+(MODULE,) = (text for language, text in BLOCKS if language == "python")
+(SHOWN,) = (text for language, text in BLOCKS if language == "text")
+COMMANDS = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+# The program that a user's shell finds stands for the environment's own: its interpreter with the program's module.
+PROGRAMS = {"quietbits": ["-m", "quietbits"], "pip": ["-m", "pip"], "python": []}
+# There is no network: what the package needs is there.
+OFFLINE = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--quiet"]
 SWEEP = """
 population = "uniform"
 clients = 1000
@@ -28,13 +45,14 @@ name = ["coin", "cldp"]
 
 
 def documented_entry() -> Entry:
-    """Return the entry that the example adds, and take it out of the registry again."""
-    (example,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(example, str(DOCUMENT), "exec"), {"__name__": __name__})  # noqa: S102
-    return quietbits.REGISTRY.pop("coin")
+    """Return the entry of the example."""
+    names = {"__name__": __name__}
+    exec(compile(MODULE, str(DOCUMENT), "exec"), names)  # noqa: S102
+    return names["ENTRY"]
 
 
 ENTRY = documented_entry()
+TestDocumented = conformance_suite(ENTRY, Trial(audited_share=0.5))
 
 
 @pytest.fixture
@@ -44,12 +62,51 @@ def coin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     return tmp_path
 
 
-class TestDocumented(MechanismSuite):
-    entries = (ENTRY,)
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a folder with the package's files, and a sweep."""
+    for name, text in {"pyproject.toml": PROJECT, "quietbits_coin.py": MODULE, "sweep.toml": SWEEP}.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def typed(project: Path) -> Callable[[str], str]:
+    """Return a function that runs a command in the folder, in an environment of its own that has quietbits."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", project / "env"], check=True)
+    python = project / "env" / "bin" / "python"
+    where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    packages = Path(subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip())
+    # The packages of this environment, with what their own .pth files say.
+    (packages / "here.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"COLUMNS": "120", "OMP_NUM_THREADS": "1"}
+
+    def run(command: str) -> str:
+        program, *arguments = shlex.split(command)
+        offline = OFFLINE if program == "pip" else []
+        line = [python, *PROGRAMS[program], *arguments, *offline]
+        result = subprocess.run(line, cwd=project, env=environment, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stdout + result.stderr
+        return result.stdout
+
+    return run
+
+
+def test_a_user_installs_it_and_has_it_everywhere(project: Path, typed: Callable[[str], str]) -> None:
+    printed = {command: typed(command) for command in COMMANDS if not command.startswith("python")}
+    assert [line.rstrip() for line in printed["quietbits mechanisms coin"].splitlines()] == SHOWN.splitlines()
+    assert "coin" in printed["quietbits simulate coin,cldp --clients 1000 --epsilon 1 --adjacency replace-one"]
+    typed("quietbits sweep sweep.toml --workers 2 --output results")
+    rows = pd.read_parquet(project / "results" / "results.parquet")
+    versions = rows["version_mechanism"].fillna("none").groupby(rows["mechanism"]).unique().map(list).to_dict()
+    assert versions == {"coin": ["quietbits-coin 1.0"], "cldp": ["none"]}
+    assert set(rows["version_quietbits"]) == {version("quietbits")}
+    (suite,) = (command for command in COMMANDS if command.startswith("python"))
+    assert " passed" in typed(f"{suite} -k 'budget or chunks' --quiet")
 
 
 @pytest.mark.parametrize(
-    ("typed", "expected"),
+    ("line", "expected"),
     [
         ("mechanisms coin", {}),
         ("account coin --epsilon 1 --rounds 3", {"epsilon": 3.0, "trust_model": "local", "bits_per_client": 1.0}),
@@ -60,11 +117,11 @@ class TestDocumented(MechanismSuite):
     ],
 )
 @pytest.mark.usefixtures("coin")
-def test_every_command_has_it(typed: str, expected: dict[str, object]) -> None:
-    result = CliRunner().invoke(app, [*typed.split(), "--json"])
+def test_every_command_has_it(line: str, expected: dict[str, object]) -> None:
+    result = CliRunner().invoke(app, [*line.split(), "--json"])
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout).items() >= expected.items()
-    shown = CliRunner().invoke(app, typed.split())
+    shown = CliRunner().invoke(app, line.split())
     assert shown.exit_code == 0
     assert "coin" in shown.stdout or "randomised response" in shown.stdout
 

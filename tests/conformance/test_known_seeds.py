@@ -9,9 +9,10 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from mechanism_cases import DELTA, EPSILON, OPTIONS
+from built_in_trials import OPTIONS
 
 from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.conformance.mechanism_cases import DELTA, EPSILON
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.domains import Categories, Domain, Interval
 from quietbits.design.contracts.mechanism import Mechanism

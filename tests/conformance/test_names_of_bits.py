@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import typer
-from mechanism_cases import Case, cases
+from built_in_trials import cases
 
 import quietbits
 from quietbits.analysis.catalogue.accounts import account_options, calibration_options
 from quietbits.analysis.catalogue.registry import REGISTRY, accounted_names
+from quietbits.analysis.conformance.mechanism_cases import Case
 from quietbits.analysis.training.rivals import RIVALS
 from quietbits.cli.main import app
 from quietbits.design.contracts.mechanism import SecureSumMechanism

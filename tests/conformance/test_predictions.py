@@ -1,9 +1,10 @@
 """Every mechanism's predicted error is what simulations measure, within their sampling error: one small task of each entry."""
 
 import pytest
-from mechanism_cases import DELTA, EPSILON, OPTIONS
+from built_in_trials import OPTIONS
 
 from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.conformance.mechanism_cases import DELTA, EPSILON
 from quietbits.analysis.planner.population import draw_sample, usual_population
 from quietbits.analysis.planner.prediction import predict_error
 from quietbits.analysis.simulation.repeated_means import repeat_mean, summarise_means

@@ -5,16 +5,21 @@ import inspect
 import pkgutil
 
 import pytest
-from mechanism_cases import cases_of
-from mechanism_suite import SecureSumSuite
+from built_in_trials import cases_of, trial_of
 
 from quietbits import design
-from quietbits.analysis.catalogue.registry import NOISE, REGISTRY, build_mechanism, entry_named
+from quietbits.analysis.catalogue.registry import BUILT_IN, NOISE, REGISTRY, build_mechanism, entry_named
+from quietbits.analysis.conformance.mechanism_cases import Trial
+from quietbits.analysis.conformance.mechanism_suite import SecureSumSuite
 from quietbits.design.contracts.mechanism import Mechanism
+from quietbits.design.contracts.registry import Entry
 
 
 class TestRegistry(SecureSumSuite):
-    entries = tuple(REGISTRY.values())
+    entries = tuple(BUILT_IN.values())
+
+    def trial_of(self, entry: Entry) -> Trial:
+        return trial_of(entry)
 
 
 def concrete(kind: type[Mechanism]) -> set[type[Mechanism]]:

@@ -20,6 +20,7 @@ FLOORS = {
     "errors": 0,
     "arguments": 0,
     "files": 0,
+    "loaded_by_name": 0,
     "arrays": 0,
     "progress": 0,
     "shown": 0,

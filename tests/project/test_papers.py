@@ -26,7 +26,7 @@ PAGES = ROOT / "docs" / "papers"
 PAPERS = tomllib.loads(Path(__file__).with_name("paper_items.toml").read_text(encoding="utf-8"))
 VERDICTS = ("right", "different", "missing")
 HEAD = "| item | verdict | here | what differs, and why |"
-FOLDERS = ("analysis", "cli", "design", "figures", "solvers", "tests/conformance")
+FOLDERS = ("analysis", "cli", "design", "figures", "solvers")
 SOURCES = "\n".join(file.read_text(encoding="utf-8") for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.py")))
 DEFINED = frozenset(re.findall(r"^\s*(?:def|class) (\w+)", SOURCES, flags=re.MULTILINE))
 # Names of things that are no functions: figures, mechanisms, accounts, models.

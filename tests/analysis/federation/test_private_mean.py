@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from built_in_trials import OPTIONS
 from flwr.app import ArrayRecord, ConfigRecord, Message, RecordDict
 from flwr.serverapp.strategy import FedAdam, FedAvg
-from mechanism_cases import OPTIONS
 
 from quietbits import REGISTRY, InfeasibleError, NormBall, Task
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod

@@ -1,11 +1,11 @@
 """Plans of a few mechanisms, where the others have no part in what is tested."""
 
 from collections.abc import Callable
-from types import MappingProxyType
 
 import pytest
 
 from quietbits.analysis.catalogue import registry
+from quietbits.analysis.catalogue.plug_ins import Registry
 from quietbits.design.contracts.registry import Entry
 
 
@@ -16,7 +16,7 @@ def plan_only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def restrict(*mechanisms: str | Entry) -> None:
         entries = [every[one] if isinstance(one, str) else one for one in mechanisms]
-        chosen = MappingProxyType({entry.name: entry for entry in entries})
+        chosen = Registry({entry.name: entry for entry in entries})
         monkeypatch.setattr("quietbits.analysis.planner.plan.REGISTRY", chosen)
         monkeypatch.setattr(registry, "REGISTRY", chosen)
 

@@ -15,11 +15,16 @@ from pathlib import Path
 import pytest
 from nap_tasks import Deadly, Nap
 
+from quietbits.analysis.catalogue.plug_ins import InstalledPlugIns
+from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.sweeps import calls, engine, workers
 from quietbits.analysis.sweeps.run import IncompleteSweepError, run_tasks
 from quietbits.analysis.sweeps.store import RESULTS_NAME, STORE_NAME
+from quietbits.analysis.sweeps.task import MeanTask, MechanismChoice
 from quietbits.analysis.table_grid.run import design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
+from quietbits.design.contracts.domains import Interval
+from quietbits.design.contracts.task import Task
 from quietbits.errors import DataError
 
 PATIENCE = 30.0
@@ -130,6 +135,55 @@ def test_workers_that_come_late_and_go_early_change_no_byte(served_cluster: Clus
     assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
     assert first.poll() is not None
     assert others[0].poll() is None
+
+
+OWN_MECHANISM = """
+from dataclasses import replace
+from quietbits import REGISTRY
+from quietbits.design.local.cldp import CLDPMechanism
+
+
+class OwnMechanism(CLDPMechanism):
+    pass
+
+
+def build(task, options):
+    return OwnMechanism(task.epsilon / task.rounds, task.interval("own"))
+
+
+ENTRY = replace(REGISTRY["cldp"], name="own", options=(), build=build)
+"""
+
+
+def test_a_mechanism_that_a_script_registers_reaches_the_cluster(
+    served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_mechanism.py").write_text(OWN_MECHANISM)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setitem(REGISTRY, "own", import_module("own_mechanism").ENTRY)
+    task = Task(Interval(0.0, 1.0), 20, 1.0, 0.0, "replace-one")
+    tasks = [MeanTask(MechanismChoice(name), task, "uniform", repetition=number) for name in ("own", "cldp") for number in range(3)]
+    run_tasks(tasks, tmp_path / "here")
+    run_tasks(tasks, tmp_path / "there", dask=served_cluster.address)
+    assert (tmp_path / "there" / RESULTS_NAME).read_bytes() == (tmp_path / "here" / RESULTS_NAME).read_bytes()
+
+
+def test_a_cluster_without_a_package_fails_the_tasks_of_its_mechanism_alone(
+    served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own_mechanism.py").write_text(OWN_MECHANISM)
+    about = tmp_path / "own-1.5.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.5\n")
+    (about / "entry_points.txt").write_text("[quietbits.mechanisms]\nown = own_mechanism:ENTRY")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "own_mechanism", raising=False)
+    monkeypatch.setattr(REGISTRY, "_installed", InstalledPlugIns())
+    task = Task(Interval(0.0, 1.0), 20, 1.0, 0.0, "replace-one")
+    tasks = [MeanTask(MechanismChoice(name), task, "uniform") for name in ("own", "cldp")]
+    with pytest.raises(IncompleteSweepError, match=r"1 of 2 tasks failed.*mechanism own must be that of own 1\.5 .*, got none") as caught:
+        run_tasks(tasks, tmp_path / "there", dask=served_cluster.address)
+    assert set(caught.value.results["mechanism"]) == {"cldp"}
 
 
 def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(served_cluster: Cluster, tmp_path: Path) -> None:

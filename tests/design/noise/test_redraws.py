@@ -4,9 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, Case, one_adjacency, released
+from built_in_trials import one_adjacency
 
 from quietbits.analysis.catalogue.registry import REGISTRY
+from quietbits.analysis.conformance.mechanism_cases import CLIENTS, Case, released
 from quietbits.arrays import WordArray
 from quietbits.design.noise.binomial_noise import sample_binomial
 from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from mechanism_cases import OPTIONS
+from built_in_trials import OPTIONS
 
 from quietbits import REGISTRY, Categories, InfeasibleError, NormBall, SecureSumMechanism, Task
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from quietbits.analysis.catalogue.loaded_by_name import LoadedByName
+from quietbits.loaded_by_name import LoadedByName
 
 FILES = {"low": ("one", "two"), "high": ("ten",)}
 VALUES = {"low": (1, 2), "high": (10,)}
@@ -25,14 +25,13 @@ def test_a_file_is_loaded_once_and_when_one_of_its_values_is_asked_for() -> None
     assert loaded == ["low", "high"]
 
 
-def test_values_can_be_added_replaced_and_taken_away() -> None:
-    values = numbers([])
-    values["three"] = 3
-    values["one"] = -1
-    del values["ten"]
-    assert dict(values) == {"one": -1, "two": 2, "three": 3}
+def test_another_name_is_no_value_and_loads_nothing() -> None:
+    loaded: list[str] = []
+    values = numbers(loaded)
+    assert "three" not in values
     with pytest.raises(KeyError):
-        values["ten"]
+        values["three"]
+    assert loaded == []
 
 
 def test_a_file_with_other_values_than_its_index_says_is_an_error() -> None:

@@ -4,23 +4,24 @@ import json
 import math
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from mechanism_cases import AUDITED_SHARES, CLIENTS, DELTA, EPSILON, NORMS, Case, account_values, accounted, cases_of, given, reason
 
-from quietbits.analysis.audits.mechanism_audit import audit
-from quietbits.analysis.catalogue.lower_bounds import local_lower_bound
-from quietbits.design.contracts.domains import Categories, Interval
-from quietbits.design.contracts.guarantee import ADJACENCIES, TRUST_MODELS
-from quietbits.design.contracts.mechanism import SecureSumMechanism
-from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.options import made
-from quietbits.design.contracts.registry import AccountReport, Entry, Option, check_values
-from quietbits.design.contracts.task import Budget
-from quietbits.errors import InfeasibleError
-from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
+from ...design.contracts.domains import Categories, Interval
+from ...design.contracts.guarantee import ADJACENCIES, TRUST_MODELS
+from ...design.contracts.mechanism import SecureSumMechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.options import made
+from ...design.contracts.registry import AccountReport, Entry, Option, check_values
+from ...design.contracts.task import Budget
+from ...errors import InfeasibleError
+from ...solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
+from ..audits.mechanism_audit import audit
+from ..catalogue.lower_bounds import local_lower_bound
+from .mechanism_cases import CLIENTS, DELTA, EPSILON, NORMS, Case, Tried, account_values, accounted, given, reason
 
 # With which probability an audit is right.
 CONFIDENCE = 1 - 1e-6
@@ -36,7 +37,7 @@ def by_account(report: AccountReport) -> dict[str, float]:
     return {one.name: one.bound.epsilon for one in report.privacy.accounts}
 
 
-class PrivacySuite:
+class PrivacySuite(Tried):
     """Tests of entries and of privacy."""
 
     # The entry
@@ -76,7 +77,7 @@ class PrivacySuite:
 
     def test_accounts_and_adjacencies_are_those_that_are_declared(self, entry: Entry, tmp_path: Path) -> None:
         found = set()
-        for case in cases_of(entry):
+        for case in self.cases_of(entry):
             mechanism = case.mechanism
             privacy = mechanism.privacy()
             assert privacy.trust_model == mechanism.guarantee.trust_model == entry.trust_model
@@ -86,7 +87,7 @@ class PrivacySuite:
         assert found == set(entry.accounts)
 
     def test_bad_values_of_options_are_refused(self, entry: Entry) -> None:
-        case = cases_of(entry)[0]
+        case = self.cases_of(entry)[0]
 
         def refusal(option: Option, value: object) -> str:
             return reason(lambda: entry.mechanism_for(case.task(), {**case.options, option.name: value}))
@@ -141,15 +142,15 @@ class PrivacySuite:
 
     def test_what_is_not_offered_is_refused(self, case: Case) -> None:
         for adjacency in {*ADJACENCIES} - {*case.entry.adjacencies}:
-            assert reason(lambda adjacency=adjacency: case.built(adjacency=adjacency)).startswith("adjacency must be ")
+            assert reason(partial(case.built, adjacency=adjacency)).startswith("adjacency must be ")
             with pytest.raises(ValueError, match="adjacency must be one of"):
                 case.mechanism.privacy().epsilon(DELTA, adjacency)
         assert reason(lambda: case.built(adjacency="swap")).startswith("adjacency must be one of ")
         others = {Interval: Interval(), NormBall: NormBall(2, 2.0), Categories: Categories(4)}
         for kind in {*others} - {*case.entry.domains}:
-            assert reason(lambda kind=kind: case.built(domain=others[kind])).startswith("domain must be ")
+            assert reason(partial(case.built, domain=others[kind])).startswith("domain must be ")
         for norm in {*NORMS, 3.0} - {*(case.entry.norms or (*NORMS, 3.0))} if NormBall in case.entry.domains else ():
-            assert reason(lambda norm=norm: case.built(domain=NormBall(2, norm))).startswith("norm must be ")
+            assert reason(partial(case.built, domain=NormBall(2, norm))).startswith("norm must be ")
 
     def test_sampled_clients_are_hidden_better_or_seen(self, sampled_case: Case, tmp_path: Path) -> None:
         sampling = EVERY_SAMPLING[sampled_case.adjacency]
@@ -215,7 +216,7 @@ class PrivacySuite:
     def test_a_mechanism_is_made_from_the_parameters_that_calibration_states(self, entry: Entry, dimension: int) -> None:
         if entry.mechanism is None or NormBall not in entry.domains:
             return
-        for small in cases_of(entry):
+        for small in self.cases_of(entry):
             if not isinstance(small.domain, NormBall):
                 continue
             case = replace(small, domain=replace(small.domain, dimension=dimension))
@@ -240,11 +241,11 @@ class PrivacySuite:
         mechanism = case.small
         # The other clients hide one the least where they are at the edge, as it is.
         others = "same" if isinstance(mechanism, SecureSumMechanism) else "zero"
-        repetitions = 2000 if case.is_slow else 20_000
+        repetitions = 2000 if case.trial.slow else 20_000
         result = audit(mechanism, repetitions, np.random.default_rng(3), others=others, confidence=CONFIDENCE)
         assert result.claim == mechanism.guarantee
         assert (result.claim.adjacency, result.claim.trust_model) == (case.adjacency, case.entry.trust_model)
         assert not result.refuted
         # Where nothing is claimed, much of what the repetitions can tell.
         claimed = result.claim.epsilon if case.entry.private else 17.0
-        assert result.found.epsilon_lower_bound > AUDITED_SHARES.get(case.entry.name, 0.35) * claimed
+        assert result.found.epsilon_lower_bound > case.trial.audited_share * claimed

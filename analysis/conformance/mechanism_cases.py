@@ -1,24 +1,24 @@
-"""What the conformance suite tries an entry of the registry with: small tasks, cheap options, and its account's parameters."""
+"""Cases of the conformance suite: an entry with a small task, cheap options, and the parameters of its account."""
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from tiny_sketches import ITEM_SKETCHES, SKETCHES, SKETCHES_OF_ONE
+from numpy.typing import NDArray
 
-from quietbits.arrays import FloatArray
-from quietbits.design.contracts.domains import Categories, Domain, Interval
-from quietbits.design.contracts.mechanism import Mechanism
-from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.contracts.real_numbers import RealNumberMechanism
-from quietbits.design.contracts.registry import AccountSubject, Entry, check_values
-from quietbits.design.contracts.task import Task
-from quietbits.design.tables.file import write_table
+from ...arrays import FloatArray
+from ...design.contracts.domains import Categories, Domain, Interval
+from ...design.contracts.mechanism import Mechanism
+from ...design.contracts.norm_ball import NormBall
+from ...design.contracts.real_numbers import RealNumberMechanism
+from ...design.contracts.registry import AccountSubject, Entry, Values, check_values
+from ...design.contracts.task import Task
+from ...design.tables.file import write_table
 
 EPSILON, DELTA, CLIENTS = 4.0, 1e-3, 6
 # Three coordinates are padded to four by mechanisms that pad.
@@ -27,56 +27,43 @@ INTERVAL = Interval(-1.0, 3.0)
 CATEGORIES = Categories(5)
 NORMS = (1.0, 2.0, math.inf)
 
-# Options that make an entry cheap; the others have their defaults.
-OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "mvu": {"bits_in": 2, "bits_out": 1, "metric": "l1"},
-    "bitwise-randomised-response": {"bits": 2},
-    "generalised-randomised-response": {"bits": 2},
-    "minimal-random-coding": {"message_bits": 5},
-    "minimal-random-coding-plain": {"message_bits": 5},
-    "projunit": {"projected": 2},
-    "fast-projunit": {"projected": 2},
-    "shuffled-mvu": {"bits_in": 2, "bits_out": 3},
-    "shuffled-randomised-response": {"bits": 2},
-    "cpsgd": {"bits": 10},
-    "poisson-binomial": {"bits": 4},
-    "exact-histogram": {"code": "identity"},
-    **SKETCHES,
-    **ITEM_SKETCHES,
-}
-# And the same for 200 clients.
-OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "poisson-binomial": {"bits": 9}}
-# Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
-GIVEN: Mapping[str, Mapping[str, Any]] = {
-    "dp-rec": {"population": 1000, "clients_per_round": 10, "index_bits": 42},
-}
-# Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
-# symbols to choose from; plain random coding reveals more with more candidates.
-MORE_BITS_MAY_COST = (
-    *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
-    *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),
-)
-# Mechanisms that code one message after the other, and those that solve a program to decode.
-SLOW = (
-    *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
-    *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
-    *("sparse-discrete-gaussian", "sparse-discrete-gaussian-frequencies"),
-)
-# The share of epsilon that an audit finds at least, where it is less than a third: what is proven is a bound, or holds for the worst public
-# points; and in messages of several coordinates it looks at one direction.
-AUDITED_SHARES = {
-    "dp-rec": 0.15,
-    "poisson-private-representation": 0.15,
-    "sketched-poisson-binomial": 0.05,
-    "sparse-discrete-gaussian": 0.2,
-    "sparse-discrete-gaussian-frequencies": 0.15,
-    "sketched-discrete-gaussian-frequencies": 0.25,
-    "sketched-skellam-frequencies": 0.15,
-    "exact-histogram": 0.3,
-}
-# Columns of messages that are public randomness, which costs no bits.
-SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
-PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
+
+@dataclass(frozen=True)
+class Trial:
+    """How the suite tries a mechanism; the defaults do for one that is cheap and has no required options.
+
+    Attributes
+    ----------
+    options : mapping
+        Design choices that make the mechanism cheap; the others have their defaults.
+    options_of_many, options_of_two : mapping
+        Design choices that differ for 200 clients, and for two clients with one number each.
+    given : mapping
+        Parameters that `calibrate` asks for and a task does not have.
+    of_account : callable
+        Returns parameters that `account` asks for beside those of the mechanism and of the task.
+    more_bits_may_cost : bool
+        Whether a longer message may have a larger error.
+    slow : bool
+        Whether a round takes long; fewer are drawn then.
+    audited_share : float
+        Share of the claimed epsilon that the audit must reach.
+    public_columns : slice
+        Columns of the messages that are public randomness, which costs no bits.
+    """
+
+    options: Values = field(default_factory=dict)
+    options_of_many: Values = field(default_factory=dict)
+    options_of_two: Values = field(default_factory=dict)
+    given: Values = field(default_factory=dict)
+    of_account: Callable[[Any], Values] = lambda _: {}
+    more_bits_may_cost: bool = False
+    slow: bool = False
+    audited_share: float = 0.35
+    public_columns: slice = field(default_factory=lambda: slice(0))
+
+
+USUAL = Trial()
 
 
 def released(mechanism: Mechanism) -> Mechanism:
@@ -98,13 +85,15 @@ class Case:
     entry: Entry
     domain: Domain
     adjacency: str
-    options: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    trial: Trial = field(default=USUAL, compare=False)
 
     def __str__(self) -> str:
+        """Return the names of the mechanism, the domain and the adjacency."""
         domain = f"l{self.domain.norm:g}" if isinstance(self.domain, NormBall) else type(self.domain).__name__.lower()
         return f"{self.entry.name}-{domain}-{self.adjacency}"
 
     def task(self, **changes: Any) -> Task:
+        """Return the task of the case, with changes."""
         return replace(Task(self.domain, CLIENTS, EPSILON, DELTA, self.adjacency), **changes)
 
     def built(self, options: Mapping[str, Any] | None = None, **changes: Any) -> Mechanism:
@@ -112,11 +101,13 @@ class Case:
         return _built(self, tuple((options or {}).items()), tuple(changes.items()))
 
     @property
-    def is_slow(self) -> bool:
-        return self.entry.name in SLOW
+    def options(self) -> Values:
+        """Design choices of the trial."""
+        return self.trial.options
 
     @property
     def mechanism(self) -> Mechanism:
+        """The mechanism for the task."""
         return self.built()
 
     @property
@@ -124,16 +115,16 @@ class Case:
         """The mechanism for 200 clients, where not everything is enumerated; a message that is private by itself knows of no others."""
         if self.entry.trust_model == "local":
             return self.mechanism
-        return self.built(OPTIONS_OF_MANY.get(self.entry.name), clients=200)
+        return self.built(self.trial.options_of_many, clients=200)
 
     @property
     def small(self) -> Mechanism:
         """The mechanism for two clients with one number each, on which an audit has most to see."""
         domain = replace(self.domain, dimension=1) if isinstance(self.domain, NormBall) else self.domain
-        return self.built(SKETCHES_OF_ONE.get(self.entry.name), domain=domain, clients=2)
+        return self.built(self.trial.options_of_two, domain=domain, clients=2)
 
     def inputs(self, clients: int) -> FloatArray:
-        """Inputs from the middle of the domain to its edge, and beyond."""
+        """Return inputs from the middle of the domain to its edge, and beyond."""
         rng = np.random.default_rng(1)
         if isinstance(self.domain, Categories):
             return np.resize([0, 0, 0, self.domain.size - 1, *rng.integers(0, self.domain.size, 20)], clients)
@@ -147,11 +138,12 @@ class Case:
         corner = np.full(self.domain.dimension, self.domain.clip_norm / self.domain.dimension ** (1 / self.domain.norm))
         return np.resize([corner, -corner, self.domain.clip_norm * np.eye(1, self.domain.dimension)[0], *scaled], (clients, *corner.shape))
 
-    def clipped(self, inputs: FloatArray) -> FloatArray:
+    def clipped(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        """Return inputs clipped to the domain."""
         return self.domain.clip(inputs)
 
-    def mean(self, inputs: FloatArray) -> FloatArray:
-        """What is estimated: the mean of the clipped inputs, or the frequencies of items."""
+    def mean(self, inputs: NDArray[Any]) -> FloatArray:
+        """Return the quantity that is estimated: the mean of the clipped inputs, or the frequencies of items."""
         return self.domain.total(self.clipped(inputs)) / len(inputs)
 
 
@@ -160,31 +152,40 @@ def _built(case: Case, options: tuple[tuple[str, Any], ...], changes: tuple[tupl
     return case.entry.mechanism_for(case.task(**dict(changes)), {**case.options, **dict(options)})
 
 
-def cases_of(entry: Entry) -> list[Case]:
+def cases_of(entry: Entry, trial: Trial = USUAL) -> list[Case]:
     """Return a case for every domain, norm and adjacency of an entry."""
-    balls = [NormBall(DIMENSION, norm, CLIP_NORM) for norm in entry.norms or NORMS]
-    domains: list[Domain] = [
-        domain for kind in entry.domains for domain in ({Interval: [INTERVAL], NormBall: balls, Categories: [CATEGORIES]}[kind])
-    ]
-    return [Case(entry, domain, adjacency, OPTIONS.get(entry.name, {})) for domain in domains for adjacency in entry.adjacencies]
+    balls: list[Domain] = [NormBall(DIMENSION, norm, CLIP_NORM) for norm in entry.norms or NORMS]
+    tried: Mapping[type, list[Domain]] = {Interval: [INTERVAL], NormBall: balls, Categories: [CATEGORIES]}
+    domains = [domain for kind in entry.domains for domain in tried[kind]]
+    return [Case(entry, domain, adjacency, trial) for domain in domains for adjacency in entry.adjacencies]
 
 
-def one_adjacency(entry: Entry) -> list[Case]:
+def one_adjacency(entry: Entry, trial: Trial = USUAL) -> list[Case]:
     """Return a case for every domain and norm, with either adjacency in turn: for what does not depend on it but by the amount of noise."""
-    found = cases_of(entry)
-    domains = list(dict.fromkeys(case.domain for case in found))
-    return [case for case in found if case.adjacency == entry.adjacencies[domains.index(case.domain) % len(entry.adjacencies)]]
+    every = cases_of(entry, trial)
+    domains = list(dict.fromkeys(case.domain for case in every))
+    return [case for case in every if case.adjacency == entry.adjacencies[domains.index(case.domain) % len(entry.adjacencies)]]
 
 
-def one_domain(entry: Entry) -> list[Case]:
+def one_domain(entry: Entry, trial: Trial = USUAL) -> list[Case]:
     """Return a case for every adjacency, each with another domain if there are several: for accounts, which see sensitivities alone."""
-    found = cases_of(entry)
-    domains = list(dict.fromkeys(case.domain for case in found))
-    return [case for case in found if case.domain == domains[entry.adjacencies.index(case.adjacency) % len(domains)]]
+    every = cases_of(entry, trial)
+    domains = list(dict.fromkeys(case.domain for case in every))
+    return [case for case in every if case.domain == domains[entry.adjacencies.index(case.adjacency) % len(domains)]]
 
 
-def cases(entries: Iterable[Entry]) -> list[Case]:
-    return [case for entry in entries for case in cases_of(entry)]
+class Tried:
+    """Entries that a suite tries, and how; derive a class with `entries`, and with `trial_of` where the usual trial does not do."""
+
+    entries: tuple[Entry, ...] = ()
+
+    def trial_of(self, entry: Entry) -> Trial:  # noqa: ARG002 - for derived classes
+        """Return how a mechanism is tried."""
+        return USUAL
+
+    def cases_of(self, entry: Entry) -> list[Case]:
+        """Return the cases of a mechanism."""
+        return cases_of(entry, self.trial_of(entry))
 
 
 def account_values(case: Case, mechanism: Mechanism, folder: Path) -> dict[str, Any]:
@@ -195,12 +196,7 @@ def account_values(case: Case, mechanism: Mechanism, folder: Path) -> dict[str, 
     if table is not None:
         known |= {"table": folder / "table.json"}
         write_table(table, known["table"])
-    if case.entry.name == "dp-rec":
-        # Its account is that of a training.
-        dp_rec: Any = mechanism
-        known |= {"clip_ratio": dp_rec.clip_ratio, "population": 1, "clients_per_round": 1, "index_bits": sum(dp_rec.layout.group_bits)}
-    epsilon = {"epsilon": mechanism.facts().get("epsilon_per_round", known.get("epsilon"))}
-    known |= epsilon
+    known |= {**case.trial.of_account(mechanism), "epsilon": mechanism.facts().get("epsilon_per_round", known.get("epsilon"))}
     return {name: known[name] for name in names if known.get(name) is not None}
 
 
@@ -212,7 +208,7 @@ def accounted(case: Case, mechanism: Mechanism, folder: Path) -> AccountSubject:
 
 def given(case: Case) -> dict[str, Any]:
     """Return what calibration is given beside its budget: the case's task and options."""
-    known = {"clients": CLIENTS, **case.options, **GIVEN.get(case.entry.name, {}), **_of_domain(case.domain)}
+    known = {"clients": CLIENTS, **case.options, **case.trial.given, **_of_domain(case.domain)}
     if isinstance(case.domain, Interval) and case.entry.domains[0] is NormBall:
         known |= _of_domain(case.domain.ball(case.adjacency))
     options = case.entry.calibration_options

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, DELTA, EPSILON, MORE_BITS_MAY_COST, PUBLIC_COLUMNS, Case, reason, released
 
-from quietbits.arrays import FloatArray
-from quietbits.design.contracts.domains import Categories
-from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism, SecureSumMechanism
-from quietbits.design.contracts.real_numbers import RealNumberMechanism
-from quietbits.design.noise.random_words import secure_words, seeded_words
-from quietbits.errors import InfeasibleError
+from ...arrays import FloatArray
+from ...design.contracts.domains import Categories
+from ...design.contracts.mechanism import Mechanism, ScalarMechanism, SecureSumMechanism
+from ...design.contracts.real_numbers import RealNumberMechanism
+from ...design.noise.random_words import secure_words, seeded_words
+from ...errors import InfeasibleError
+from .mechanism_cases import CLIENTS, DELTA, EPSILON, Case, Tried, reason, released
 
 # Fewer where a round takes long.
 ROUNDS, SLOW_ROUNDS = 1500, 300
@@ -32,18 +32,18 @@ def errors_of_rounds(case: Case) -> FloatArray:
     """Errors of the mean of the same clipped inputs, seeded, shape (rounds, coordinates)."""
     mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
     mean = case.mean(inputs)
-    number = SLOW_ROUNDS if case.is_slow or mechanism.worst_shared_variance > 0 else ROUNDS
+    number = SLOW_ROUNDS if case.trial.slow or mechanism.worst_shared_variance > 0 else ROUNDS
     if mechanism.worst_shared_variance > 0:
         # Errors that are stated over public randomness: each round has its own.
-        words, rounds = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
-        return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in rounds])
+        words, renewed = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
+        return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in renewed])
     messages = mechanism.encode(np.tile(inputs, (number, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
     rounds = messages.reshape(number, CLIENTS, *messages.shape[1:])
     estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
     return (estimates - mean).reshape(number, -1)
 
 
-class MessageSuite:
+class MessageSuite(Tried):
     """Tests of errors and messages."""
 
     # Error
@@ -88,7 +88,7 @@ class MessageSuite:
             if option.unit != "bits" or (option.default is None and option.name not in one_case.options):
                 continue
             bits = one_case.options.get(option.name, option.default)
-            if one_case.entry.name not in MORE_BITS_MAY_COST:
+            if not one_case.trial.more_bits_may_cost:
                 more = one_case.built(options={option.name: min(bits + 2, int(option.high))})
                 assert more.error().of_mean(CLIENTS) <= one_case.mechanism.error().of_mean(CLIENTS) * (1 + CLOSE)
             try:
@@ -120,7 +120,8 @@ class MessageSuite:
             assert (messages.shape, messages.dtype) == (seeded.shape, seeded.dtype)
         # By chance they are all equal with a probability far below 1e-12.
         assert (secure != other).any() == case.entry.private
-        assert reason(lambda: mechanism.encode(inputs, 0)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
+        number: Any = 0
+        assert reason(lambda: mechanism.encode(inputs, number)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
 
     def test_real_numbers_are_released_only_by_name(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(3)
@@ -138,7 +139,7 @@ class MessageSuite:
 
     def test_secure_messages_decode_to_the_mean(self, one_case: Case) -> None:
         mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
-        rounds = 100 if one_case.is_slow else 150
+        rounds = 100 if one_case.trial.slow else 150
         renewed = [released(mechanism).renewed(seed) for seed in range(rounds)]
         estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
         error = mechanism.error(inputs)
@@ -174,7 +175,7 @@ class MessageSuite:
             assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
             return
         # No more than the array has, and no fewer than tell the values apart that occur.
-        sent = np.delete(rows, np.arange(rows.shape[1])[PUBLIC_COLUMNS.get(case.entry.name, slice(0))], axis=1)
+        sent = np.delete(rows, np.arange(rows.shape[1])[case.trial.public_columns], axis=1)
         assert mechanism.bits_per_client <= 8 * sent.itemsize * sent.shape[1]
         if messages.dtype.kind == "f":
             assert mechanism.bits_per_client == 8 * sent.itemsize * sent.shape[1]
@@ -218,5 +219,6 @@ class MessageSuite:
     def test_a_number_of_clients_that_cannot_be_is_refused(self, case: Case) -> None:
         mechanism = case.mechanism
         aggregate = mechanism.aggregate(mechanism.encode(case.inputs(CLIENTS), np.random.default_rng(0)))
-        for clients in (0, -1, 1.5):
+        impossible: tuple[Any, ...] = (0, -1, 1.5)
+        for clients in impossible:
             assert reason(lambda: mechanism.decode(aggregate, clients)).startswith("clients must be ")  # noqa: B023

@@ -1,44 +1,58 @@
 """What every mechanism of the registry keeps to, whatever it is: derive a class with `entries`."""
 
+import inspect
 import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
-from mechanism_cases import CLIENTS, DELTA, EPSILON, Case, cases_of, one_adjacency, one_domain, reason
-from message_suite import MessageSuite
-from privacy_suite import PrivacySuite
 
-from quietbits.analysis.catalogue.accounts import account
-from quietbits.design.contracts.mechanism import Error, SecureSumMechanism
-from quietbits.design.contracts.registry import Entry
-from quietbits.design.secure_sum.aggregation import SecureSum
-from quietbits.solvers.accounting.sampling import FixedSizeSampling
+from ...design.contracts.mechanism import Error, SecureSumMechanism
+from ...design.contracts.registry import Entry
+from ...design.secure_sum.aggregation import SecureSum
+from ...solvers.accounting.sampling import FixedSizeSampling
+from ..catalogue.accounts import account
+from ..catalogue.registry import entry_named
+from .mechanism_cases import CLIENTS, DELTA, EPSILON, USUAL, Case, Trial, cases_of, one_adjacency, one_domain, reason
+from .message_suite import MessageSuite
+from .privacy_suite import PrivacySuite
+
+
+def _none(*_: object) -> list[Case]:
+    return []
+
+
+def _private(cases: Callable[[Entry, Trial], list[Case]]) -> Callable[[Entry, Trial], list[Case]]:
+    return lambda entry, trial: (cases if entry.private else _none)(entry, trial)
+
+
+# Cases of a mechanism by the argument of a test.
+CASES: Mapping[str, Callable[[Entry, Trial], list[Case]]] = {
+    "case": cases_of,
+    "one_case": one_adjacency,
+    "one_private_case": _private(one_adjacency),
+    "sampled_case": _private(one_domain),
+    "private_case": _private(cases_of),
+    "exact_case": lambda entry, trial: (_none if entry.private else cases_of)(entry, trial),
+    "sum_case": lambda entry, trial: (cases_of if entry.trust_model == "secure-sum" else _none)(entry, trial),
+}
 
 
 class MechanismSuite(PrivacySuite, MessageSuite):
     """Tests of every entry, and of every case of it; derive a class with `entries`."""
 
-    entries: tuple[Entry, ...] = ()
-
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        if "case" in metafunc.fixturenames:
-            metafunc.parametrize("case", [case for entry in self.entries for case in cases_of(entry)], ids=str)
-        elif "one_case" in metafunc.fixturenames:
-            metafunc.parametrize("one_case", [case for entry in self.entries for case in one_adjacency(entry)], ids=str)
-        elif "one_private_case" in metafunc.fixturenames:
-            private = [case for entry in self.entries if entry.private for case in one_adjacency(entry)]
-            metafunc.parametrize("one_private_case", private, ids=str)
-        elif "sampled_case" in metafunc.fixturenames:
-            metafunc.parametrize("sampled_case", [case for entry in self.entries if entry.private for case in one_domain(entry)], ids=str)
-        elif "private_case" in metafunc.fixturenames:
-            metafunc.parametrize("private_case", [case for entry in self.entries if entry.private for case in cases_of(entry)], ids=str)
-        elif "exact_case" in metafunc.fixturenames:
-            metafunc.parametrize("exact_case", [case for entry in self.entries if not entry.private for case in cases_of(entry)], ids=str)
-        elif "sum_case" in metafunc.fixturenames:
-            sums = [case for entry in self.entries if entry.trust_model == "secure-sum" for case in cases_of(entry)]
-            metafunc.parametrize("sum_case", sums, ids=str)
-        elif "entry" in metafunc.fixturenames:
+        """Give each test the cases of its argument."""
+        for argument in CASES:
+            if argument in metafunc.fixturenames:
+                metafunc.parametrize(argument, [case for entry in self.entries for case in self.cases_for(argument, entry)], ids=str)
+        if "entry" in metafunc.fixturenames:
             metafunc.parametrize("entry", self.entries, ids=[entry.name for entry in self.entries])
+
+    def cases_for(self, argument: str, entry: Entry) -> list[Case]:
+        """Return the cases of a mechanism that a test's argument stands for."""
+        return CASES[argument](entry, self.trial_of(entry))
 
 
 class ExactSuite(MechanismSuite):
@@ -83,3 +97,28 @@ class SecureSumSuite(ExactSuite):
         assert reason(lambda: mechanism.decode(aggregate, CLIENTS + 1)).startswith(
             ("clients must be 6, for", "clients must be a whole number from 1 to 6, got 7")
         )
+
+
+def conformance_suite(mechanism: str | Entry, trial: Trial = USUAL) -> type[MechanismSuite]:
+    """Return a class of tests of one mechanism, for pytest: assign it to a name that starts with ``Test`` in a file of tests.
+
+    Parameters
+    ----------
+    mechanism : str or Entry
+        The mechanism, or its name in the registry.
+    trial : Trial
+        How it is tried.
+
+    Examples
+    --------
+    >>> TestLaplace = conformance_suite("laplace")
+    >>> [entry.name for entry in TestLaplace.entries]
+    ['laplace']
+    """
+    entry = entry_named(mechanism) if isinstance(mechanism, str) else mechanism
+    functions = inspect.getmembers(SecureSumSuite, inspect.isfunction)
+    tests = [(name, set(inspect.signature(function).parameters)) for name, function in functions if name.startswith("test_")]
+    unused = {argument for argument, cases in CASES.items() if not cases(entry, trial)}
+    # pytest would report a test without cases as skipped.
+    members: dict[str, Any] = {name: None for name, arguments in tests if arguments & unused}
+    return type("Conformance", (SecureSumSuite,), {**members, "entries": (entry,), "trial_of": lambda _, __: trial})

@@ -1,0 +1,61 @@
+"""Run the conformance suite on a mechanism: ``python -m quietbits.analysis.conformance NAME [--option NAME=VALUE] [PYTEST OPTION ...]``."""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from ...design.contracts.registry import Entry
+from ..catalogue.registry import entry_named
+
+TESTS = """\"\"\"The conformance suite of {name}.\"\"\"
+
+from quietbits.analysis.conformance.mechanism_cases import Trial
+from quietbits.analysis.conformance.mechanism_suite import conformance_suite
+
+TestConformance = conformance_suite({name!r}, Trial(options={options!r}, slow={slow}, more_bits_may_cost={more_bits_may_cost}))
+"""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the suite as arguments of the command line say, and return pytest's exit code, or 2 for a mechanism that there is not."""
+    parser = argparse.ArgumentParser(prog="python -m quietbits.analysis.conformance", description=__doc__, allow_abbrev=False)
+    parser.add_argument("name", help="The mechanism: one that quietbits mechanisms lists.")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="A design choice that makes it cheap.")
+    parser.add_argument("--slow", action="store_true", help="Draw fewer rounds.")
+    parser.add_argument("--more-bits-may-cost", action="store_true", help="Do not ask that longer messages have smaller errors.")
+    given, others = parser.parse_known_args(arguments)
+    try:
+        entry = entry_named(given.name)
+        options = typed_options(entry, given.option)
+    except ValueError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        return 2
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "test_conformance.py"
+        settings = {"name": entry.name, "options": options, "slow": given.slow, "more_bits_may_cost": given.more_bits_may_cost}
+        file.write_text(TESTS.format(**settings), encoding="utf-8")
+        # The settings of a project around the working directory are for its own tests.
+        alone = ["-c", os.devnull, "--rootdir", folder, "--import-mode", "importlib", "-p", "no:cacheprovider"]
+        # In a process of its own, pytest sees the suite's modules first, and can explain assertions that fail.
+        return subprocess.run([sys.executable, "-m", "pytest", str(file), *alone, *others], check=False).returncode  # noqa: S603
+
+
+def typed_options(entry: Entry, typed: Sequence[str]) -> Mapping[str, Any]:
+    """Return design choices that were typed as NAME=VALUE, each of its option's kind."""
+    kinds = {option.name: option.kind for option in entry.options}
+    options: dict[str, Any] = {}
+    for text in typed:
+        name, equals, value = text.partition("=")
+        if not equals or name not in kinds:
+            raise ValueError(f"option must be NAME=VALUE with one of {', '.join(kinds) or 'no options'} for {entry.name}, got {text!r}")
+        options[name] = value == "true" if kinds[name] is bool else kinds[name](value)
+    return options
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

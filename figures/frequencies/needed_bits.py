@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 
 from ...analysis.catalogue.frequency_sums import PAPER
 from ...analysis.catalogue.lower_bounds import frequency_lower_bound
-from ...analysis.catalogue.registry import REGISTRY
+from ...analysis.catalogue.registry import BUILT_IN
 from ...design.central.histogram import gaussian_histogram_error
 from ...design.contracts.domains import Categories
 from ...design.contracts.registry import Values
@@ -108,7 +108,7 @@ class NeededPoint(Point):
         return {"trust_model": SECURE, "worst_squared_error": 0.0, "bits_per_client": numbers * math.log2(self.clients + 1)}
 
     def _offer(self) -> dict[str, Any]:
-        entry = REGISTRY[self.mechanism]
+        entry = BUILT_IN[self.mechanism]
         delta = 0.0 if entry.trust_model == LOCAL else DELTA
         task = Task(Categories(self.categories), self.clients, self.epsilon, delta, ADJACENCY)
         options: Values = sketch_size(self.categories) if self.compressed else {}
@@ -129,7 +129,7 @@ def needed_points(seed: int, sizes: Sequence[tuple[int, int]], options: Mapping[
     for clients, items in sizes:
         cases = [(BOUNDS, False), (IDENTITY, False)]
         cases += [(BERNOULLI, False)] if clients <= MOST_CODED else []
-        for name, entry in REGISTRY.items():
+        for name, entry in BUILT_IN.items():
             if entry.private and Categories in entry.domains and ADJACENCY in entry.adjacencies:
                 sketched = {"rows", "width", "slack"} <= {option.name for option in entry.options}
                 cases += [(name, False), *([(name, True)] if sketched else [])]

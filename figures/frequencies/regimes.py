@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 
 from ...analysis.catalogue.lower_bounds import frequency_lower_bound
-from ...analysis.catalogue.registry import REGISTRY
+from ...analysis.catalogue.registry import BUILT_IN
 from ...analysis.simulation.populations import item_probabilities
 from ...design.central.histogram import gaussian_histogram_error
 from ...design.contracts.domains import Categories
@@ -97,7 +97,7 @@ class RegimePoint(Point):
             "zero_squared_error": float(np.sum((frequencies - 1 / self.categories) ** 2)),
         }
         rows = []
-        for name, entry in REGISTRY.items():
+        for name, entry in BUILT_IN.items():
             if Categories not in entry.domains or ADJACENCY not in entry.adjacencies:
                 continue
             for budget, mechanism in self._offers(entry, float(np.sum(frequencies**2))):

@@ -22,7 +22,7 @@ from ...analysis.catalogue.lower_bounds import (
     unbiased_central_lower_bound,
     unbiased_local_lower_bound,
 )
-from ...analysis.catalogue.registry import REGISTRY, entry_named
+from ...analysis.catalogue.registry import BUILT_IN, entry_named
 from ...arguments import check_real
 from ...design.contracts.gaussian import central_gaussian_error, l2_radius
 from ...design.contracts.mechanism import Mechanism
@@ -168,7 +168,7 @@ class PricePoint(Point):
         }
 
     def _offer(self, ball: NormBall, central: float) -> dict[str, Any]:
-        entry = REGISTRY[self.mechanism]
+        entry = BUILT_IN[self.mechanism]
         task = Task(ball, self.clients, self.epsilon, DELTA, ADJACENCY)
         try:
             mechanism = _built(entry, task)
@@ -207,7 +207,7 @@ def serving(entry: Entry) -> bool:
 
 def price_points(seed: int, clients: Sequence[int], offered: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:
     """Return a task for the bounds at each number of clients, and for each mechanism that serves at each number of `offered`."""
-    names = [name for name, entry in REGISTRY.items() if serving(entry)]
+    names = [name for name, entry in BUILT_IN.items() if serving(entry)]
     settings = [("bounds", count) for count in clients] + [(name, count) for count in offered for name in names]
     return [PricePoint(seed=seed, mechanism=name, clients=count, dimension=dimension, epsilon=epsilon) for name, count in settings]
 

@@ -11,13 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from quietbits.analysis.catalogue.accounts import account, calibrate
 from quietbits.analysis.catalogue.registry import REGISTRY, build_mechanism
-<<<<<<< HEAD
-from quietbits.arguments import MOST_CLIENTS, check_integer
-=======
 from quietbits.analysis.conformance.mechanism_cases import Case, cases_of
 from quietbits.analysis.conformance.mechanism_suite import MechanismSuite
-from quietbits.arguments import check_integer
->>>>>>> part-P
+from quietbits.arguments import MOST_CLIENTS, check_integer
 from quietbits.arrays import FloatArray
 from quietbits.design.contracts.accounts import pure_privacy
 from quietbits.design.contracts.domains import Interval

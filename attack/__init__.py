@@ -1,1 +1,1 @@
-"""Attacks on quietbits by random cases, for as many minutes as one gives them: `make attack`, described in docs/attack.md."""
+"""Attacks on quietbits by random cases, for a number of minutes: `make attack`, see docs/attack.md."""

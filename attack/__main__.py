@@ -1,4 +1,4 @@
-"""`python -m quietbits.attack`: every attack for its share of the minutes; what was tried and what failed is printed."""
+"""`python -m quietbits.attack`: run every attack for its share of the minutes, and print the failures."""
 
 import argparse
 import math
@@ -18,12 +18,12 @@ ATTACKS: tuple[Attack, ...] = tuple(
     module.ATTACK for module in (tables, packages, stores, commands, calibrations, monotone, exact_accounts, trainings, kills)
 )
 FAILURES = Path(__file__).parent / "failures"
-# Of one attack; the others are counted.
+# An attack writes at most so many failures; further failures are only counted.
 MOST_WRITTEN = 20
 
 
 def mount(attack: Attack, seed: int, seconds: float, most_cases: int | None, failures: Path) -> Counter[Outcome]:
-    """Run cases of one attack until the time is used, print a summary, and return how many ended how."""
+    """Run cases of an attack until the time is used, print a summary, and count the outcomes."""
     counts: Counter[Outcome] = Counter()
     attack.prepare()
     start, number = time.monotonic(), 0
@@ -36,13 +36,13 @@ def mount(attack: Attack, seed: int, seconds: float, most_cases: int | None, fai
             place = write_ready_test(failures, attack, case, seed, number, ended.text) if counts[Outcome.FAILED] <= MOST_WRITTEN else ""
             print(f"FAILED {attack.name} {number}: {last[:300]} {place}", flush=True)
         number += 1
-    told = ", ".join(f"{counts[outcome]:,} {outcome.name.lower().replace('_', ' ')}" for outcome in Outcome if counts[outcome])
-    print(f"{attack.name}: {number:,} cases in {time.monotonic() - start:.0f} s: {told}", flush=True)
+    summary = ", ".join(f"{counts[outcome]:,} {outcome.name.lower().replace('_', ' ')}" for outcome in Outcome if counts[outcome])
+    print(f"{attack.name}: {number:,} cases in {time.monotonic() - start:.0f} s: {summary}", flush=True)
     return counts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the attacks that were asked for; return 1 if anything failed."""
+    """Run the chosen attacks; return 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="python -m quietbits.attack", description=__doc__)
     parser.add_argument("--seed", type=int, default=0, help="what cases are drawn from")
     parser.add_argument("--minutes", type=float, default=10.0, help="of all attacks together")
@@ -51,11 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", nargs="+", choices=[attack.name for attack in ATTACKS], help="these attacks alone")
     parser.add_argument("--failures", type=Path, default=FAILURES, help="folder for the tests of what failed")
     asked = parser.parse_args(arguments)
-    chosen = [replace(one, seconds=min(one.seconds, asked.limit)) for one in ATTACKS if asked.only is None or one.name in asked.only]
+    chosen = [
+        replace(attack, seconds=min(attack.seconds, asked.limit)) for attack in ATTACKS if asked.only is None or attack.name in asked.only
+    ]
     shares = sum(attack.share for attack in chosen)
-    counts = [mount(one, asked.seed, 60 * asked.minutes * one.share / shares, asked.cases, asked.failures) for one in chosen]
-    failed = sum(one[Outcome.FAILED] for one in counts)
-    print(f"seed {asked.seed}: {sum(sum(one.values()) for one in counts):,} cases, {failed} failed", flush=True)
+    counts = [mount(attack, asked.seed, 60 * asked.minutes * attack.share / shares, asked.cases, asked.failures) for attack in chosen]
+    failed = sum(count[Outcome.FAILED] for count in counts)
+    print(f"seed {asked.seed}: {sum(sum(count.values()) for count in counts):,} cases, {failed} failed", flush=True)
     return 1 if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""Calibrate, then account: the epsilon of what calibration finds is at most the target, in its report and from its parameters alone."""
+"""Calibrate, then account: the calibrated epsilon never exceeds its target, in either computation."""
 
 import math
 import random
@@ -10,12 +10,12 @@ from ..analysis.catalogue.registry import accounted_names
 from .cases import Arguments, Attack, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
-# Parameters are the same floats; a composition on a grid depends on nothing else.
+# Both computations have the same parameters as floats, so only a composition on a grid may differ.
 ROUNDING = 1e-9
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a mechanism, a target and what is given."""
+    """Draw a mechanism, a target and the given parameters."""
     name = rng.choice([name for name in accounted_names() if calibrates(name)])
     adjacency = draw_adjacency(rng, name)
     return {
@@ -39,21 +39,21 @@ def check(
     sampling: list[float] | None,
     given: dict[str, Any],
 ) -> None:
-    """Calibrate, and account for what was found."""
+    """Calibrate, and account for the calibrated parameters."""
     budget: dict[str, Any] = {"delta": delta, "rounds": rounds, "adjacency": adjacency, "sampling": sampling_of(sampling)}
     try:
-        found = calibrate(name, epsilon=epsilon, **budget, **placed(folder, given))
+        calibrated = calibrate(name, epsilon=epsilon, **budget, **placed(folder, given))
     except REFUSALS as error:
         raise refusal(error) from error
-    assert 0 <= found.epsilon <= epsilon, f"epsilon {found.epsilon!r} for a target of {epsilon!r}"
-    for value in found.report.subject.details.values():
+    assert 0 <= calibrated.epsilon <= epsilon, f"epsilon {calibrated.epsilon!r} for a target of {epsilon!r}"
+    for value in calibrated.report.subject.details.values():
         assert not (isinstance(value, float) and math.isnan(value)), "a detail is not a number"
-    details = {**placed(folder, given), **found.report.subject.details}
+    details = {**placed(folder, given), **calibrated.report.subject.details}
     if "epsilon_per_round" in details:
         details["epsilon"] = details["epsilon_per_round"]
     asked = account_options(name)
-    parameters: dict[str, Any] = {one.name: details[one.name] for one in asked if details.get(one.name) is not None}
-    if all(one.name in parameters for one in asked if one.required):
+    parameters: dict[str, Any] = {option.name: details[option.name] for option in asked if details.get(option.name) is not None}
+    if all(option.name in parameters for option in asked if option.required):
         again = account(name, **budget, **parameters)
         assert again.epsilon <= epsilon * (1 + ROUNDING), f"from the parameters alone epsilon is {again.epsilon!r}, the target {epsilon!r}"
 

@@ -1,4 +1,4 @@
-"""What an attack is: cases drawn from a seed, and a check that each must pass."""
+"""An attack: cases drawn from a seed, and a check that each case must pass."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 Arguments = Mapping[str, Any]
-"""Arguments of a check, by name: what `repr` writes as Python, so that a case can be written as a test."""
+"""Arguments of a check, by name; `repr` writes them as Python, so that a case can be written as a test."""
 
 
 class Refused(Exception):  # noqa: N818 - not an error
-    """The case was refused with a reason, as it may be, or is too large to check: nothing was tested beyond that."""
+    """The case was refused for a permitted reason, or is too large to check; nothing was tested."""
 
 
 def refusal(error: Exception) -> Refused:
-    """Return what to raise for a refusal, which must have a reason in words."""
+    """Return the exception to raise for a refusal, which must have a reason in words."""
     if not str(error).strip():
         raise AssertionError("refused without a reason") from error
     return Refused(str(error))
@@ -23,22 +23,22 @@ def refusal(error: Exception) -> Refused:
 
 @dataclass(frozen=True)
 class Attack:
-    """One way of attacking.
+    """A kind of attack.
 
     Attributes
     ----------
     name : str
-        The module's.
+        Name of the module.
     draw : callable
-        Draws a case.
+        Function that draws a case.
     check : callable
-        Called with an empty folder and the case; raises what must not happen, or `Refused`.
+        Function of an empty folder and the case; it raises an error for a fault, or `Refused`.
     share : float
-        Share of the minutes, beside those of the others.
+        Share of the minutes, relative to the shares of the other attacks.
     seconds : float
-        After these a case is given up.
+        Time limit of a case.
     prepare : callable
-        Called once before the first case, for what all of them need: each case runs in a fork, which has it.
+        Function that is called once, before the first case, for the setup that all cases need: each case runs in a fork, which inherits it.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Attack:
     prepare: Callable[[], object] = lambda: None
 
     def case(self, seed: int, number: int) -> Arguments:
-        """Return a case: it depends on nothing but the seed and its number."""
+        """Return a case, which depends only on the seed and its number."""
         return self.draw(random.Random(f"{seed} {self.name} {number}"))
 
     def run(self, folder: Path, case: Arguments) -> None:

@@ -1,4 +1,4 @@
-"""Every command with random options, within their ranges and beyond: no traceback, no NaN, an exit code that is documented, whole files."""
+"""Every command with random options: no traceback, no NaN, documented exit codes, whole files."""
 
 import contextlib
 import functools
@@ -25,11 +25,11 @@ from .parameters import draw_value, load_accounts
 TABLE, DATA, ITEMS, SWEEP = "table.json", "data.csv", "items.txt", "sweep.toml"
 INPUTS = (TABLE, DATA, ITEMS, SWEEP)
 OUTPUTS = ("out.json", "out.csv", "out.parquet", "out.html", "out.svg", "out", "no/folder/out.json", ".", "table.json", "-")
-# Commands that end with 1 where what they look at does not hold.
+# These commands end with 1 if their object fails their examination.
 FINDING = ("verify", "audit")
-# Commands that name every fault of many tasks, and keep what is finished: the same command goes on.
+# These commands name every fault of many tasks and keep finished tasks: the same command goes on.
 RESUMABLE = (("sweep",), ("train",), ("reproduce",), ("design", "grid"))
-# Drawn rarely: they take minutes.
+# These commands take minutes, and are drawn rarely.
 LONG = ("demo", "reproduce", "train")
 TEXTS = {
     "adjacency": ("replace-one", "add-or-remove-one", "replace-all", ""),
@@ -40,10 +40,10 @@ TEXTS = {
     "column": ("value", "other", ""),
     "mechanism": ("hadamard-response", "unary-encoding", "cpsgd", "x"),
 }
-# So many of these texts, from the first, are ones that commands take.
+# Commands accept so many of these texts, counted from the first.
 SOUND = {"adjacency": 2, "norm": 5, "metric": 2, "trust": 4}
 DOMAINS = {"vectors": NormBall, "numbers": Interval, "items": Categories}
-# Commands that take any domain, by options of which one excludes the others.
+# These commands take any domain, by mutually exclusive options.
 OF_DOMAINS = ("simulate", "audit", "plan")
 OF_DOMAIN = {"vectors": ("dimension", "norm", "clip", "nonzero"), "numbers": ("interval",), "items": ("categories",)}
 FITTING = ("delta", "dimension", "categories", "interval", "column")
@@ -57,17 +57,17 @@ ODD = ("", "x", "None", "nan", "inf", "-inf", "-1", "0", "1e400", "1e-320", "1e3
 @functools.cache
 def _leaves() -> tuple[tuple[str, ...], ...]:
     """Return every command by its words."""
-    found: list[tuple[str, ...]] = []
+    leaves: list[tuple[str, ...]] = []
 
     def walk(words: tuple[str, ...], command: Any) -> None:
         if hasattr(command, "list_commands"):
             for name in command.list_commands(None):
                 walk((*words, name), command.get_command(None, name))
         else:
-            found.append(words)
+            leaves.append(words)
 
     walk((), typer.main.get_command(app))
-    return tuple(found)
+    return tuple(leaves)
 
 
 @functools.cache
@@ -84,7 +84,7 @@ def _ranges() -> dict[str, Option]:
 
 
 def _load() -> None:
-    """Import what commands import when they are called."""
+    """Import the modules that commands import when they are called."""
     import rich.table  # noqa: F401
 
     load_accounts()
@@ -112,7 +112,10 @@ def draw(rng: random.Random) -> Arguments:
 
 
 def _left_out(rng: random.Random, words: tuple[str, ...]) -> set[str]:
-    """Return options that a sensible command line does not have: those of other domains, and most that need others beside them."""
+    """Return options that a sensible command line omits.
+
+    They are the options of other domains, and most options that need other options beside them.
+    """
     domains = list(DOMAINS)
     if words[0] in ("simulate", "audit") and words[-1] in REGISTRY:
         domains = [name for name in DOMAINS if DOMAINS[name] in REGISTRY[words[-1]].domains]
@@ -150,8 +153,8 @@ def _value(rng: random.Random, option: Any, *, wild: bool) -> str:
         return "1"
     if (name in TEXTS and "text" in kind) or (name in TEXTS and kind == "str"):
         return rng.choice(TEXTS[name] if wild else TEXTS[name][: SOUND.get(name, 1)])
-    if (known := _ranges().get(name)) is not None and not wild:
-        return str(draw_value(rng, known))
+    if (ranged := _ranges().get(name)) is not None and not wild:
+        return str(draw_value(rng, ranged))
     if "int" in kind:
         return str(rng.choice((0, 1, 2, 3, 5, 10, 100, 1000, 10**6, 10**9, 2**63, -1) if wild else (1, 2, 3, 5, 10, 100)))
     if "float" in kind:
@@ -160,7 +163,7 @@ def _value(rng: random.Random, option: Any, *, wild: bool) -> str:
 
 
 def check(folder: Path, arguments: list[str]) -> None:
-    """Run the command, and look at all that it leaves."""
+    """Run the command, and check its exit code, its output and its files."""
     _place_inputs(folder)
     before = {path: path.read_bytes() for path in folder.iterdir()}
     with contextlib.chdir(folder):
@@ -175,7 +178,7 @@ def check(folder: Path, arguments: list[str]) -> None:
     assert all(path.read_bytes() == content for path, content in before.items()), "an input was overwritten"
     written = [path for path in folder.rglob("*") if path.is_file() and path not in before]
     for path in written:
-        # A table may be exported to any name.
+        # A table may be exported under any name.
         if path.suffix == ".json" and arguments[0] != "export":
             json.loads(path.read_bytes(), parse_constant=_refuse)
     if result.exit_code == 2:

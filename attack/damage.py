@@ -1,4 +1,4 @@
-"""Damage to files and documents: flipped bits, cuts, and odd values in the place of sound ones."""
+"""Damage to files and documents: flipped bits, cuts, and odd values in place of sound values."""
 
 import random
 from typing import Any
@@ -10,7 +10,7 @@ ODD: tuple[Any, ...] = (
 
 
 def damaged(rng: random.Random, content: bytes) -> bytes:
-    """Return bytes with a few bits flipped, a piece cut out, doubled or overwritten."""
+    """Return bytes with a few bits flipped, or a piece cut out, doubled or overwritten."""
     changed = bytearray(content)
     for _ in range(rng.choice((1, 1, 2, 5))):
         if not changed:
@@ -30,7 +30,7 @@ def damaged(rng: random.Random, content: bytes) -> bytes:
 
 
 def odd_value(rng: random.Random, value: Any) -> Any:
-    """Return something that hardly belongs where a value stands: of another kind, or a little off."""
+    """Return a value of another kind than the given value, or slightly different."""
     if type(value) is int and rng.random() < 0.5:
         return value + rng.choice((-1, 1, value, -2 * value))
     if type(value) is float and rng.random() < 0.5:
@@ -39,9 +39,9 @@ def odd_value(rng: random.Random, value: Any) -> Any:
 
 
 def paths(document: Any) -> list[tuple[Any, Any]]:
-    """Return every place of a JSON document, as what holds it and the key or index there."""
-    found: list[tuple[Any, Any]] = []
+    """Return every place of a JSON document, as its container and the key or index there."""
+    places: list[tuple[Any, Any]] = []
     if isinstance(document, dict | list):
         for key in list(document) if isinstance(document, dict) else range(len(document)):
-            found += [(document, key), *paths(document[key])]
-    return found
+            places += [(document, key), *paths(document[key])]
+    return places

@@ -1,4 +1,4 @@
-"""Small cases by exact convolution: no proven account may say less than the laws of the sums themselves reveal."""
+"""Exact convolution of small cases: no proven account may state less than the exact privacy loss."""
 
 import functools
 import math
@@ -16,34 +16,34 @@ from ..arrays import FloatArray
 from .cases import Arguments, Attack, refusal
 from .parameters import REFUSALS, load_accounts, sampling_of
 
-# Of probabilities in floating point, relative to delta, and of the tails that are left out.
+# ROUNDING bounds the error of probabilities in floating point, relative to delta, and TAIL the tails that are left out.
 ROUNDING, TAIL = 1e-7, 1e-15
 MOST_OUTCOMES = 400_000
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The laws of what is seen for one of two neighbours, on the same outcomes."""
+    """The laws of an observation for two neighbours, on the same outcomes."""
 
-    one: FloatArray
-    other: FloatArray
+    first: FloatArray
+    second: FloatArray
 
     def product(self, pair: "Pair") -> "Pair":
-        """Return the laws of two independent ones."""
-        return Pair(np.multiply.outer(self.one, pair.one).ravel(), np.multiply.outer(self.other, pair.other).ravel())
+        """Return the laws of two independent observations."""
+        return Pair(np.multiply.outer(self.first, pair.first).ravel(), np.multiply.outer(self.second, pair.second).ravel())
 
     def sampled(self, share: float) -> "Pair":
-        """Return the pair where the second neighbour's difference is there with a probability only."""
-        return Pair(self.one, (1 - share) * self.one + share * self.other)
+        """Return the pair when the client is sampled with a probability."""
+        return Pair(self.first, (1 - share) * self.first + share * self.second)
 
     def delta(self, epsilon: float) -> float:
         """Return the exact delta at an epsilon, the larger of both directions."""
         factor = math.exp(min(epsilon, 700.0))
-        return max(math.fsum(np.maximum(0, a - factor * b)) for a, b in ((self.one, self.other), (self.other, self.one)))
+        return max(math.fsum(np.maximum(0, a - factor * b)) for a, b in ((self.first, self.second), (self.second, self.first)))
 
 
 def shifted(law: FloatArray, shift: int) -> Pair:
-    """Return a law and itself moved by whole steps."""
+    """Return a law and the same law shifted by whole steps."""
     padding = np.zeros(shift)
     return Pair(np.concatenate([law, padding]), np.concatenate([padding, law]))
 
@@ -58,7 +58,7 @@ def binomial(trials: int, probability: float, shifts: int, dimension: int) -> tu
 
 def discrete_gaussian(clients: int, sigma: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
     """Return sums of discrete Gaussian noise."""
-    # Wherever one neighbour's law has mass, that of the other must not be cut off.
+    # The other neighbour's law must not be cut off where a neighbour's law has mass.
     reach = math.ceil(9 * sigma + 3) + 2 * steps
     law = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * sigma**2))
     law = functools.reduce(np.convolve, [law / math.fsum(law)] * clients)
@@ -78,7 +78,7 @@ def _vector_sum(law: FloatArray, clients: int, steps: int, adjacency: str, noise
 
 
 def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[Pair, dict[str, Any]]:
-    """Return levels with binomial noise of all clients."""
+    """Return levels with the binomial noise of all clients."""
     total = clients * trials
     pair = shifted(stats.binom.pmf(np.arange(total + 1), total, probability), levels - 1)
     numbers = {"clients": clients, "trials": trials, "probability": probability, "levels": levels}
@@ -86,20 +86,26 @@ def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[P
 
 
 def poisson_binomial(clients: int, trials: int, theta: float, others: float) -> tuple[Pair, dict[str, Any]]:
-    """Return two coefficients' tosses of coins, of one client at either end and of the others anywhere."""
+    """Return the coin tosses of two coefficients.
+
+    A client is at either end, and the other clients are anywhere.
+    """
 
     def tosses(count: int, chance: float) -> FloatArray:
         return np.asarray(stats.binom.pmf(np.arange(count + 1), count, chance))
 
     rest = tosses((clients - 1) * trials, 0.5 + theta * others)
-    one, other = (np.convolve(rest, tosses(trials, 0.5 + sign * theta)) for sign in (-1, 1))
-    # A vector of one coordinate has two coefficients.
-    pair = Pair(one, other)
+    first, second = (np.convolve(rest, tosses(trials, 0.5 + sign * theta)) for sign in (-1, 1))
+    # A vector of a single coordinate has two coefficients.
+    pair = Pair(first, second)
     return pair.product(pair), {"clients": clients, "trials": trials, "theta": theta, "dimension": 1}
 
 
 def shuffled_bits(clients: int, epsilon: float, others: float) -> tuple[Pair, dict[str, Any]]:
-    """Return counts of bits that are flipped by randomised response, where a share of the others holds the second item."""
+    """Return counts of bits flipped by randomised response.
+
+    A share of the other clients holds the second item.
+    """
     flip = 1 / (math.exp(epsilon) + 1)
     ones = round((clients - 1) * others)
     counts = [(ones, 1 - flip), (clients - 1 - ones, flip)]
@@ -141,9 +147,9 @@ def draw(rng: random.Random) -> Arguments:
     sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]
     rounds = rng.randint(1, 3)
     if name in ("binomial", "cpsgd") and rng.random() < 0.8:
-        # Few trials have accounts for fair coins, and of one round: the theorem of the paper needs thousands.
+        # The paper's theorem needs thousands of trials; for fewer trials, accounts exist only for fair coins and a single round.
         law[name]["probability"], rounds = 0.5, 1
-    while len(LAWS[name](**law[name])[0].one) ** rounds > MOST_OUTCOMES:
+    while len(LAWS[name](**law[name])[0].first) ** rounds > MOST_OUTCOMES:
         rounds -= 1
     return {
         "name": name,
@@ -164,20 +170,22 @@ def check(
     adjacency: str,
     sampling: list[float] | None,
 ) -> None:
-    """Compare every account that is a guarantee with the exact delta at its epsilon."""
+    """Compare every guaranteed account with the exact delta at its epsilon."""
     pair, parameters = LAWS[name](**law)
     if sampling is not None:
-        # Everyone else holds what this client holds at one of the neighbours, so that who takes its place adds the same.
+        # All other clients hold the client's data at one neighbour, so that a replacement of the client adds the same data.
         pair = pair.sampled(sampling[0] if len(sampling) == 1 else sampling[1] / sampling[0])
     try:
         report = account(name, delta=delta, rounds=rounds, adjacency=adjacency, sampling=sampling_of(sampling), **parameters).privacy
     except REFUSALS as error:
         raise refusal(error) from error
     together = functools.reduce(Pair.product, [pair] * rounds)
-    for one in report.accounts:
-        if one.proven and one.assumes is None and one.adjacency == adjacency and math.isfinite(one.bound.epsilon):
-            real = together.delta(one.bound.epsilon)
-            assert real <= delta * (1 + ROUNDING) + TAIL, f"{one.name} says {one.bound.epsilon!r} at {delta!r}, where delta is {real!r}"
+    for answer in report.accounts:
+        if answer.proven and answer.assumes is None and answer.adjacency == adjacency and math.isfinite(answer.bound.epsilon):
+            real = together.delta(answer.bound.epsilon)
+            assert real <= delta * (1 + ROUNDING) + TAIL, (
+                f"{answer.name} says {answer.bound.epsilon!r} at {delta!r}, where delta is {real!r}"
+            )
 
 
 ATTACK = Attack("exact_accounts", draw, check, share=1.5, prepare=load_accounts)

@@ -1,4 +1,4 @@
-"""A case in a process of its own: it may crash, fill memory, or take for ever."""
+"""A case in a process of its own: it may crash, fill memory, or run forever."""
 
 import enum
 import os
@@ -16,7 +16,7 @@ STEP_SECONDS = 0.002
 
 
 class Outcome(enum.IntEnum):
-    """How a case ended; the values are exit codes."""
+    """The outcomes of a case; the values are exit codes."""
 
     HELD = 0
     FAILED = 1
@@ -27,14 +27,17 @@ class Outcome(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a case ended, and what it said where it failed."""
+    """The outcome of a case, with its message if it failed."""
 
     outcome: Outcome
     text: str = ""
 
 
 def run_apart(attack: Attack, case: Arguments) -> Ended:
-    """Run a case in a fork, in an empty folder, with limits on time and memory; whatever it has started ends with it."""
+    """Run a case in a fork with limits on time and memory, and end all that it started.
+
+    The case runs in an empty folder.
+    """
     with tempfile.TemporaryDirectory(prefix="attack-") as name:
         folder, said = Path(name) / "case", Path(name) / "said"
         folder.mkdir()
@@ -61,7 +64,7 @@ def _end_group(child: int) -> None:
 
 
 def _run_here(attack: Attack, case: Arguments, folder: Path, said: Path) -> None:
-    """Run the case in this process, which is the fork, and end it."""
+    """Run the case in this process, which is the fork, and end the process."""
     outcome = Outcome.FAILED
     try:
         isolate(folder)
@@ -71,7 +74,7 @@ def _run_here(attack: Attack, case: Arguments, folder: Path, said: Path) -> None
         outcome = Outcome.REFUSED
     except MemoryError:
         outcome = Outcome.TOO_LARGE
-    except BaseException:  # noqa: BLE001 - whatever it is, it must not happen
+    except BaseException:  # noqa: BLE001 - no exception of any kind may happen
         said.write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
     finally:
         os._exit(outcome)

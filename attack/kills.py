@@ -1,4 +1,4 @@
-"""Sweeps that are killed, again and again, at any moment: in the end every row is there once, and the table is the same."""
+"""Sweeps that are killed again and again: in the end every row is there once, in the same table."""
 
 import os
 import random
@@ -14,12 +14,12 @@ TASKS = 300
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw after how many seconds each run is killed."""
+    """Draw the seconds after which each run is killed."""
     return {"moments": [10 ** rng.uniform(-3, 0) for _ in range(rng.randint(1, 4))], "workers": rng.choice((1, 1, 1, 2))}
 
 
 def check(folder: Path, moments: list[float], workers: int) -> None:
-    """Kill run after run, let the last one finish, and compare."""
+    """Kill run after run, let the last run finish, and compare."""
     for moment in moments:
         child = os.fork()
         if child == 0:
@@ -30,7 +30,7 @@ def check(folder: Path, moments: list[float], workers: int) -> None:
         try:
             os.killpg(child, signal.SIGKILL)
         except ProcessLookupError:
-            # It has not come to be a group of its own.
+            # The child is not yet the leader of a group of its own.
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     results = run_sweep(squares(TASKS), folder, workers=workers)

@@ -1,4 +1,4 @@
-"""More noise, fewer rounds, a smaller sample, a larger delta or more clients never raise epsilon, by any account of anything."""
+"""Monotone accounts: more noise, fewer rounds, a smaller sample, larger delta or more clients."""
 
 import math
 import random
@@ -11,17 +11,17 @@ from ..analysis.catalogue.registry import REGISTRY, accounted_names
 from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
-# What roots, grids of losses and compositions may be off by, as in the conformance tests.
+# Roots, grids of losses and compositions may err by so much, as in the conformance tests.
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
-# Parameters of which more reveals less, and of which more reveals more.
+# A larger HIDING parameter reveals less, and a larger REVEALING parameter reveals more.
 HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
 REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
-# More trials are more noise here; a Poisson-binomial's trials are its messages.
+# More trials are more noise in these mechanisms; a Poisson-binomial's trials are its messages.
 NOISY_TRIALS = ("cpsgd", "binomial")
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a question, and another one to which the answer can only be less."""
+    """Draw a question, and another question whose answer can only be smaller."""
     name = rng.choice([name for name in accounted_names() if name not in REGISTRY or REGISTRY[name].private])
     adjacency = draw_adjacency(rng, name)
     parameters = draw_parameters(rng, account_options(name))
@@ -32,7 +32,7 @@ def draw(rng: random.Random) -> Arguments:
         "delta": 10 ** rng.uniform(-10, -1),
         "sampling": draw_sampling(rng, name, adjacency),
     }
-    changes = ["rounds", "delta", *(one for one in parameters if one in (*hiding, *REVEALING))]
+    changes = ["rounds", "delta", *(parameter for parameter in parameters if parameter in (*hiding, *REVEALING))]
     changed = rng.choice(changes + (["sampling"] * 2 if question["sampling"] is not None else []))
     factor = rng.choice((1 + 1e-6, 1.001, 1.1, 2.0, 10.0))
     harder: dict[str, Any] = dict(question)
@@ -48,7 +48,7 @@ def draw(rng: random.Random) -> Arguments:
 
 
 def _more(sampling: list[float] | None, factor: float) -> list[float] | None:
-    """Return a larger sample; everyone, as no sampling, is the largest."""
+    """Return a larger sample; the largest sample has all clients, like no sampling."""
     if sampling is None or factor > 2:
         return None
     if len(sampling) == 1:
@@ -57,7 +57,7 @@ def _more(sampling: list[float] | None, factor: float) -> list[float] | None:
 
 
 def _scaled(question: dict[str, Any], name: str, factor: float, *, hides: bool) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the question whose answer is less and that whose answer is more, which differ in one parameter."""
+    """Return two questions that differ in a parameter, the smaller answer's question first."""
     value = question["parameters"][name]
     larger = max(value + 1, int(value * factor)) if isinstance(value, int) else value * factor
     other = {**question, "parameters": {**question["parameters"], name: larger}}
@@ -65,14 +65,14 @@ def _scaled(question: dict[str, Any], name: str, factor: float, *, hides: bool) 
 
 
 def check(folder: Path, name: str, adjacency: str, less: dict[str, Any], more: dict[str, Any]) -> None:
-    """Ask both questions, of all accounts."""
+    """Ask both questions of all accounts."""
     try:
         small, large = (_answers(folder, name, adjacency, **question) for question in (less, more))
     except REFUSALS as error:
         raise refusal(error) from error
-    both = [one for one in small if one in large and math.isfinite(small[one]) and math.isfinite(large[one])]
-    for one in both:
-        assert small[one] <= large[one] * (1 + RELATIVE) + ABSOLUTE, f"{one}: {small[one]!r} where at most {large[one]!r} is known"
+    both = [account for account in small if account in large and math.isfinite(small[account]) and math.isfinite(large[account])]
+    for account in both:
+        assert small[account] <= large[account] * (1 + RELATIVE) + ABSOLUTE, f"{account}: {small[account]!r} is above {large[account]!r}"
     if not both:
         raise Refused
 
@@ -80,13 +80,13 @@ def check(folder: Path, name: str, adjacency: str, less: dict[str, Any], more: d
 def _answers(
     folder: Path, name: str, adjacency: str, parameters: Mapping[str, Any], rounds: int, delta: float, sampling: list[float] | None
 ) -> dict[str, float]:
-    # A mechanism that depends on delta is made for the same one.
+    # A mechanism that depends on delta is made for the same delta.
     subject = account_subject(name, placed(folder, parameters), 1e-3, adjacency, sampling_of(sampling))
     report = subject.report(delta, rounds, sampling_of(sampling)).privacy
-    found = {"epsilon": report.epsilon, **{answer.name: answer.bound.epsilon for answer in report.accounts}}
-    for account, epsilon in found.items():
+    epsilons = {"epsilon": report.epsilon, **{answer.name: answer.bound.epsilon for answer in report.accounts}}
+    for account, epsilon in epsilons.items():
         assert epsilon >= 0, f"{account} says {epsilon!r}"
-    return found
+    return epsilons
 
 
 ATTACK = Attack("monotone", draw, check, share=2.0, prepare=load_accounts)

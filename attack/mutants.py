@@ -1,4 +1,4 @@
-"""Mutants: copies of a module's source, each with one small fault that its tests should notice."""
+"""Mutants: copies of a module's source, each with a small fault that tests should notice."""
 
 import ast
 from collections import Counter
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 KINDS = ("terms", "roundings", "checks", "comparisons", "operators", "constants", "limits")
-"""Dropped terms and factors; safe sides; dropped checks and calls; logic; other operators; other numbers; ranges of arguments."""
+"""Dropped terms and factors; safe sides; dropped checks and calls; logic; operators; numbers; ranges."""
 
 SLACK = "1e-9"
 SWAPPED = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Pow: ast.Mult}
@@ -22,7 +22,7 @@ NEGATED = {
     ast.In: ast.NotIn,
     ast.NotIn: ast.In,
 }
-# Functions that choose a side, and their opposites; "" is the argument itself.
+# Functions that choose a side, with their opposites; "" stands for the argument itself.
 SIDES = {
     "min": "max",
     "max": "min",
@@ -36,26 +36,26 @@ SIDES = {
     "round_up": "",
     "round_down": "",
 }
-# Module constants that bound arguments, and keywords of checks that do.
+# Names of module constants that bound arguments begin with these prefixes.
 LIMIT_NAMES = ("LEAST_", "LARGEST_", "SMALLEST_", "MOST_", "FEWEST_")
-# Keywords whose numbers choose a layout or an argument's range.
+# Numbers of these keywords choose a layout or an argument's range.
 LAYOUT = {"axis", "strict", "low", "high", "dtype", "default", "ndmin", "initial"}
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """One fault.
+    """A fault of a module's source.
 
     Attributes
     ----------
     module : str
         Path of the module below the root, as ``solvers/divergences/skellam_divergence.py``.
     function : str
-        Qualified name of the function that has the fault; empty for what is evaluated when the module is imported.
+        Qualified name of the function with the fault; empty for code that runs when the module is imported.
     line, first, last : int
-        Line of the fault, and the lines of the statement that it is in; of a compound statement its head.
+        Line of the fault, and the lines of its statement; of a compound statement only the head.
     before, after : str
-        The source of the expression or statement, and what replaces it.
+        The source of the expression or statement, and its replacement.
     kind : str
         One of `KINDS`.
     statement : str
@@ -81,7 +81,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """A name that stays the same while the function's text does."""
+        """Name that stays the same while the function's text stays the same."""
         return f"{self.module}:{self.function}: {self.statement} | {self.before} -> {self.after} #{self.copy}"
 
     @property
@@ -169,7 +169,7 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
             assert isinstance(node, ast.expr | ast.stmt)
             yield function, place, node, "limits" if limit else kind, after
         if isinstance(node, ast.Subscript):
-            # Indices choose, they do not bound anything.
+            # Indices choose a value and bound nothing.
             children = [node.value, *(part for part in ast.walk(node.slice) if isinstance(part, ast.BinOp))]
         for child in children:
             if child is not None:
@@ -191,7 +191,7 @@ def _is_limit(target: ast.expr) -> bool:
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Yield kind and text of everything that the node may be replaced by."""
+    """Yield kind and text of every possible replacement of a node."""
     change = _CHANGES.get(type(node))
     if change is not None:
         yield from change(node)
@@ -273,7 +273,7 @@ def _of_change(node: ast.AugAssign) -> Iterator[tuple[str, str]]:
 
 
 def _of_condition(node: ast.If) -> Iterator[tuple[str, str]]:
-    """Drop what is refused, and let comparisons that refuse give way by a little."""
+    """Drop refusals, and weaken comparisons that refuse by a little."""
     if not any(isinstance(part, ast.Raise) for part in node.body) or node.orelse:
         return
     yield "checks", "pass"

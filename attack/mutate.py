@@ -1,4 +1,4 @@
-"""`python -m quietbits.attack.mutate`: put small faults into proofs and certificates, and report those that no test notices."""
+"""`python -m quietbits.attack.mutate`: put small faults into proofs, and report unnoticed faults."""
 
 import argparse
 import contextlib
@@ -27,20 +27,20 @@ from .mutants import KINDS, Mutant, mutants_of
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("solvers/divergences", "solvers/accounting", "design/tables", "design/secure_sum")
-"""Folders of proofs and certificates. Their tests stand in folders of the same names."""
+"""Folders of proofs and certificates; folders of the same names hold their tests."""
 MODULES = tuple(f"design/contracts/{name}.py" for name in ("accounts", "calibration", "gaussian", "joint_privacy", "privacy"))
 """Modules of accounts and of calibration, in a folder that holds other things too."""
 ACCEPTED = Path(__file__).with_name("accepted_mutants.toml")
 STATE = Path(__file__).with_name("mutation")
 STEP_SECONDS = 0.005
-# Time limit of a mutant: seconds, plus a multiple of the time that its tests take without it.
+# Time limit of a mutant: seconds, plus a multiple of its tests' time without the fault.
 LEAST_SECONDS, SLOWER = 15.0, 3.0
 PLACE = ("module", "function", "line", "before")
 OUTCOMES = ("killed", "timed out", "survived", "untested")
 
 
 class _MutatedLoader(importlib.machinery.SourceFileLoader):
-    """Compiles the mutant in the place of the file."""
+    """A loader that compiles the mutant in place of the file."""
 
     def __init__(self, name: str, path: str, source: str) -> None:
         super().__init__(name, path)
@@ -51,7 +51,7 @@ class _MutatedLoader(importlib.machinery.SourceFileLoader):
 
 
 class _MutatedFinder(importlib.abc.MetaPathFinder):
-    """Finds the mutated module before the real one."""
+    """A finder that finds the mutated module before the real module."""
 
     def __init__(self, mutant: Mutant) -> None:
         self._name, self._path, self._source = (
@@ -71,7 +71,7 @@ def _module_name(module: str) -> str:
 
 
 def mutated_modules() -> list[str]:
-    """Return the paths of all modules that are mutated, below the root."""
+    """Return the paths of all mutated modules, below the root."""
     files = [file for folder in FOLDERS for file in (ROOT / folder).glob("*.py")]
     return sorted([*(file.relative_to(ROOT).as_posix() for file in files), *MODULES])
 
@@ -81,14 +81,17 @@ def _own_tests(module: str) -> Path:
 
 
 def _load_what_tests_import() -> None:
-    """Import other packages once: every fork has them. No module of quietbits that may be mutated may be among them."""
+    """Import other packages once for all forks, but no module of quietbits that may be mutated."""
     for name in ("hypothesis", "mpmath", "pytest", "scipy.optimize", "scipy.signal", "scipy.special", "scipy.stats", "pandas", "highspy"):
         importlib.import_module(name)
     assert not any(_module_name(name) in sys.modules for name in (*FOLDERS, *MODULES))
 
 
 def _fork(work: Callable[[], int]) -> int:
-    """Run the work in a silent fork of its own group, and return the fork's id; its exit code is the work's."""
+    """Run the work in a silent fork of its own group, and return the fork's id.
+
+    The fork's exit code is the work's result.
+    """
     child = os.fork()
     if child:
         return child
@@ -109,7 +112,7 @@ def _pytest(arguments: Sequence[str], plugins: Sequence[object] = ()) -> int:
 
 
 class _Tracer:
-    """A plugin of pytest that notes, for each test, its seconds and the lines of the mutated modules that it runs."""
+    """A plugin of pytest that notes each test's seconds and its lines of mutated modules."""
 
     def __init__(self) -> None:
         self.tests: dict[str, dict[str, Any]] = {}
@@ -150,7 +153,10 @@ class _Tracer:
 
 
 def trace(files: Sequence[Path], folder: Path, processes: int) -> dict[str, dict[str, Any]]:
-    """Return seconds and lines of every test of the files; a file is run again only if it, or a module that it ran, has changed."""
+    """Return seconds and lines of every test of the files.
+
+    A file is run again only if the file, or a module that it ran, has changed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     kept: dict[Path, Path] = {file: folder / (file.relative_to(ROOT).as_posix().replace("/", "-") + ".json") for file in files}
 
@@ -185,7 +191,10 @@ def _hash(path: Path) -> str:
 
 
 def _in_parallel(jobs: Sequence[tuple[Any, Callable[[], int], float]], processes: int) -> Iterator[tuple[Any, int | None]]:
-    """Do jobs, of a name, work and seconds each; yield name and exit code, None if it took longer than its seconds, as they end."""
+    """Run jobs in parallel; yield each job's name and exit code when it ends.
+
+    A job has a name, its work and a limit of seconds; after the limit, the exit code is None.
+    """
     waiting, running = list(reversed(jobs)), dict[int, tuple[Any, float]]()
     while waiting or running:
         while waiting and len(running) < processes:
@@ -205,7 +214,10 @@ def _in_parallel(jobs: Sequence[tuple[Any, Callable[[], int], float]], processes
 
 
 def chosen_tests(mutant: Mutant, traced: dict[str, dict[str, Any]], seconds: float) -> tuple[list[str], float]:
-    """Return the tests that run the mutant's statement, and their seconds: first the module's own file, then quick ones, up to a total."""
+    """Return the tests that run the mutant's statement, and their seconds in total.
+
+    The module's own tests come first, then quick tests, up to a total of seconds.
+    """
     own = _own_tests(mutant.module).relative_to(ROOT).as_posix()
 
     def runs(test: dict[str, Any]) -> bool:
@@ -223,7 +235,7 @@ def chosen_tests(mutant: Mutant, traced: dict[str, dict[str, Any]], seconds: flo
 
 
 def _try(mutant: Mutant, tests: Sequence[str]) -> int:
-    """Run examples and tests with the mutant in the place of its module; 0 if nothing notices it."""
+    """Run examples and tests with the mutant in place of its module; return 0 if none fails."""
     sys.meta_path.insert(0, _MutatedFinder(mutant))
     try:
         if doctest.testmod(importlib.import_module(_module_name(mutant.module))).failed:
@@ -234,7 +246,7 @@ def _try(mutant: Mutant, tests: Sequence[str]) -> int:
 
 
 def _in_turn(mutants: Sequence[Mutant], rng: random.Random) -> list[Mutant]:
-    """Return mutants in an order that takes one of each function, then a second of each, and so on."""
+    """Return mutants in turns: one of each function, then a second of each, and so on."""
     functions = defaultdict(list)
     for mutant in mutants:
         functions[mutant.module, mutant.function].append(mutant)
@@ -269,7 +281,7 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Try mutants that have not been tried, print all survivors without a reason, and return 1 if there are any."""
+    """Try untried mutants, print all survivors without a reason, and return 1 if there are any."""
     asked = _parsed(arguments)
     chosen = [
         module for module in mutated_modules() if any(module == name or module.startswith(name.rstrip("/") + "/") for name in asked.only)
@@ -312,7 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _summary(mutants: Sequence[Mutant], ended: dict[str, str]) -> int:
-    """Print how many mutants ended how, and the survivors that have no reason."""
+    """Print the numbers of mutants by outcome, and the survivors without a reason."""
     reasons = accepted()
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     left = []

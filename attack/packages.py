@@ -1,4 +1,4 @@
-"""Packages for clients that were away, changed: what is accepted has the checksum that it states, and is no step back."""
+"""Changed packages for absent clients: an accepted package has its checksum, and is no step back."""
 
 import hashlib
 import random
@@ -24,22 +24,22 @@ OPTIMISERS: tuple[ServerOptimiser, ...] = (ServerSGD(0.3), ServerSGD(0.3, moment
 
 
 def decode(message: bytes) -> FloatArray:
-    """Stand in for a coder: numbers that depend on every bit of the message."""
+    """Return numbers that depend on every bit of the message, in place of a coder."""
     return np.frombuffer(hashlib.shake_128(message).digest(4 * DIMENSION), dtype="<i4") / 2.0**31
 
 
 @cache
 def _histories(optimiser: int) -> tuple[ModelHistory, ...]:
     """Return the server's history after 0, 1, ... rounds."""
-    one = OPTIMISERS[optimiser]
-    found = [ModelHistory(one.start(np.linspace(-1, 1, DIMENSION, dtype=np.float32)), MESSAGE_BYTES)]
+    server = OPTIMISERS[optimiser]
+    histories = [ModelHistory(server.start(np.linspace(-1, 1, DIMENSION, dtype=np.float32)), MESSAGE_BYTES)]
     for number in range(ROUNDS):
-        found.append(add_round(found[-1], [bytes([number, sender, 7]) for sender in range(2)], decode, one))
-    return tuple(found)
+        histories.append(add_round(histories[-1], [bytes([number, sender, 7]) for sender in range(2)], decode, server))
+    return tuple(histories)
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a client, and what arrives there: mostly what its server sends, else something else or damaged."""
+    """Draw a client, and the bytes that arrive there: mostly its server's package."""
     optimiser, kind = rng.randrange(len(OPTIMISERS)), rng.random()
     if kind < 0.7:
         return {**_sent(rng, optimiser), "optimiser": optimiser, "sound": True}
@@ -51,7 +51,10 @@ def draw(rng: random.Random) -> Arguments:
 
 
 def _sent(rng: random.Random, optimiser: int) -> dict[str, Any]:
-    """Let a server go on from a client's round with any messages, and send what it sends to this client or to one that is behind it."""
+    """Continue a server from a client's round with any messages, and draw a package of it.
+
+    The package is for this client, or for a client that is further behind.
+    """
     client = rng.choice((None, *range(ROUNDS + 1)))
     history = _histories(optimiser)[client or 0]
     for _ in range(rng.randrange(4)):
@@ -97,7 +100,10 @@ def _other_model(rng: random.Random, _: HistoryPackage | FullModelPackage) -> by
 
 
 def check(folder: Path, content: bytes, optimiser: int, client: int | None, sound: bool) -> None:  # noqa: ARG001 - nothing is written
-    """Apply the package: what the server sent is taken; anything else is refused with a reason, or leads to the state that it states."""
+    """Apply the package, which must be accepted if sound, and otherwise refused or consistent.
+
+    A refusal has a reason, and an accepted package leads to the state that it states.
+    """
     before = None if client is None else _histories(optimiser)[client].state
     kept = None if before is None else before.to_bytes()
     try:

@@ -1,4 +1,4 @@
-"""Parameters of what has an account, drawn from their ranges; and tables, sampling and adjacency for them, as literals."""
+"""Random parameters of accounts from their ranges, with tables, sampling and adjacency as literals."""
 
 import math
 import random
@@ -16,9 +16,9 @@ from ..solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sa
 
 TABLE = "table.json"
 NORMS = ("1", "2", "inf", "l1", "l2")
-# What a mechanism refuses with.
+# A mechanism refuses parameters with these errors.
 REFUSALS = (ValueError, ConvergenceError)
-# Powers of ten between which a number without a narrower range is drawn.
+# A number without a narrower range is drawn between these powers of ten.
 USUAL: Mapping[str, tuple[float, float]] = {
     "epsilon": (-2, 1.2),
     "delta": (-12, -0.3),
@@ -36,7 +36,7 @@ USUAL: Mapping[str, tuple[float, float]] = {
 
 
 def load_accounts() -> None:
-    """Import what accounts import when they are first asked."""
+    """Import the modules that accounts import on their first call."""
     import scipy.optimize
     import scipy.signal
     import scipy.special
@@ -64,8 +64,10 @@ def draw_value(rng: random.Random, option: Option) -> Any:
 
 
 def draw_parameters(rng: random.Random, options: tuple[Option, ...]) -> dict[str, Any]:
-    """Draw what is required, and some of the others; norms of one vector mostly fit together."""
-    drawn = {one.name: draw_value(rng, one) for one in options if one.required or (one.default is not None and rng.random() < 0.4)}
+    """Draw the required and some optional parameters; a vector's norms mostly fit together."""
+    drawn = {
+        option.name: draw_value(rng, option) for option in options if option.required or (option.default is not None and rng.random() < 0.4)
+    }
     if {"l1", "l2", "linf"} <= drawn.keys() and rng.random() < 0.9:
         drawn["linf"], drawn["l2"], drawn["l1"] = sorted((drawn["l1"], drawn["l2"], drawn["linf"]))
     if {"l1_sensitivity", "l2_sensitivity"} <= drawn.keys() and rng.random() < 0.9:
@@ -74,12 +76,15 @@ def draw_parameters(rng: random.Random, options: tuple[Option, ...]) -> dict[str
 
 
 def draw_adjacency(rng: random.Random, name: str) -> str:
-    """Draw one that the mechanism offers."""
+    """Draw an adjacency that the mechanism offers."""
     return rng.choice(REGISTRY[name].adjacencies if name in REGISTRY else ADJACENCIES)
 
 
 def draw_sampling(rng: random.Random, name: str, adjacency: str) -> list[float] | None:
-    """Draw a sampling for the adjacency, as `sampling_of` reads it; mostly none, and hardly ever one that the mechanism does not offer."""
+    """Draw a sampling for the adjacency, as `sampling_of` reads it.
+
+    It is mostly None, and hardly ever a sampling that the mechanism does not offer.
+    """
     unsampled = name in REGISTRY and (REGISTRY[name].trust_model == "local" or name == "dp-rec")
     if rng.random() < (0.97 if unsampled else 0.6):
         return None
@@ -91,14 +96,14 @@ def draw_sampling(rng: random.Random, name: str, adjacency: str) -> list[float] 
 
 
 def sampling_of(numbers: list[float] | None) -> Sampling | None:
-    """Return the sampling with a probability, or with a population and a sample size."""
+    """Return the sampling of a probability, or of a population and a sample size."""
     if numbers is None:
         return None
     return PoissonSampling(numbers[0]) if len(numbers) == 1 else FixedSizeSampling(int(numbers[0]), int(numbers[1]))
 
 
 def placed(folder: Path, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters, with a table in the folder where they name one."""
+    """Return the parameters, with a table in the folder if they name a table."""
     if TABLE not in parameters.values():
         return dict(parameters)
     write_table(generalised_randomised_response(1.0, 2), folder / TABLE)

@@ -1,4 +1,4 @@
-"""A case that failed, as a test that fails until the fault is fixed."""
+"""A failed case as a test that fails until the fault is fixed."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ LONGEST_TEXT = 3000
 
 
 def ready_test(attack: Attack, case: Arguments, seed: int, number: int, text: str) -> str:
-    """Return the source of a file for pytest."""
+    """Return the source of a pytest file for a failed case."""
     said = "".join(letter if (letter.isprintable() and letter not in '\\"') or letter == "\n" else "?" for letter in text[-LONGEST_TEXT:])
     arguments = "".join(f"        {name}={value!r},\n" for name, value in case.items())
     numbers = "from math import inf, nan  # noqa: F401\n" if re.search(r"\b(inf|nan)\b", arguments) else ""

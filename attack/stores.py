@@ -1,4 +1,4 @@
-"""Files of finished tasks, damaged: the sweep goes on, and leaves the same table, byte for byte."""
+"""Damaged files of finished tasks: the sweep goes on, and leaves the same table, byte for byte."""
 
 import logging
 import random
@@ -12,7 +12,7 @@ from .toy_sweep import squares, whole
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a place and a kind of damage, as the seed of a generator: files differ between machines."""
+    """Draw the seed of a place and a kind of damage, because files differ between machines."""
     return {"seed": rng.randrange(2**32)}
 
 
@@ -23,7 +23,7 @@ def check(folder: Path, seed: int) -> None:
     (folder / STORE_NAME).write_bytes(damaged(random.Random(seed), expected.store))
     results = run_sweep(squares(), folder)
     assert results.read_bytes() == expected.results
-    # And what was set aside leaves a sound file behind.
+    # After the damaged part was set aside, the file is sound: another run leaves the same table.
     assert run_sweep(squares(), folder).read_bytes() == expected.results
     assert not list(folder.rglob("*.part"))
 

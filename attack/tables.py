@@ -1,4 +1,4 @@
-"""Tables' files, changed: whatever is accepted must be as private, as unbiased and as precise as it says, by exact recomputation."""
+"""Changed table files: an accepted table must be as private, unbiased and precise as it claims."""
 
 import json
 import math
@@ -18,7 +18,7 @@ from ..errors import TableError
 from .cases import Arguments, Attack, refusal
 from .damage import damaged, odd_value, paths
 
-# Of logarithms and exponentials in floating point, beside the exact ratios.
+# Logarithms and exponentials in floating point have this relative error, against the exact ratios.
 ROUNDING = 1e-12
 
 
@@ -30,13 +30,13 @@ def _bases() -> tuple[str, ...]:
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a file: most state the facts of their weights; in others one claim is false, a value is odd, or bytes are damaged."""
+    """Draw a file with true facts, with a false claim, with an odd value, or with damage."""
     document: dict[str, Any] = json.loads(rng.choice(_bases()))
     kind = rng.random()
     if kind < 0.08:
         return {"content": damaged(rng, json.dumps(document).encode())}
     if kind > 0.9:
-        # A designed table with its lower bound, as it is or with another claim.
+        # This case is a designed table with its lower bound, unchanged or with another claim.
         if kind > 0.93:
             _scale(rng, document)
         document["sha256"] = _sum_of(document)
@@ -70,7 +70,10 @@ def _rows(document: dict[str, Any]) -> list[list[int]]:
 
 
 def _move_weight(rng: random.Random, document: dict[str, Any]) -> None:
-    """Move units from one letter of a row to another: the row's sum stays, and mostly the letter does not become impossible."""
+    """Move units from one letter of a row to another, so that the row's sum stays.
+
+    Mostly the first letter does not become impossible.
+    """
     if rows := _rows(document):
         row = rng.choice(rows)
         source, target = rng.sample(range(len(row)), 2)
@@ -94,7 +97,7 @@ def _swap_rows(rng: random.Random, document: dict[str, Any]) -> None:
 
 
 def _redraw_row(rng: random.Random, document: dict[str, Any]) -> None:
-    """Draw other weights for one input."""
+    """Draw other weights for an input."""
     if rows := _rows(document):
         rng.choice(rows)[:] = _weights(rng, len(rows[0]), document["total"])
 
@@ -106,7 +109,7 @@ def _redraw(rng: random.Random, document: dict[str, Any]) -> None:
     document["bits_in"], document["bits_out"], document["total"] = inputs.bit_length() - 1, letters.bit_length() - 1, total
     rows = _straight_rows(rng, inputs, letters, total)
     if rng.random() < 0.3:
-        # A letter that never occurs.
+        # One letter never occurs.
         unused = rng.randrange(letters)
         for row in rows:
             row[(unused + 1) % letters] += row[unused]
@@ -127,16 +130,22 @@ def _redraw(rng: random.Random, document: dict[str, Any]) -> None:
 
 
 def _straight_rows(rng: random.Random, inputs: int, letters: int, total: int) -> list[list[int]]:
-    """Draw rows at equal distances between two, nearly, so that some letters make the table unbiased."""
+    """Draw rows at nearly equal distances between two rows.
+
+    Some letters then make the table unbiased.
+    """
     first, last = (_weights(rng, letters, total) for _ in range(2))
-    # Toward zero, so that no weight falls below that of an end.
+    # Rounding goes toward zero, so that no weight falls below that of an end.
     steps = [int(Fraction(there - here, inputs - 1)) for here, there in zip(first, last, strict=True)]
     steps[max(range(letters), key=lambda letter: first[letter] + (inputs - 1) * steps[letter])] -= sum(steps)
     return [[weight + row * step for weight, step in zip(first, steps, strict=True)] for row in range(inputs)]
 
 
 def _unbiased(rows: list[list[int]], alphabet: list[Fraction], total: int) -> list[Fraction]:
-    """Shift and scale letters so that straight rows have the means 0 to 1, and sort them with their columns."""
+    """Shift and scale letters so that straight rows have the means 0 to 1.
+
+    The letters are then sorted with their columns.
+    """
     offset, there = (
         sum((weight * letter for weight, letter in zip(row, alphabet, strict=True)), Fraction()) / total for row in (rows[0], rows[-1])
     )
@@ -167,7 +176,7 @@ def _scale(rng: random.Random, document: dict[str, Any]) -> None:
 
 
 def _replace_anywhere(rng: random.Random, document: dict[str, Any]) -> None:
-    """Put something odd anywhere, or take it away."""
+    """Put an odd value anywhere, or remove a value."""
     holder, key = rng.choice(paths(document))
     if rng.random() < 0.2:
         del holder[key]
@@ -190,13 +199,13 @@ def _restate(rng: random.Random, document: dict[str, Any]) -> None:
 
 
 def _state_as_it_is(rng: random.Random, document: dict[str, Any], share: float | None = None) -> None:
-    """State the real facts of the weights, with an epsilon that is theirs or larger, or a share of it."""
+    """State the true facts of the weights, with their epsilon or another epsilon."""
     rows, total, stated = document["weights"], document["total"], document["certificate"]
     weights = np.array(rows, dtype=np.int64)
     try:
         realised = realised_epsilon(weights, document["metric"])
     except ValueError:
-        # A letter is impossible for some inputs: no epsilon is large enough.
+        # If a letter is impossible for some inputs, no epsilon is large enough.
         realised = 50.0
     moments = row_moments(weights, tuple(Fraction(letter) for letter in document["alphabet"]), total)
     facts = {"mean_variance": moments.mean_variance, "worst_variance": moments.worst_variance}
@@ -207,9 +216,9 @@ def _state_as_it_is(rng: random.Random, document: dict[str, Any], share: float |
 
 
 def check(folder: Path, content: bytes) -> None:
-    """Read the file: it is refused with a reason, or is what it says.
+    """Read the file, which must be refused with a reason, or be as it claims.
 
-    The last check is of the mechanism's name, which most weights that are drawn do not have: the claims before it were accepted.
+    The last check is of the mechanism's name, which most drawn weights do not have: the claims before the name were accepted.
     """
     path = folder / "table.json"
     path.write_bytes(content)
@@ -222,7 +231,7 @@ def check(folder: Path, content: bytes) -> None:
 
 
 def check_claims(document: dict[str, Any]) -> None:
-    """Recompute from the integers, with nothing of quietbits, what an accepted table claims."""
+    """Recompute an accepted table's claims from its integers, without quietbits."""
     rows, total, certificate = document["weights"], document["total"], document["certificate"]
     assert all(sum(row) == total and min(row) >= 0 for row in rows)
     assert (len(rows), {len(row) for row in rows}) == (2 ** document["bits_in"], {2 ** document["bits_out"]})

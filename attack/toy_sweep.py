@@ -1,4 +1,4 @@
-"""A sweep whose tasks take no time, and what it leaves when nothing goes wrong."""
+"""A sweep whose tasks take no time, and its results when nothing goes wrong."""
 
 import tempfile
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Square:
 
     @property
     def name(self) -> str:
-        """Everything that the rows depend on."""
+        """Name of everything that the rows depend on."""
         return f"the square of {self.number}"
 
     @property
@@ -31,7 +31,7 @@ class Square:
         return self.name
 
     def prepare(self, _: Path | None) -> None:
-        """Make nothing."""
+        """Prepare nothing."""
 
     def run(self, _: None) -> list[dict[str, Scalar]]:
         """Return the rows."""
@@ -45,7 +45,7 @@ def squares(count: int = TASKS) -> list[Square]:
 
 @dataclass(frozen=True)
 class Whole:
-    """What a sweep leaves: the file of tasks, and the table."""
+    """A sweep's results: the file of tasks, and the table."""
 
     store: bytes
     results: bytes
@@ -53,7 +53,7 @@ class Whole:
 
 @cache
 def whole(count: int = TASKS) -> Whole:
-    """Return what the sweep leaves when nothing goes wrong."""
+    """Return the sweep's results when nothing goes wrong."""
     with tempfile.TemporaryDirectory() as folder:
         results = run_sweep(squares(count), Path(folder)).read_bytes()
         return Whole((Path(folder) / STORE_NAME).read_bytes(), results)

@@ -1,4 +1,4 @@
-"""Whole trainings on small cases: joint losses by quadrature, and what one client moves in the engine."""
+"""Whole trainings on small cases: joint losses by quadrature, and a client's effect in the engine."""
 
 import math
 import random
@@ -22,10 +22,10 @@ from .parameters import REFUSALS, load_accounts
 
 # The quadrature reaches this many deviations beyond the points, with this many steps per deviation.
 DEVIATIONS, STEPS = 8.0, 16
-# Step of the grid of losses of one round, as a share of the stated epsilon; and the share of epsilon that the quadrature may be off by.
+# LOSS_STEP is the step of the grid of a round's losses, QUADRATURE_ERROR the quadrature's error; both are shares of the stated epsilon.
 LOSS_STEP, QUADRATURE_ERROR = 5e-3, 0.01
 LEFT_OUT, MOST_LOSSES = 1e-14, 2**23
-# A client's movement of noise that is the same for both neighbours, relative to what is accounted for.
+# Noise that is the same for both neighbours may move a client by this share of the accounted distance.
 ROUNDING = 1e-6
 SUMS: Mapping[str, dict[str, Any]] = {
     "dp-fedavg": {},
@@ -36,11 +36,11 @@ SUMS: Mapping[str, dict[str, Any]] = {
 
 
 def round_masses(adjacency: str, deviations: tuple[float, float | None], share: float) -> tuple[FloatArray, FloatArray]:
-    """Return the masses of what a round releases for two neighbours, on a grid.
+    """Return the masses of a round's release for two neighbours, on a grid.
 
-    The client adds a clipped vector, in clip norms, and the answer -1/2; or nothing; or, where it is replaced, the opposite vector and the
-    answer 1/2. Whoever takes its seat adds what the second neighbour does. The deviations are those of the noise in sum and count; without
-    a count the second one is None.
+    The client adds a clipped vector, in clip norms, and the answer -1/2. The neighbour adds nothing; or, under replace-one adjacency, the
+    opposite vector and the answer 1/2. A client that takes the seat adds the same as the second neighbour. The deviations are those of the
+    noise in sum and count; without a count the second deviation is None.
     """
     present = (1.0, -0.5)
     absent = (-1.0, 0.5) if adjacency == "replace-one" else (0.0, 0.0)
@@ -57,12 +57,15 @@ def round_masses(adjacency: str, deviations: tuple[float, float | None], share: 
     return (1 - share) * law(absent) + share * law(present), law(absent)
 
 
-def composed_delta(one: FloatArray, other: FloatArray, rounds: int, epsilon: float) -> float:
-    """Return delta at an epsilon, of rounds with the same masses, nearly: losses are divided between two points of a grid, means kept."""
+def composed_delta(first: FloatArray, second: FloatArray, rounds: int, epsilon: float) -> float:
+    """Return the approximate delta at an epsilon of rounds with the same masses.
+
+    Losses are divided between two points of a grid, so that means stay.
+    """
     step = LOSS_STEP * epsilon / math.sqrt(rounds)
-    both = (one > 0) & (other > 0)
-    # Ratios to the smallest masses are beyond a double.
-    places, masses = (np.log(one[both]) - np.log(other[both])) / step, one[both]
+    both = (first > 0) & (second > 0)
+    # Ratios to the smallest masses exceed a double's range.
+    places, masses = (np.log(first[both]) - np.log(second[both])) / step, first[both]
     # The largest losses, of next to no mass, are left out.
     order = np.argsort(places)
     kept = order[np.cumsum(masses[order][::-1])[::-1] > LEFT_OUT]
@@ -76,29 +79,29 @@ def composed_delta(one: FloatArray, other: FloatArray, rounds: int, epsilon: flo
     length = 1 << (spread * rounds).bit_length()
     composed = np.fft.irfft(np.fft.rfft(gridded, length) ** rounds, length)[: (spread - 1) * rounds + 1]
     losses = (np.arange(len(composed)) + rounds * lowest) * step
-    # Masses that may be the transform's rounding are left out.
+    # Masses within the transform's rounding error are left out.
     counted = (losses > epsilon) & (composed > 1e-15)
     return math.fsum(composed[counted] * -np.expm1(epsilon - losses[counted]))
 
 
 def training_delta(setting: TrainingSetting, plan: TrainingPlan, epsilon: float) -> float:
-    """Return the delta of all rounds of a training at an epsilon, for one pair of neighbours, by quadrature."""
+    """Return a training's delta at an epsilon by quadrature, for a pair of neighbours."""
     mechanism = plan.mechanism
     assert isinstance(mechanism, VectorMechanism)
     clients = plan.seats or setting.clients_per_round
     variance = mechanism.worst_variance / mechanism.ball.dimension * clients
     count = plan.count.deviation if plan.count is not None else plan.count_deviation
     cohorts = setting.cohorts
-    known = not setting.secret_sampling or setting.sampling == "passes"
+    certain = not setting.secret_sampling or setting.sampling == "passes"
     drawn = 1 - (1 - 1 / setting.clients) ** setting.clients_per_round
-    share = 1.0 if known else drawn if setting.sampling == "with-replacement" else setting.clients_per_round / setting.clients
+    share = 1.0 if certain else drawn if setting.sampling == "with-replacement" else setting.clients_per_round / setting.clients
     masses = round_masses(setting.adjacency, (math.sqrt(variance) / setting.clip, count), share)
     rounds = cohorts.participations(setting.rounds)
     return max(composed_delta(*pair, rounds, epsilon) for pair in (masses, masses[::-1]))
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a small training, and what to look at."""
+    """Draw a small training, and the kind of check."""
     name = rng.choice(list(SUMS))
     clients = round(10 ** rng.uniform(1, 4))
     sampling = rng.choice(("poisson", "poisson", "fixed", "fixed", "passes", "with-replacement"))
@@ -132,7 +135,7 @@ def check(
     fields: dict[str, Any],
     seed: int,
 ) -> None:
-    """Compare the stated epsilon with the truth for one pair of neighbours, or their releases with the noise that hides them."""
+    """Compare the stated epsilon, or the noise, with the truth for a pair of neighbours."""
     given = {**SUMS[name], **({} if noise is None else {"noise_multiplier": noise})}
     options = {option.name: given.get(option.name, option.default) for option in training_entry(name).options}
     samples = 1 if fields["clients"] > 1000 else None
@@ -153,7 +156,7 @@ def check(
 
 
 def _check_neighbours(setting: TrainingSetting, plan: TrainingPlan, seed: int) -> None:
-    """Run a round for two neighbours with the same noise, and compare the distance with the noise of sum and count together."""
+    """Compare two neighbours' releases, with the same noise, to the noise of sum and count."""
     rng = np.random.default_rng(seed)
     parts = [_examples(rng, int(rng.integers(0, 3))) for _ in range(setting.clients)]
     changed, seen = int(rng.integers(setting.clients)), _examples(rng, 50)
@@ -168,8 +171,8 @@ def _check_neighbours(setting: TrainingSetting, plan: TrainingPlan, seed: int) -
         run = Federation(setting, plan, data, seed, "neighbours")
         run.run()
         runs.append(run)
-    one, other = runs
-    moved = np.linalg.norm(one.state.parameters - other.state.parameters) * setting.clients_per_round
+    first, second = runs
+    moved = np.linalg.norm(first.state.parameters - second.state.parameters) * setting.clients_per_round
     mechanism: Any = plan.mechanism
     distances = [float(moved) / mechanism.noise_deviation]
     bound = 1 / mechanism.noise_multiplier

@@ -1,6 +1,7 @@
-"""Accounts of tables, beside one product of matrices of their size, and of sampled Gaussian noise, beside dp-accounting's own.
+"""Accounts of tables against a matrix product, and of sampled Gaussian noise against dp-accounting.
 
-And the calibration of binomial noise: its time and its largest memory. Sampled noise has no size to grow: the orders are as they are.
+The benchmark also measures time and largest memory of the calibration of binomial noise. Sampled noise has no size that could grow: its
+orders are fixed.
 """
 
 from functools import partial
@@ -26,18 +27,18 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 
 BITS = (6, 7, 8, 9)
 NOISE_MULTIPLIER = 1.0
-# From 4000 trials to twelve million.
+# These epsilons need from 4000 to twelve million trials.
 BINOMIAL_EPSILONS = (0.1, 0.01, 0.001)
 
 
 def main() -> None:
-    """Print CPU seconds of curves of all orders and of privacy loss distributions, and of what has no table.
+    """Print CPU seconds of curves, privacy loss distributions, and accounts without a table.
 
-    The physical limit of a curve is to copy the table for each order; of a privacy loss, for which all pairs of inputs are compared, a
-    product of matrices of the table's size.
+    The physical limit of a curve is to copy the table for each order. A privacy loss compares all pairs of inputs; its limit is a product
+    of matrices of the table's size.
     """
     binomial_noise()
-    # What is loaded when it is first used.
+    # The first call loads the modules that are imported lazily.
     dominating_privacy_loss([[3, 1], [1, 3]])
     largest_divergences(np.array([[0.75, 0.25], [0.25, 0.75]]), DEFAULT_ORDERS, 2)
     times: dict[str, list[float]] = {}
@@ -80,26 +81,26 @@ def tables(bits: int, gaussian: FloatArray) -> dict[str, FloatArray]:
 
 
 def binomial_noise() -> None:
-    """Print what calibrating binomial noise takes, beside a copy of as many numbers as there are trials."""
+    """Print time and memory of binomial calibrations, against a copy of a number per trial."""
     shape = {"delta": 1e-5, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 1.0, "l2": 1.0, "linf": 1.0}
-    # What is loaded when it is first used.
+    # The first call loads the modules that are imported lazily.
     quietbits.calibrate("binomial", epsilon=1.0, **shape)
     trials, times = [], []
     for epsilon in BINOMIAL_EPSILONS:
         before = peak_mebibytes()
-        found, taken = timed(partial(quietbits.calibrate, "binomial", epsilon=epsilon, **shape))
+        calibration, taken = timed(partial(quietbits.calibrate, "binomial", epsilon=epsilon, **shape))
         memory = peak_mebibytes() - before
-        trials.append(found["trials"])
+        trials.append(calibration["trials"])
         times.append(taken)
         print(
-            f"calibration of binomial noise, epsilon {epsilon:g}, {found['trials']} trials: {taken:.3f} s, "
-            f"{beside_limit(taken, seconds(np.zeros(found['trials']).copy))}, {memory:.1f} MiB more at most"
+            f"calibration of binomial noise, epsilon {epsilon:g}, {calibration['trials']} trials: {taken:.3f} s, "
+            f"{beside_limit(taken, seconds(np.zeros(calibration['trials']).copy))}, {memory:.1f} MiB more at most"
         )
     print(f"time grows with the {slope(trials, times):.2f}th power of the number of trials")
 
 
 def sampled_noise() -> None:
-    """Print CPU seconds for one sampled round of Gaussian noise, and dp-accounting's for the same orders or the same grid.
+    """Print CPU seconds of a sampled Gaussian round, against dp-accounting's on the same grid.
 
     The physical limit is an exponential for each term of the orders' sums, and for each point of the grid.
     """
@@ -122,7 +123,7 @@ def sampled_noise() -> None:
     made = partial(from_gaussian_mechanism, NOISE_MULTIPLIER, sampling_prob=probability, value_discretization_interval=interval)
     other = seconds(made, 1)
     loss, theirs = sampled_gaussian_loss(NOISE_MULTIPLIER, poisson, "add-or-remove-one"), made()
-    deltas = [[one.get_delta_for_epsilon(epsilon) for epsilon in (0.01, 0.1, 1.0)] for one in (loss, theirs)]
+    deltas = [[distribution.get_delta_for_epsilon(epsilon) for epsilon in (0.01, 0.1, 1.0)] for distribution in (loss, theirs)]
     agree = "the same" if deltas[0] == deltas[1] else "OTHER"
     points = np.zeros(loss._pmf_remove.size + loss._pmf_add.size)
     ratios = f"{own / other:.2f} x dp-accounting's time, {beside_limit(own, seconds(partial(np.exp, points)))}"

@@ -1,6 +1,6 @@
-"""Design of tables: the staircase solver beside the paper's two, on 3-bit tables; and what certified optima and bounds take.
+"""Design of 3-bit tables: the staircase solver against the paper's two; time of optima and bounds.
 
-Each line names what it is compared with, in the same run on the same machine. The physical limit of a design, and of a bound, is the time
+Each line names its baseline, which runs in the same run on the same machine. The physical limit of a design, and of a bound, is the time
 that HiGHS takes for the linear programs in it.
 """
 
@@ -19,12 +19,12 @@ from quietbits.solvers.bounds.staircase import staircase_bound
 from quietbits.solvers.table_search.alternating import solve_alternating
 from quietbits.solvers.table_search.trust_region import solve_trust_region
 
-# Of inputs, for exponents; of an epsilon that nothing else is designed for.
+# BITS are the bits of inputs for exponents of growth; no other design uses this EPSILON.
 BITS, EPSILON = (3, 4, 5), 1.2
 
 
 def main() -> None:
-    """Print times, and ratios."""
+    """Print times and ratios."""
     inputs, weights = np.linspace(0.0, 1.0, 8), np.full(8, 1 / 8)
     design_mvu(1.0, 2, 2)
     for epsilon in (0.5, 1.0, 3.0, 5.0, 10.0):
@@ -52,7 +52,7 @@ def main() -> None:
     for metric in (None, "l1"):
         sizes, times = [], []
         for bits in (5, 7, 9):
-            # Of an epsilon of their own: bounds are kept, and the designs below compute theirs.
+            # The bound's epsilon differs from the designs': bounds are cached, and the designs below must compute theirs.
             bound = partial(staircase_bound, bits, ratio_constraint(1.1, bits, metric), np.full(1 << bits, 1 / (1 << bits)))
             _, taken, programs = with_linear_programs(bound)
             sizes.append(1 << bits)

@@ -1,7 +1,7 @@
-"""Objectives and CPU seconds of 200 designed tables, beside those on record: a faster search must not find worse tables.
+"""Objectives and CPU seconds of 200 tables against a record: a faster search must not be worse.
 
-There is no size to grow: the record is of many small tables. The physical limit is the time of the linear programs that HiGHS solves.
-``--record`` writes the file that later runs are compared with; ``--every K`` takes one setting in K.
+There is no size that could grow: the record has many small tables. The physical limit is the time of the linear programs that HiGHS solves.
+``--record`` writes the file of the record; ``--every K`` takes one setting in K.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from shared.physical_limit import beside_limit, with_linear_programs
 from quietbits.design.tables.mvu import design_mvu
 
 RECORD = Path(__file__).with_suffix(".csv")
-# Relative rounding of the exact tables' weights.
+# The exact tables' weights have this relative rounding.
 ROUNDING = 1e-7
 COLUMNS = ("bits_in", "bits_out", "metric", "objective", "epsilon", "value", "seconds")
 
@@ -42,21 +42,21 @@ def main() -> None:
         chosen = None if metric == "local" else metric
         table, taken, programs = with_linear_programs(partial(design_mvu, epsilon, bits_in, bits_out, chosen, objective))
         solving += programs
-        found = table.certificate.worst_variance if objective == "worst" else table.certificate.mean_variance
-        rows.append((bits_in, bits_out, metric, objective, epsilon, found, round(taken, 4)))
+        variance = table.certificate.worst_variance if objective == "worst" else table.certificate.mean_variance
+        rows.append((bits_in, bits_out, metric, objective, epsilon, variance, round(taken, 4)))
     if arguments.record:
         with RECORD.open("w", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
     with RECORD.open(newline="") as file:
         record = {tuple(row[:5]): (float(row[5]), float(row[6])) for row in itertools.islice(csv.reader(file), 1, None)}
     worse, better, before, after = 0, 0, 0.0, 0.0
-    for *setting, found, taken in rows:
+    for *setting, variance, taken in rows:
         recorded, seconds = record[tuple(map(str, setting))]
         before, after = before + seconds, after + taken
-        better += found < recorded * (1 - ROUNDING)
-        if found > recorded * (1 + ROUNDING):
+        better += variance < recorded * (1 - ROUNDING)
+        if variance > recorded * (1 + ROUNDING):
             worse += 1
-            print(f"worse by {found / recorded - 1:.2g}: {setting}")
+            print(f"worse by {variance / recorded - 1:.2g}: {setting}")
     ratios = f"{after / before:.2f} x those on record, {beside_limit(after, solving)}"
     print(f"{len(rows)} settings: {worse} worse, {better} better; {after:.1f} CPU seconds, {ratios}")
 

@@ -1,4 +1,4 @@
-"""The exact samplers on one core, beside OpenDP's discrete Gaussian and a plain Python one, all with secure words."""
+"""The exact samplers on one core, against OpenDP and plain Python, all with secure words."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -24,7 +24,7 @@ RANDOM = SystemRandom()
 
 
 def plain_bernoulli(exponent: Fraction) -> bool:
-    """Return True with probability exp(-exponent) (algorithm 1 of Canonne, Kamath, Steinke 2020)."""
+    """Return True with probability exp(-exponent): algorithm 1 of Canonne, Kamath, Steinke 2020."""
     while exponent > 1:
         if not plain_bernoulli(Fraction(1)):
             return False
@@ -36,7 +36,7 @@ def plain_bernoulli(exponent: Fraction) -> bool:
 
 
 def plain_laplace(scale: int) -> int:
-    """Return a discrete Laplace number of whole scale (algorithm 2)."""
+    """Return a discrete Laplace number of an integer scale (algorithm 2)."""
     while True:
         low = RANDOM.randrange(scale)
         if not plain_bernoulli(Fraction(low, scale)):
@@ -59,7 +59,10 @@ def plain_gaussian(sigma: Fraction) -> int:
 
 
 def show(name: str, sample: Callable[[int, WordSource], object], others: dict[str, float]) -> None:
-    """Print nanoseconds a number, and ratios to those of others and of the physical limit: the words drawn, and the numbers copied."""
+    """Print nanoseconds per number, and ratios to other samplers and to the physical limit.
+
+    The limit is the words drawn, and the numbers copied.
+    """
     taken = seconds(partial(sample, SAMPLES, secure_words))
     limit = drawing_and_copying(partial(sample, SAMPLES), secure_words, np.zeros(SAMPLES))
     power = exponent(lambda count: partial(sample, count, secure_words), SIZES, 3)

@@ -1,4 +1,4 @@
-"""Encoding one million values, beside Laplace noise of the same size from NumPy and from OpenDP, on one core."""
+"""Encoding a million values, against Laplace noise from NumPy and from OpenDP, on one core."""
 
 from functools import partial
 
@@ -16,9 +16,10 @@ SIZES = (10**4, 10**5, 10**6)
 
 
 def main() -> None:
-    """Print nanoseconds a value, ratios to Laplace noise and to the physical limit: the words drawn, and the values copied.
+    """Print nanoseconds per value, and ratios to Laplace noise and to the physical limit.
 
-    Seeded words are compared with NumPy's seeded generator, and secure ones with OpenDP, whose randomness is secure.
+    The limit is the words drawn, and the values copied. Seeded words are compared with NumPy's seeded generator, and secure words with
+    OpenDP, whose randomness is secure.
     """
     rng = np.random.default_rng(0)
     values = rng.random(CLIENTS)

@@ -1,6 +1,6 @@
-"""Plans: the example and a huge task in CPU seconds, and predictions against simulations over 50 random tasks.
+"""CPU seconds of plans, and the plans' predictions against simulations of 50 random tasks.
 
-Prints how long a plan takes beside simulating its first mechanism once, and the worst prediction of every mechanism.
+The benchmark prints the time of a plan against a simulation of its first mechanism, and the worst prediction of every mechanism.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
 SIZES = {"example": (10_000, 1000), "huge": (10**6, 10**6)}
-# For the exponent, with the clients of the example.
+# These dimensions, with the example's clients, give the exponent of growth.
 DIMENSIONS = (100, 10_000, 10**6)
 
 
@@ -31,7 +31,7 @@ def planning(clients: int, dimension: int, epsilon: float = 2.0) -> Callable[[],
 def main() -> None:
     """Print times, ratios and the agreement with simulations.
 
-    The physical limit of a simulation, which a plan is there to spare, is to copy the clients' vectors, as fast as a million numbers.
+    The physical limit of a simulation, which a plan avoids, is to copy the clients' vectors, as fast as a million numbers.
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tasks", type=int, default=50, help="number of random tasks")
@@ -47,19 +47,19 @@ def main() -> None:
         if name == "example":
             once = timed(partial(check_mechanism, plan, plan.best[0]))[1]
             print(f"  {planned / once:.2f} x the time of simulating the first of them ({plan.best[0].name}) once")
-    # Of an epsilon of their own: what is computed for a task is kept.
+    # The epsilon differs from the other plans': results of a task are cached.
     times = [seconds(planning(SIZES["example"][0], dimension, 2.1), 1) for dimension in DIMENSIONS]
     print(f"time grows with the {slope(DIMENSIONS, times):.2f}th power of the dimension")
     if not tasks:
         return
-    found, taken = timed(lambda: compare_with_simulations(random_tasks(tasks)))
-    print(f"{tasks} random tasks, {len(found)} mechanisms that can serve: {taken:.0f} CPU seconds")
-    worst = found.loc[found.groupby("mechanism")["excess"].apply(lambda excess: excess.abs().idxmax())]
+    comparison, taken = timed(lambda: compare_with_simulations(random_tasks(tasks)))
+    print(f"{tasks} random tasks, {len(comparison)} mechanisms that can serve: {taken:.0f} CPU seconds")
+    worst = comparison.loc[comparison.groupby("mechanism")["excess"].apply(lambda excess: excess.abs().idxmax())]
     for row in worst.sort_values("excess", key=abs, ascending=False).to_dict("records"):
         spread = row["standard_error"] / row["predicted_error"]
         print(f"  {row['mechanism']}: measured {100 * row['excess']:+.1f} % (s.e. {100 * spread:.1f} %) at {row['task']}")
-    print(f"off by over 10 %: {int(found['off'].sum())} of {len(found)}")
-    print(f"least error over its proven bound: {found['ratio_to_bound'].min():.4f}")
+    print(f"off by over 10 %: {int(comparison['off'].sum())} of {len(comparison)}")
+    print(f"least error over its proven bound: {comparison['ratio_to_bound'].min():.4f}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Secure words, beside asking the operating system for them and beside a seeded generator, on one core."""
+"""Secure words on one core, against the operating system's words and a seeded generator."""
 
 import secrets
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from quietbits.design.noise.random_words import WordSource, secure_words, seeded
 
 COUNT = 2**22
 SIZES = (1, 2**5, 2**10, 2**15, 2**20)
-# Words of a call at most, and calls.
+# A size takes at most this many calls.
 MOST_CALLS = 2**14
-# Of a call, for the exponent.
+# Calls of so many words give the exponent of growth.
 LARGE_SIZES = (2**16, 2**18, 2**20)
 
 
 def system_words(count: int) -> NDArray[np.uint64]:
-    """Return words of the operating system, in one call."""
+    """Return words of the operating system, from a single call."""
     return np.frombuffer(secrets.token_bytes(8 * count), dtype=np.uint64)
 
 
 def for_a_word(source: Callable[[int], object], size: int) -> float:
-    """Return the seconds for a word of those that are drawn `size` at a time."""
+    """Return the seconds per word when words are drawn `size` at a time."""
     return seconds(partial(source, size), calls=min(MOST_CALLS, COUNT // size)) / size
 
 
@@ -37,7 +37,7 @@ def draws(source: WordSource, kind: str) -> Callable[[int], Callable[[], object]
 
 
 def main() -> None:
-    """Print nanoseconds a word for calls of several sizes, and a number of each kind, and ratios.
+    """Print nanoseconds per word for several sizes, per number of each kind, and ratios.
 
     The physical limit is AES-256 in counter mode for as many words.
     """

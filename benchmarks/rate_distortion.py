@@ -1,4 +1,4 @@
-"""Both methods for the rate-distortion function of 1000 x 1000 letters, slope search included, beside their cheapest steps, on one core."""
+"""Both methods for the rate-distortion function of 1000 x 1000 letters, against their cheapest steps."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from quietbits.solvers.limits.rate_distortion import RateDistortion, rate_distor
 
 LETTERS = 1000
 SIZES = (250, 500, 1000)
-# With Blahut and Arimoto's method; enough for gaps of 1e-4.
+# Blahut and Arimoto's method may take so many iterations; they suffice for gaps of 1e-4.
 MOST_ITERATIONS = 20_000
 RUNS = (("blahut-arimoto", 1e-4), ("blahut-arimoto", 1e-6), ("interior-point", 1e-4), ("interior-point", 1e-6), ("interior-point", 1e-9))
 
@@ -58,17 +58,17 @@ def solving(method: str, letters: int) -> Callable[[], object]:
 
 
 def run_of(problem: Problem, method: str, tolerance: float) -> tuple[RateDistortion | None, str]:
-    """Return what a method finds, or None, and the error's message."""
+    """Return a method's result and no message, or None and the error's message."""
     most = MOST_ITERATIONS if method == "blahut-arimoto" else None
     try:
-        found = rate_distortion(problem.source, problem.distortion, problem.target, tolerance=tolerance, method=method, max_iterations=most)
+        curve = rate_distortion(problem.source, problem.distortion, problem.target, tolerance=tolerance, method=method, max_iterations=most)
     except ConvergenceError as error:
         return None, str(error)
-    return found, ""
+    return curve, ""
 
 
 def main() -> None:
-    """Print times, ratios to the physical limit of a method, its cheapest step, gaps and iterations."""
+    """Print times, ratios to a method's cheapest step, gaps and iterations."""
     matrix = np.random.default_rng(0).random((LETTERS, LETTERS))
     steps = {
         "blahut-arimoto": seconds(lambda: (matrix @ matrix[0], matrix[0] @ matrix), 50),
@@ -83,12 +83,12 @@ def main() -> None:
         print(f"uniform, squared error, D 3, {method} 0.0001: time grows with the {power:.2f}th power of the number of letters", flush=True)
     for problem in problems():
         for method, tolerance in RUNS:
-            (found, message), taken = timed(partial(run_of, problem, method, tolerance))
+            (curve, message), taken = timed(partial(run_of, problem, method, tolerance))
             line = f"{problem.name:<32} {method} {tolerance:g}: {taken:5.2f} s, {beside_limit(taken, steps[method])}"
-            if found is None:
+            if curve is None:
                 print(f"{line}: {message}", flush=True)
             else:
-                print(f"{line}, {found.iterations:6d} iterations; rate {found.rate:.6f}, gap {found.gap:.1e} bits", flush=True)
+                print(f"{line}, {curve.iterations:6d} iterations; rate {curve.rate:.6f}, gap {curve.gap:.1e} bits", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Coding an update of a million parameters in ten groups of 128 samples, beside drawing as many normal numbers, on one core."""
+"""Coding an update of a million parameters in ten groups of 128 samples, against normal numbers."""
 
 from collections.abc import Callable
 from functools import partial
@@ -25,7 +25,7 @@ def draw_with_numpy(rng: np.random.Generator) -> None:
 
 
 def draw_shared() -> None:
-    """Draw the encoder's own numbers, and do nothing with them."""
+    """Draw the encoder's own numbers and discard them."""
     for group in range(GROUPS):
         normals = SharedNormals(seed=1, dimension=DIMENSION // GROUPS, stream=group)
         for index in range(1 << BITS):
@@ -43,9 +43,9 @@ def coding(dimension: int) -> dict[str, Callable[[], object]]:
 
 
 def main() -> None:
-    """Print seconds of encoding and decoding, ratios to numpy's normal numbers of the same count, and the process's largest memory.
+    """Print seconds of encoding and decoding, ratios to numpy's normal numbers, and memory.
 
-    The physical limit is to draw the words of the shared numbers, half a word each: the encoder's of all samples, the decoder's of one.
+    The physical limit is to draw the words of the shared numbers, half a word each: the encoder draws all samples, the decoder draws one.
     """
     rng, philox = np.random.default_rng(0), np.random.Philox(key=1)
     numpy_normals = seconds(partial(draw_with_numpy, rng))

@@ -1,4 +1,4 @@
-"""The two random rotations, there and back, beside scipy's orthonormal cosine transform of the same lengths, on one core."""
+"""Two random rotations, there and back, against scipy's orthonormal cosine transform, on one core."""
 
 from functools import partial
 
@@ -10,13 +10,13 @@ from shared.processor_time import seconds
 
 from quietbits.design.transforms.rotation import RandomisedFourier, RandomisedHadamard
 
-# One long vector; a batch of a protocol's clients; and a dimension that is far from the next power of two.
+# The shapes are a long vector, a batch of a protocol's clients, and a dimension far from the next power of two.
 SHAPES = ((1, 2**20), (16, 2**16), (1, 2**20 + 1000))
 DIMENSIONS = (2**16, 2**18, 2**20)
 
 
 def main() -> None:
-    """Print milliseconds of each rotation, and ratios to the cosine transform and to the physical limit: the vectors copied."""
+    """Print milliseconds per rotation, and ratios to the cosine transform and to a copy."""
     rng = np.random.default_rng(0)
     for clients, dimension in SHAPES:
         vectors = rng.standard_normal((clients, dimension))

@@ -1,4 +1,4 @@
-"""A round of 1000 clients with vectors of length 2**16, 16 bits per coordinate, beside drawing the vectors; and an exact account."""
+"""A round of 1000 clients with 2**16 coordinates of 16 bits, against drawing vectors; an account."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +23,7 @@ from quietbits.design.secure_sum.poisson_binomial_mechanism import calibrate_the
 
 CLIENTS, DIMENSION, BITS, CHUNK = 1000, 2**16, 16, 50
 ENCODED, REPETITIONS = 4, 20
-# What cpSGD needs for the same budget, in 2**18 dimensions, too.
+# cpSGD needs this many bits for the same budget, also in 2**18 dimensions.
 MORE_BITS = 22
 OPENDP_COORDINATES, OPENDP_SIGMA = 10_000, 100.0
 
@@ -42,7 +42,7 @@ def built(name: str, dimension: int) -> Mechanism:
 
 
 def encoding(name: str, words: WordSource) -> Callable[[int], Callable[[], object]]:
-    """Return a function that makes a run for a dimension: the coordinates of one message."""
+    """Return a function that makes a run of a dimension's encoding of one message."""
 
     def run(dimension: int) -> Callable[[], object]:
         vectors = np.random.default_rng(3).standard_normal((1, dimension))
@@ -52,9 +52,9 @@ def encoding(name: str, words: WordSource) -> Callable[[int], Callable[[], objec
 
 
 def show_encoding(dp: ModuleType | None) -> None:
-    """Print how long a coordinate takes, beside its physical limit: the words drawn, and the vectors copied.
+    """Print the time per coordinate against its limit: the words drawn, the vectors copied.
 
-    Seeded words are compared with NumPy's normal numbers, and secure ones with OpenDP's discrete Gaussian noise alone.
+    Seeded words are compared with NumPy's normal numbers, and secure words with OpenDP's discrete Gaussian noise alone.
     """
     generator, vectors = np.random.default_rng(2), np.random.default_rng(3).standard_normal((ENCODED, DIMENSION))
     normal = seconds(lambda: generator.standard_normal(vectors.size)) / vectors.size
@@ -83,13 +83,13 @@ def main() -> None:
     show_encoding(load_opendp())
     for name in ("distributed-discrete-gaussian", "distributed-skellam"):
         mechanism, calibrated = timed(partial(built, name, DIMENSION))
-        found, elapsed = timed(partial(simulate_mean, mechanism, chunks(np.random.default_rng(0)), np.random.default_rng(1)))
+        simulation, elapsed = timed(partial(simulate_mean, mechanism, chunks(np.random.default_rng(0)), np.random.default_rng(1)))
         central = central_squared_error(NormBall(DIMENSION, 2.0), CLIENTS, mechanism.guarantee)
         print(
             f"{name + ',':30} calibrated in {calibrated:5.2f} s; the round "
             f"{elapsed:6.2f} s, {elapsed / reference:5.2f} x drawing the vectors; squared error over predicted "
-            f"{found.squared_error / found.predicted_squared_error:.3f}, over a trusted server's "
-            f"{found.squared_error / (central or np.nan):.3f}"
+            f"{simulation.squared_error / simulation.predicted_squared_error:.3f}, over a trusted server's "
+            f"{simulation.squared_error / (central or np.nan):.3f}"
         )
     print(f"largest memory of the process: {peak_mebibytes():.0f} MiB")
     binomial_account(1000, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)

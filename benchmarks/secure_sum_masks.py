@@ -1,4 +1,4 @@
-"""Masking one client's message, for lengths and numbers of neighbours, beside AES-256 in counter mode for as many bytes of masks."""
+"""Masking a client's message, by length and number of neighbours, against AES-256 in counter mode."""
 
 import numpy as np
 from shared.growth import slope
@@ -15,7 +15,9 @@ REPETITIONS = 3
 
 
 def main() -> None:
-    """Print seconds of a client, nanoseconds of a coordinate of a mask, and ratios to the keystream of the same and of packed length.
+    """Print seconds per client, nanoseconds per coordinate, and ratios to the keystream.
+
+    The keystreams have the masks' own length and their packed length.
 
     The physical limit of secret masks is the keystream for their words.
     """
@@ -26,7 +28,7 @@ def main() -> None:
         message = rng.integers(0, 1 << BITS, size=(1, length))
         for neighbours in NEIGHBOURS:
             session = SecureSum(CLIENTS, length, 1 << BITS, neighbours=neighbours).session(np.random.default_rng(1))
-            # Each client masks once.
+            # Each client masks only once.
             clients = iter(range(CLIENTS))
             taken = seconds(lambda: session.mask(next(clients), message), REPETITIONS)  # noqa: B023 - called at once
             times[neighbours].append(taken)
@@ -43,7 +45,7 @@ def main() -> None:
 
 
 def philox_seconds() -> float:
-    """Return the seconds for a coordinate of a mask, by the call that expands masks."""
+    """Return the seconds per coordinate of a mask, by the call that expands masks."""
     generator = np.random.Generator(np.random.Philox(key=1))
     return seconds(lambda: generator.integers(1 << BITS, size=2**20, dtype=np.uint64)) / 2**20
 

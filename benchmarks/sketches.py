@@ -1,4 +1,4 @@
-"""Count-mean sketches of a large model, beside the memory that they read and what drawing their hashes takes."""
+"""Count-mean sketches of a large model, against reading their memory and drawing their hashes."""
 
 from collections.abc import Callable
 from functools import partial
@@ -32,8 +32,8 @@ def sketching(dimension: int) -> dict[str, Callable[[], object]]:
 def main() -> None:
     """Print times and ratios.
 
-    The physical limit of a sketch that keeps no hashes is to draw the hashed words, and to copy the vector for each row; of a Hadamard
-    transform, to copy it once.
+    The physical limit of a sketch without stored hashes is to draw the hashed words, and to copy the vector for each row; the limit of a
+    Hadamard transform is to copy the vector once.
     """
     vector = np.random.default_rng(0).standard_normal(DIMENSION)
     target = np.empty_like(vector)

@@ -1,4 +1,4 @@
-"""The matrix-free Lasso and its refit, beside one product with the operator, an oracle, and scikit-learn on a matrix; on one core."""
+"""The matrix-free Lasso and its refit, against an operator's product, an oracle and scikit-learn."""
 
 import math
 from collections.abc import Callable
@@ -16,14 +16,14 @@ from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
 from quietbits.solvers.decoders.support_refit import refit_support
 
 DIMENSION, MEASUREMENTS, SPARSITY = 2**18, 2**14, 100
-# Of one measurement; without noise its mean square is 1.
+# These are standard deviations of a measurement's noise; without noise a measurement's mean square is 1.
 NOISE_DEVIATIONS = (0.01, 0.1, 1.0, 1.4, 1.6, 2.0, 4.0)
 TOLERANCES = (1e-4, 1e-6, 1e-9)
-# About where entries are missed.
+# The Lasso begins to miss entries at about these deviations.
 BORDER_DEVIATIONS, DRAWS = (1.0, 1.3, 1.4, 1.5, 1.6, 2.0, 4.0), 20
-# With an entry in 2621 that is not zero, and 16 of them for each measurement.
+# One entry in 2621 is not zero, with 16 such entries for each measurement.
 DIMENSIONS = (2**14, 2**16, 2**18)
-# Small enough for a matrix.
+# This dimension is small enough for a matrix.
 MATRIX_DIMENSION, MATRIX_MEASUREMENTS = 2**14, 2**10
 
 
@@ -39,7 +39,7 @@ def decoding(dimension: int) -> Callable[[], object]:
 
 
 def decode_large() -> None:
-    """Print time by tolerance, and errors by noise, for the large operator."""
+    """Print times by tolerance, and errors by noise, for the large operator."""
     rng = np.random.default_rng(0)
     operator = measuring_operator(HadamardSketch(DIMENSION, MEASUREMENTS, seed=1))
     product = seconds(lambda: operator.rmatvec(operator.matvec(np.ones(DIMENSION))))
@@ -54,25 +54,25 @@ def decode_large() -> None:
         penalty = noise_penalty(DIMENSION, noise, math.sqrt(MEASUREMENTS), MEASUREMENTS)
         for tolerance in TOLERANCES:
             run = partial(solve_lasso, operator, observations, penalty, tolerance=tolerance)
-            found, duration = timed(run)
+            lasso, duration = timed(run)
             print(
                 f"noise {noise:<4g} tolerance {tolerance:g}: {duration:5.2f} s, {beside_limit(duration, product)}; gap "
-                f"{found.relative_gap:.1e} of the objective at zero, {found.duality_gap / found.objective:.1e} of its own"
+                f"{lasso.relative_gap:.1e} of the objective at zero, {lasso.duality_gap / lasso.objective:.1e} of its own"
             )
-        refit = refit_support(operator, observations, found.support).solution
+        refit = refit_support(operator, observations, lasso.support).solution
         oracle = refit_support(operator, observations, support).solution
-        errors = [float(np.sum((estimate - vector) ** 2)) for estimate in (found.solution, refit, oracle)]
+        errors = [float(np.sum((estimate - vector) ** 2)) for estimate in (lasso.solution, refit, oracle)]
         print(
             f"noise {noise:<4g} squared error: Lasso {errors[0]:.3g}, refit {errors[1]:.3g}, oracle {errors[2]:.3g}, zero 1; refit "
-            f"{errors[1] / errors[2]:.2f} x oracle; {len(np.intersect1d(found.support, support))} of {SPARSITY} entries found, "
-            f"{len(np.setdiff1d(found.support, support))} false"
+            f"{errors[1] / errors[2]:.2f} x oracle; {len(np.intersect1d(lasso.support, support))} of {SPARSITY} entries found, "
+            f"{len(np.setdiff1d(lasso.support, support))} false"
         )
     print(f"noise 0.1 tolerance {TOLERANCES[1]:g}: time grows with the {exponent(decoding, DIMENSIONS, 2):.2f}th power of the dimension")
     print(f"largest memory of the process: {peak_mebibytes():.0f} MiB")
 
 
 def compare_with_oracle() -> None:
-    """Print the squared error of the refit over that of an oracle, by noise, over several draws."""
+    """Print the refit's squared error over an oracle's, by noise, over several draws."""
     for noise in BORDER_DEVIATIONS:
         errors, missed, false = [], 0, 0
         for draw in range(DRAWS):
@@ -83,11 +83,11 @@ def compare_with_oracle() -> None:
             vector[support] = 1 / math.sqrt(SPARSITY)
             observations = operator.matvec(vector) + noise * rng.standard_normal(MEASUREMENTS)
             penalty = noise_penalty(DIMENSION, noise, math.sqrt(MEASUREMENTS), MEASUREMENTS)
-            found = solve_lasso(operator, observations, penalty, tolerance=TOLERANCES[1])
-            refit, oracle = (refit_support(operator, observations, places).solution for places in (found.support, support))
-            errors.append([float(np.sum((estimate - vector) ** 2)) for estimate in (oracle, refit, found.solution)])
-            missed += len(np.setdiff1d(support, found.support))
-            false += len(np.setdiff1d(found.support, support))
+            lasso = solve_lasso(operator, observations, penalty, tolerance=TOLERANCES[1])
+            refit, oracle = (refit_support(operator, observations, places).solution for places in (lasso.support, support))
+            errors.append([float(np.sum((estimate - vector) ** 2)) for estimate in (oracle, refit, lasso.solution)])
+            missed += len(np.setdiff1d(support, lasso.support))
+            false += len(np.setdiff1d(lasso.support, support))
         ratios = [refit / oracle for oracle, refit, _ in errors]
         oracle, refit, lasso = np.mean(errors, axis=0)
         print(
@@ -97,7 +97,7 @@ def compare_with_oracle() -> None:
 
 
 def decode_small() -> None:
-    """Print the time of the operator's solver over that of scikit-learn with the same matrix."""
+    """Print the operator's time over scikit-learn's with the same matrix."""
     rng = np.random.default_rng(1)
     operator = measuring_operator(HadamardSketch(MATRIX_DIMENSION, MATRIX_MEASUREMENTS, seed=1))
     matrix = operator.rmatmat(np.eye(MATRIX_MEASUREMENTS)).T.copy()

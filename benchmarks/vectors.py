@@ -1,6 +1,7 @@
-"""Encoding 10 000 vectors of 128 coordinates, beside Gaussian noise of the same shape, and their bounds, on one core.
+"""Encoding 10 000 vectors of 128 coordinates, against Gaussian noise, and their bounds, on one core.
 
-Encoding with seeded words is compared with NumPy's seeded generator; with secure words also with OpenDP, whose randomness is secure.
+Encoding with seeded words is compared with NumPy's seeded generator; encoding with secure words also with OpenDP, whose randomness is
+secure.
 """
 
 import math
@@ -25,20 +26,20 @@ from quietbits.solvers.divergences.vector_composition import vector_divergences
 from quietbits.solvers.numerics.walsh_hadamard import walsh_hadamard
 
 CLIENTS, DIMENSION = 10_000, 128
-# Coordinates that OpenDP adds noise to.
+# OpenDP adds noise to this many coordinates.
 OTHER_COORDINATES = 10_000
 SIZES = (CLIENTS // 16, CLIENTS // 4, CLIENTS)
-# Of a table, for bounds.
+# Tables of so many inputs give the growth of the bounds' time.
 INPUTS = (128, 256, 512)
 
 
 def show(name: str, duration: float, gaussian: float, more: str = "") -> None:
-    """Print one line: the time, and the ratio to Gaussian noise."""
+    """Print a line with the time and the ratio to Gaussian noise."""
     print(f"{name:<46} {duration:7.3f} s, {duration / gaussian:6.2f} x numpy's Gaussian noise{more}")
 
 
 def show_encoding(name: str, mechanism: VectorMechanism, vectors: FloatArray, words: WordSource, gaussian: float) -> float:
-    """Print one line, with the physical limit and the growth with the number of clients, and return the time."""
+    """Print the encoding's time, limit and growth with the number of clients; return the time."""
     duration = seconds(partial(mechanism.encode, vectors, words))
     limit = drawing_and_copying(partial(mechanism.encode, vectors), words, vectors)
     power = exponent(lambda clients: partial(mechanism.encode, vectors[:clients], words), SIZES, 3)
@@ -47,10 +48,10 @@ def show_encoding(name: str, mechanism: VectorMechanism, vectors: FloatArray, wo
 
 
 def main() -> None:
-    """Print seconds for encoding, counting and decoding, and for the bounds that guarantees are made of.
+    """Print seconds for encoding, counting and decoding, and for the guarantees' bounds.
 
-    The physical limit of encoding is to draw the words that are needed, and to copy the vectors; of counting, to copy the messages; of the
-    bounds, a product of a table with its transpose for each order.
+    The physical limit of encoding is to draw the necessary words and to copy the vectors; of counting, to copy the messages; of the bounds,
+    a product of a table with its transpose for each order.
     """
     rng = np.random.default_rng(0)
     vectors = rng.standard_normal((CLIENTS, DIMENSION))

@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform beside scipy's orthonormal cosine transform of the same lengths, on one core."""
+"""The Walsh-Hadamard transform against scipy's orthonormal cosine transform, on one core."""
 
 from functools import partial
 
@@ -11,15 +11,16 @@ from shared.processor_time import seconds
 
 from quietbits.solvers.numerics.walsh_hadamard import walsh_hadamard
 
-# Short vectors, a batch of a protocol's clients, long ones; and the frame's coefficients of 10 000 vectors of 128 coordinates (SQKR).
+# The shapes are short vectors, a batch of a protocol's clients, long vectors, and the frame's coefficients of 10 000 vectors of 128
+# coordinates (SQKR).
 SHAPES = ((1, 2**6), (1, 2**10), (1, 2**12), (16, 2**10), (16, 2**16), (64, 2**14), (10_000, 256), (1, 2**18), (1, 2**20), (1, 2**22))
 REPETITIONS, LEAST_NUMBERS = 20, 2**17
 
 
 def main() -> None:
-    """Print times of both transforms, ratios to the other and to the physical limit, the vectors copied, and the exponent of growth.
+    """Print times of both transforms, their ratio, the ratio to a copy, and the growth.
 
-    The transform is made of matrix products: how fast it is depends on the linear algebra's kernels.
+    The transform consists of matrix products: its speed depends on the kernels of linear algebra.
     """
     print(f"kernels of the linear algebra: {kernels()}")
     rng = np.random.default_rng(0)

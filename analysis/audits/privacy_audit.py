@@ -1,8 +1,8 @@
-"""An empirical audit: what a mechanism's outputs for two neighbouring inputs prove about its epsilon, from below.
+"""An empirical audit: a lower bound on a mechanism's epsilon from its outputs for two neighbours.
 
 A claim (epsilon, delta) says P(E) <= e^epsilon Q(E) + delta for every event E, P and Q being the two outputs' distributions in either
-order. One event whose probabilities are known well enough refutes it (Ding, Wang, Wang, Zhang, Kifer 2018, *Detecting violations of
-differential privacy*; Jagielski, Ullman, Oprea 2020, *Auditing differentially private machine learning*).
+order. A single event whose probabilities are estimated well enough can refute the claim (Ding, Wang, Wang, Zhang, Kifer 2018, *Detecting
+violations of differential privacy*; Jagielski, Ullman, Oprea 2020, *Auditing differentially private machine learning*).
 """
 
 import math
@@ -17,36 +17,36 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 
 Score = Callable[[ArrayLike, int, np.random.Generator], ArrayLike]
-"""Runs the mechanism ``count`` times on an input, and returns a number for each output, shape (count,)."""
+"""Function that runs the mechanism ``count`` times on an input and returns a number per output, shape (count,)."""
 
 FEWEST_REPETITIONS, MOST_REPETITIONS = 100, 10**8
-# Events that are tried have counts in about this ratio to one another: finer steps hardly help, and each costs an inverse beta function.
+# Counts of the tried events have about this ratio to each other: finer steps hardly help, and each step costs an inverse beta function.
 COUNT_RATIO = 1.02
 
 
 @dataclass(frozen=True)
 class AuditResult:
-    """What an audit found.
+    """The result of an audit: a lower bound on epsilon, and the event that proves it.
 
     Attributes
     ----------
     epsilon_lower_bound : float
-        The mechanism is not (epsilon, delta)-private for any smaller epsilon, with probability `confidence` of being right; 0.0 where
-        nothing was found. Errs downward, and by the more the fewer repetitions there are.
+        Lower bound on epsilon: with probability `confidence`, the mechanism is not (epsilon, delta)-private for any smaller epsilon. The
+        bound is 0.0 if the audit proves nothing, and looser for fewer repetitions.
     delta : float
-        The delta it is for.
+        Delta of the audited claim.
     confidence : float
-        Probability, over the draws, with which the bound holds, at least.
+        Least probability, over the draws, with which the bound holds.
     event : str
         ``"score >= threshold"`` or ``"score <= threshold"``.
     threshold : float
-        Of the event that was chosen.
+        Threshold of the chosen event.
     likelier : str
-        Under which input the event is the likelier one: ``"first"`` or ``"second"``.
+        Input under which the event is more likely: ``"first"`` or ``"second"``.
     likely_count, unlikely_count : int
-        How often the event occurred under that input, and under the other one, in the draws that it was not chosen on.
+        Counts of the event under that input and under the other input, in draws that did not choose the event.
     draws : int
-        Number of those draws, of each input.
+        Number of these draws for each input.
     """
 
     epsilon_lower_bound: float
@@ -60,7 +60,7 @@ class AuditResult:
     draws: int
 
     def refutes(self, epsilon: float) -> bool:
-        """Return whether a claim of this epsilon, at the audit's delta or a smaller one, is wrong with the audit's confidence."""
+        """Return whether the audit refutes a claim of this epsilon and at most the audit's delta."""
         return self.epsilon_lower_bound > epsilon
 
 
@@ -74,23 +74,23 @@ def audit_score(
     *,
     confidence: float = 0.999,
 ) -> AuditResult:
-    """Bound epsilon from below by running a mechanism on two neighbouring inputs, with a score of its outputs.
+    """Bound epsilon from below by scores of a mechanism's outputs for two neighbouring inputs.
 
-    The first half of the outputs chooses an event: a score's being above or below a threshold, under the one input or the other. The second
-    half is counted. With probability `confidence`, the event's probability p under the one input and q under the other are both inside
-    the one-sided bounds of Clopper and Pearson, and then epsilon is at least ``ln((p - delta) / q)``.
+    The first half of the outputs chooses an event: scores above or below a threshold, under one input or the other. The second half counts
+    the event. With probability `confidence`, the event's probability p under one input and q under the other are both inside the one-sided
+    bounds of Clopper and Pearson, and then epsilon is at least ``ln((p - delta) / q)``.
 
     Parameters
     ----------
     score : callable
-        ``score(input, count, rng)`` runs the mechanism that many times and returns one number per output, which is large where the output
-        speaks for the one input and small where it speaks for the other. A log-likelihood ratio is best, where it is known.
+        ``score(input, count, rng)`` runs the mechanism that many times and returns one number per output, which is large for evidence of
+        one input and small for evidence of the other. A log-likelihood ratio is the best score, if it can be computed.
     first, second : array_like
-        The inputs, neighbours in the sense of the claim.
+        Inputs that are neighbours in the sense of the claim.
     delta : float
         The claim's delta, from 0 and below 1.
     repetitions : int
-        How often the mechanism is run on each input, from 100 to 10**8; six arrays of half as many numbers are in use.
+        Number of the mechanism's runs on each input, from 100 to 10**8; six arrays of half as many numbers are in use.
     rng : numpy.random.Generator
         Source of the mechanism's randomness.
     confidence : float
@@ -98,7 +98,7 @@ def audit_score(
 
     Examples
     --------
-    Randomised response with epsilon = 1, and 100 000 runs:
+    The example audits randomised response with epsilon = 1, in 100 000 runs:
 
     >>> def respond(value, count, rng):
     ...     return np.where(rng.random(count) < math.e / (1 + math.e), value, 1 - value)
@@ -131,7 +131,7 @@ def audit_score(
 
 @dataclass(frozen=True)
 class _Event:
-    """Scores on one side of a threshold, itself included."""
+    """Scores on one side of a threshold, including the threshold."""
 
     threshold: float
     above: bool
@@ -151,12 +151,12 @@ def _scores(score: Score, value: ArrayLike, count: int, rng: np.random.Generator
 
 
 def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence: float) -> _Event:
-    """Return the event that would prove most, were these the draws that it is counted on."""
+    """Return the event that proves most on these draws."""
     ascending = np.sort(np.concatenate([first, second]))
     total, ranks = len(ascending), [0]
     while ranks[-1] < total - 1:
         ranks.append(min(total - 1, max(ranks[-1] + 1, int(ranks[-1] * COUNT_RATIO))))
-    # Ranks near both ends: events that few outputs belong to are the ones that tell most at small deltas.
+    # Ranks lie near both ends: events of few outputs prove most at small deltas.
     thresholds = np.unique(ascending[np.unique(np.concatenate([ranks, total - 1 - np.array(ranks)]))])
     sorted_scores = [np.sort(scores) for scores in (first, second)]
     above = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores]
@@ -171,11 +171,11 @@ def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence:
 
 
 def _lower_bounds(likely: NDArray[np.int64], unlikely: NDArray[np.int64], draws: int, delta: float, confidence: float) -> FloatArray:
-    """Return ln((p - delta) / q), p and q being the ends of one-sided Clopper-Pearson intervals; -inf where p is not above delta."""
+    """Return ln((p - delta) / q) with Clopper-Pearson bounds p and q; -inf where p <= delta."""
     failure = (1 - confidence) / 2
-    # Few draws have the same counts for many events: each count's bounds are computed once.
+    # With few draws, many events have the same counts: each count's bounds are computed once.
     counts, place = np.unique(likely, return_inverse=True)
-    # The inverse of the incomplete beta function takes no zero for a parameter: without an event p is 0, with nothing else q is 1.
+    # The inverse of the incomplete beta function takes no parameter 0: p is 0 if the event never occurs, and q is 1 if it always occurs.
     low = np.where(counts > 0, betaincinv(np.maximum(counts, 1), draws - counts + 1, failure), 0.0)[place]
     counts, place = np.unique(unlikely, return_inverse=True)
     high = np.where(counts < draws, betaincinv(counts + 1, np.maximum(draws - counts, 1), 1 - failure), 1.0)[place]

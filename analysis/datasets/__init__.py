@@ -1,1 +1,1 @@
-"""Data that models are trained on, divided among clients: scikit-learn's digits, and readers of files that a user has."""
+"""Training data divided among clients: scikit-learn's digits, and readers of downloaded files."""

@@ -23,32 +23,32 @@ from .federated_data import Examples, FederatedData, divided_data, first_images
 from .splits import chosen_split
 from .stored_files import found_file, read_whole
 
-# numpy's module has been renamed over the years.
+# numpy's module has had both names over the years.
 RECONSTRUCT = {f"numpy.{core}.multiarray _reconstruct" for core in ("core", "_core")}
 ARRAY, DTYPE = "numpy ndarray", "numpy dtype"
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 NUMBERS = {"BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1"}
-# The strings of Python 2, which `pickletools` gives as latin-1.
+# Python 2 writes strings with these instructions, and `pickletools` returns them as latin-1.
 OLD_STRINGS = {"STRING", "BINSTRING", "SHORT_BINSTRING"}
 NEW_STRINGS = {"UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8"}
 TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 SIDE, CHANNELS, CLASSES, WHITE = 32, 3, 10, 255
 TRAINING_BATCHES, TEST_BATCH = tuple(f"data_batch_{number}" for number in range(1, 6)), "test_batch"
 SOURCE = "https://www.cs.toronto.edu/~kriz/cifar.html, CIFAR-10 python version, unpacked,"
-# A batch has 3.1e7 bytes.
+# A published batch has 3.1e7 bytes.
 MOST_FILE_BYTES = 2**28
 
 
 @dataclass(eq=False)
 class _Array:
-    """An array before and after it is filled in."""
+    """An array, empty or filled."""
 
     values: NDArray[np.uint8] | None = None
 
 
 @dataclass(frozen=True)
 class _Name:
-    """The name of a function or a class; nothing is looked up."""
+    """The name of a function or a class, which is never looked up."""
 
     name: str
 
@@ -61,37 +61,38 @@ class _Dtype:
 
 
 class _Mark:
-    """Where the items of a list or a dictionary begin."""
+    """The mark before the items of a list or a dictionary."""
 
 
 def read_pickled_dictionary(content: bytes, where: str) -> dict[Any, Any]:
-    """Return the dictionary that a pickle holds: keys and text of Python 2 are bytes, arrays are ndarrays of uint8.
+    """Return the dictionary that a pickle holds, or raise `DataError`.
 
-    A `DataError`, which begins with `where`, if the pickle is damaged, or needs anything but data.
+    Keys and text of Python 2 are bytes, and arrays are ndarrays of uint8. The error, which begins with `where`, names damage, or an
+    instruction that data do not need.
     """
     machine = _Machine()
     try:
         for instruction, argument, _ in pickletools.genops(content):
             machine.step(instruction.name, argument)
-        (found,) = machine.stack
+        (dictionary,) = machine.stack
     except DataError as error:
         raise DataError(f"{where}: {error}") from None
     except (ValueError, IndexError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise DataError(f"{where}: is a damaged pickle, {type(error).__name__}: {error}") from error
-    if not isinstance(found, dict):
-        raise DataError(f"{where}: must hold a dictionary, it holds {type(found).__name__}")
-    return {key: value.values if isinstance(value, _Array) else value for key, value in found.items()}
+    if not isinstance(dictionary, dict):
+        raise DataError(f"{where}: must hold a dictionary, it holds {type(dictionary).__name__}")
+    return {key: value.values if isinstance(value, _Array) else value for key, value in dictionary.items()}
 
 
 @dataclass
 class _Machine:
-    """What has been put together so far."""
+    """The stack and the memory of a pickle's program."""
 
     stack: list[Any] = field(default_factory=list)
     memo: dict[int, Any] = field(default_factory=dict)
 
     def step(self, name: str, argument: Any) -> None:
-        """Carry out one instruction."""
+        """Carry out an instruction."""
         if name in CONSTANTS:
             self.stack.append(CONSTANTS[name])
         elif name in NUMBERS or name in NEW_STRINGS:
@@ -108,42 +109,42 @@ class _Machine:
             raise DataError(f"the pickle has the instruction {name}, which data do not need: it is not carried out")
 
     def items(self) -> list[Any]:
-        """Take what is above the last mark."""
+        """Pop the items above the last mark."""
         place = max(place for place, item in enumerate(self.stack) if isinstance(item, _Mark)) if self.stack else 0
-        found = self.stack[place + 1 :]
+        popped = self.stack[place + 1 :]
         del self.stack[place:]
-        return found
+        return popped
 
     def extend(self, items: list[Any]) -> None:
-        """Add items to the list that is on top."""
+        """Add items to the list on top of the stack."""
         _kind(self.stack[-1], list).extend(items)
 
     def update(self, items: list[Any]) -> None:
-        """Add keys and values, which take turns, to the dictionary on top."""
+        """Add alternating keys and values to the dictionary on top of the stack."""
         built, added = _kind(self.stack[-1], dict), dict(zip(items[::2], items[1::2], strict=True))
         if 2 * len(added) < len(items) or added.keys() & built.keys():
             raise DataError("the pickle has a key of a dictionary twice")
         built.update(added)
 
     def gather(self, _: Any) -> None:
-        """Make a dictionary of what is above the last mark."""
+        """Push a dictionary of the items above the last mark."""
         items = self.items()
         self.stack.append({})
         self.update(items)
 
     def refer(self, name: str) -> None:
-        """Put down one of the three names."""
+        """Push an accepted name."""
         if name not in (*RECONSTRUCT, ARRAY, DTYPE):
             raise DataError(f"the pickle names {name.replace(' ', '.')}, which data do not need: it is not called")
         self.stack.append(_Name(name))
 
     def refer_on_stack(self, _: Any) -> None:
-        """Put down a name whose parts are on the stack."""
+        """Push a name whose parts are on the stack."""
         name, module = self.stack.pop(), self.stack.pop()
         self.refer(f"{module} {name}")
 
     def reduce(self, _: Any) -> None:
-        """Make an empty array, or a dtype."""
+        """Push an empty array or a dtype."""
         arguments, called = _kind(self.stack.pop(), tuple), _kind(self.stack.pop(), _Name).name
         if called in RECONSTRUCT and arguments[:1] == (_Name(ARRAY),):
             self.stack.append(_Array())
@@ -154,7 +155,7 @@ class _Machine:
             raise DataError(f"the pickle calls {called.replace(' ', '.')}, which data do not need")
 
     def build(self, _: Any) -> None:
-        """Fill an array in; what a dtype of bytes is told changes nothing."""
+        """Fill an array; the state of a dtype of bytes changes nothing."""
         state, built = _kind(self.stack.pop(), tuple), self.stack[-1]
         if isinstance(built, _Dtype):
             return
@@ -167,7 +168,7 @@ class _Machine:
         _kind(built, _Array).values = values.reshape(shape, order="F" if by_columns else "C")
 
     def remember(self, argument: Any) -> None:
-        """Note what is on top under a number, or under the next one."""
+        """Store the top of the stack under a number, or under the next free number."""
         self.memo[len(self.memo) if argument is None else argument] = self.stack[-1]
 
 
@@ -178,7 +179,7 @@ def _kind(value: Any, kind: type) -> Any:
 
 
 def _nothing(_: _Machine, __: Any) -> None:
-    """Say which protocol, how long a part is, or that all is done."""
+    """Ignore an instruction that states a protocol, a length or the end."""
 
 
 STEPS: dict[str, Callable[[_Machine, Any], None]] = {
@@ -205,9 +206,10 @@ STEPS: dict[str, Callable[[_Machine, Any], None]] = {
 def cifar10_data(
     folder: Path, clients: int, seed: int, *, images: int | None = None, split: str = "iid", alpha: float = 1.0
 ) -> FederatedData:
-    """Divide CIFAR-10 among clients, as `digits_data` does its digits; the folder has the six batches under their published names.
+    """Divide CIFAR-10 among clients; the folder has the six batches under their published names.
 
-    Pixels are from 0 to 1; an image's numbers are by row, column and colour. Of the training's, the first `images` count.
+    The split works as in `digits_data`. Pixels are from 0 to 1; an image's numbers are ordered by row, column and colour. Only the first
+    `images` of the training images count.
     """
     *training, test = _read_batches(folder, (*TRAINING_BATCHES, TEST_BATCH))
     whole, classes = (np.concatenate(part) for part in zip(*training, strict=True))
@@ -230,9 +232,13 @@ def _read_batch(path: Path) -> tuple[NDArray[np.uint8], IntegerArray]:
     batch = read_pickled_dictionary(read_whole(path, MOST_FILE_BYTES), shown_path(path))
     images, labels = (_value(path, batch, key) for key in ("data", "labels"))
     if not isinstance(images, np.ndarray) or images.ndim != 2 or images.shape[1] != CHANNELS * SIDE**2 or not len(images):
-        found = images.shape if isinstance(images, np.ndarray) else type(images).__name__
-        raise DataError(f"{shown_path(path)}: data must be an array of images of {CHANNELS * SIDE**2} bytes, it is {found}")
-    if not isinstance(labels, list) or len(labels) != len(images) or not all(type(one) is int and 0 <= one < CLASSES for one in labels):
+        shape = images.shape if isinstance(images, np.ndarray) else type(images).__name__
+        raise DataError(f"{shown_path(path)}: data must be an array of images of {CHANNELS * SIDE**2} bytes, it is {shape}")
+    if (
+        not isinstance(labels, list)
+        or len(labels) != len(images)
+        or not all(type(label) is int and 0 <= label < CLASSES for label in labels)
+    ):
         raise DataError(f"{shown_path(path)}: labels must be {len(images)} whole numbers from 0 to {CLASSES - 1}, they are not")
     names = batch.get(b"filenames", batch.get("filenames", labels))
     if not isinstance(names, list) or len(names) != len(images):
@@ -242,7 +248,7 @@ def _read_batch(path: Path) -> tuple[NDArray[np.uint8], IntegerArray]:
 
 
 def _value(path: Path, batch: dict[Any, Any], key: str) -> Any:
-    """Return what stands under a key, as Python 2 or 3 has written it."""
+    """Return the value of a key that Python 2 or 3 has written."""
     for name in (key.encode(), key):
         if name in batch:
             return batch[name]

@@ -1,7 +1,7 @@
-"""Small images deformed at random: turned, scaled, shifted, and bent by a smooth field, so that a few make as many as are wanted.
+"""Random deformations of small images, which turn a few images into any number of images.
 
-Infinite MNIST (Loosli, Canu, Bottou 2007, *Training invariant support vector machines using selective sampling*) does the same with
-larger digits.
+An image is rotated, scaled, shifted, and bent by a smooth field. Infinite MNIST (Loosli, Canu, Bottou 2007, *Training invariant support
+vector machines using selective sampling*) does the same with larger digits.
 """
 
 from dataclasses import dataclass, replace
@@ -11,25 +11,26 @@ import numpy as np
 from ...arguments import check_real
 from ...arrays import FloatArray
 
-# Knots of the smooth field along each side; between them it is a product of quadratic B-splines, whose overlap makes it smooth.
+# The smooth field has KNOTS knots along each side; between them the field is a product of quadratic B-splines, whose overlap makes it
+# smooth.
 KNOTS = 4
 NUMBERS = 4 + 2 * KNOTS**2
-# Pixels of a side that the usual deformation is for.
+# Pixels of a side of the images that the usual deformation is meant for.
 USUAL_SIDE = 8
 
 
 @dataclass(frozen=True)
 class Deformation:
-    """How far images are deformed at most, each way.
+    """Largest deformation of an image, each way.
 
     Attributes
     ----------
     degrees : float
-        Rotation about the middle, up to 180.
+        Rotation about the centre, up to 180.
     scale : float
-        Change of size, relative, up to 0.5.
+        Relative change of size, up to 0.5.
     shift : float
-        In pixels, along each side, up to 8.
+        Shift in pixels, along each side, up to 8.
     bend : float
         Displacement of a knot of the smooth field, in pixels, along each side, up to 8.
     """
@@ -41,12 +42,12 @@ class Deformation:
 
     @classmethod
     def of_side(cls, side: int) -> "Deformation":
-        """Return that of the digits of 8 pixels a side, for images of another side: pixels are in proportion to it."""
+        """Return the usual deformation of 8-pixel digits, in proportion to another side."""
         usual = cls()
         return replace(usual, shift=usual.shift * side / USUAL_SIDE, bend=usual.bend * side / USUAL_SIDE)
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of the fields."""
         check_real("degrees", self.degrees, low=0.0, high=180.0)
         check_real("scale", self.scale, low=0.0, high=0.5)
         check_real("shift", self.shift, low=0.0, high=8.0)
@@ -54,10 +55,10 @@ class Deformation:
 
 
 def deformed(images: FloatArray, uniforms: FloatArray, deformation: Deformation) -> FloatArray:
-    """Return each image as its own row of `NUMBERS` uniform numbers deforms it; outside an image is 0.
+    """Return each image deformed by its own row of `NUMBERS` uniform numbers.
 
-    Images are of shape (n, height, width) and uniforms of shape (n, NUMBERS). An image's result does not depend on the others': sums are
-    made term by term, in one order.
+    Images have the shape (n, height, width), and uniforms the shape (n, NUMBERS). Outside its frame an image is 0. An image's result does
+    not depend on other images: sums are made term by term, in a fixed order.
     """
     count, height, width = images.shape
     signed = 2 * uniforms - 1
@@ -93,9 +94,9 @@ def _spline(side: int) -> FloatArray:
 
 
 def _interpolated(images: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the images' values at places between pixels, linearly along each side."""
+    """Return the images' values between pixels, by linear interpolation along each side."""
     count, height, width = images.shape
-    # A frame of zeros: one on this side, and on the other one more, for the neighbours of places that lie outside.
+    # The frame of zeros has one pixel before and two after the image, for the neighbours of places outside.
     framed, stride = np.pad(images, ((0, 0), (1, 2), (1, 2))).reshape(count, -1), width + 3
     rows, columns = np.clip(rows + 1, 0, height + 1), np.clip(columns + 1, 0, width + 1)
     above, left = rows.astype(np.int64), columns.astype(np.int64)

@@ -16,14 +16,16 @@ from .deformation import NUMBERS, Deformation, deformed
 from .federated_data import Cohort, Examples, FederatedData
 from .splits import LARGEST_ALPHA, SMALLEST_ALPHA, SPLITS
 
-# SplitMix64 (Steele, Lea, Flood 2014, *Fast splittable pseudorandom number generators*): the step, and the mixing function's constants.
+# The constants are SplitMix64's step and mixing constants (Steele, Lea, Flood 2014, *Fast splittable pseudorandom number generators*).
 STEP = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 MOST_CLIENTS, MOST_SAMPLES = 10**9, 10**4
 
 
 def counted_uniforms(seed: int, purpose: str, clients: IntegerArray, count: int) -> FloatArray:
-    """Return `count` uniform numbers above 0 and below 1 for each client, shape (clients, count); for data, not for privacy.
+    """Return `count` uniform numbers in (0, 1) for each client, shape (clients, count).
+
+    The numbers depend on the seed, the purpose, the client and their place. They are meant for data, not for privacy.
 
     Examples
     --------
@@ -45,26 +47,26 @@ def _mixed(words: WordArray) -> WordArray:
 
 @dataclass(frozen=True, eq=False)
 class EndlessImages:
-    """Images of one channel that are deformed anew for each client; the same image is never met twice.
+    """One-channel images that are deformed anew for each client; no deformed image occurs twice.
 
     Attributes
     ----------
     name : str
-        Of the data, for their random numbers.
+        Name of the data, which keys their random numbers.
     images : ndarray, shape (n, height * width)
-        Of any type of number, in multiples of `unit`.
+        Images of any type of number, in multiples of `unit`.
     labels : ndarray of int64, shape (n,)
-        From 0 to classes - 1.
+        Classes from 0 to classes - 1.
     test : Examples
-        As they are published: not deformed.
+        Test images as published, without deformation.
     sides : tuple of int
         Height and width.
     classes : int
         Number of classes.
     deformation : Deformation
-        How far images are deformed.
+        Largest deformation of the images.
     unit : float
-        What is 1 in `images`.
+        Value in `images` that stands for 1.
     """
 
     name: str
@@ -77,7 +79,10 @@ class EndlessImages:
     unit: float = 1.0
 
     def divided(self, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0, samples: int = 1) -> FederatedData:
-        """Return clients with the given number of images each; ``"dirichlet"``: of their own shares of the classes, with `alpha`."""
+        """Return clients with `samples` deformed images each.
+
+        With the split ``"dirichlet"``, each client has shares of the classes of its own, of concentration `alpha`.
+        """
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         check_choice("split", split, SPLITS)
         alpha = check_real("alpha", alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA)
@@ -89,13 +94,13 @@ class EndlessImages:
             if split == "iid":
                 chosen = (places * len(self.labels)).astype(np.int64).ravel()
             else:
-                # Shares with a symmetric Dirichlet distribution are gamma numbers over their sum.
+                # Shares of a symmetric Dirichlet distribution are gamma numbers over their sum.
                 gammas = scipy.special.gammaincinv(alpha, counted_uniforms(seed, f"{self.name}, shares of classes", numbers, self.classes))
-                # Nobody has any of a class that is not there.
+                # No client has images of an empty class.
                 gammas *= by_class.sizes > 0
                 aims = counted_uniforms(seed, f"{self.name}, classes", numbers, count)
                 chosen = by_class.chosen(np.cumsum(gammas, axis=1), aims, places)
-            # A client's images have numbers of their own.
+            # Each image of a client has a number of its own.
             own = (numbers[:, None] * count + np.arange(count)).ravel()
             uniforms = counted_uniforms(seed, f"{self.name}, deformations", own, NUMBERS)
             images = self.images[chosen].astype(float) / self.unit
@@ -110,7 +115,7 @@ class EndlessImages:
 
 @dataclass(frozen=True, eq=False)
 class _ByClass:
-    """Numbers of images in the order of their classes, where each class begins there, and how many it has."""
+    """Image numbers in the order of their classes, with the start and the size of each class."""
 
     order: IntegerArray
     starts: IntegerArray
@@ -122,7 +127,10 @@ class _ByClass:
         return cls(np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes, sizes)
 
     def chosen(self, heights: NDArray[np.float64], aims: NDArray[np.float64], places: NDArray[np.float64]) -> IntegerArray:
-        """Return an image for each aim and place, shape (clients * count,); heights are a client's shares of the classes, added up."""
+        """Return an image for each aim and place, shape (clients * count,).
+
+        `heights` are the cumulative sums of each client's shares of the classes.
+        """
         last = len(self.sizes) - 1
         classes = np.minimum((aims[:, :, None] * heights[:, -1:, None] > heights[:, None, :]).sum(axis=2), last)
         return np.asarray(self.order[self.starts[classes] + (places * self.sizes[classes]).astype(np.int64)].ravel())

@@ -14,15 +14,15 @@ from .splits import Split
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Inputs and what they show.
+    """Labelled training examples.
 
     Attributes
     ----------
     inputs : ndarray of float64, shape (n, features)
-        One example a row.
+        Inputs, with an example in each row.
     labels : ndarray of int64, shape (n,)
-        From 0 to classes - 1. Where an example has several classes, shape (n, classes), of 0 and 1; where it has a class at each position,
-        the shape of the inputs, and -1 where nothing is asked.
+        Classes from 0 to classes - 1. If an example has several classes, 0 and 1 in the shape (n, classes); if it has a class at each
+        position, classes in the shape of the inputs, and -1 at positions without a label.
     """
 
     inputs: FloatArray
@@ -35,14 +35,14 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class Cohort:
-    """The examples of several clients, one client's after the other's.
+    """The examples of several clients, client after client.
 
     Attributes
     ----------
     examples : Examples
-        Of all of them.
+        Examples of all clients.
     sizes : ndarray of int64, shape (clients,)
-        Number of each client's.
+        Number of examples of each client.
     """
 
     examples: Examples
@@ -51,24 +51,24 @@ class Cohort:
 
 @dataclass(frozen=True, eq=False)
 class FederatedData:
-    """A population of clients with examples, and examples to test on.
+    """A population of clients with examples, and test examples.
 
     Attributes
     ----------
     clients : int
         Number of clients.
     features : int
-        Numbers of an input.
+        Numbers in an input.
     classes : int
         Number of classes.
     test : Examples
-        No client has these.
+        Test examples, which belong to no client.
     client_examples : callable
-        Returns a client's examples, from its number; the same ones each time.
+        Function of a client's number that returns the client's examples, the same at each call.
     image_shape : tuple of int or None
-        (height, width, channels), if inputs are images, row by row.
+        (height, width, channels) if inputs are images, stored row by row.
     cohort_examples : callable or None
-        Does what `cohort` promises faster than one client at a time, for numbers that are checked.
+        Faster version of `cohort` for many clients, which expects checked numbers.
     """
 
     clients: int
@@ -80,7 +80,7 @@ class FederatedData:
     cohort_examples: Callable[[IntegerArray], Cohort] | None = None
 
     def cohort(self, clients: ArrayLike) -> Cohort:
-        """Return the examples of clients, by their numbers, which may repeat: those of `client_examples`, in this order."""
+        """Return the examples of clients by their numbers, in order; numbers may repeat."""
         numbers = np.asarray(clients)
         if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not numbers.size:
             raise ValueError(f"clients must be a list of whole numbers, got an array of {numbers.dtype} of shape {numbers.shape}")
@@ -103,9 +103,9 @@ def divided_data(
     *,
     unit: float = 1.0,
 ) -> FederatedData:
-    """Return clients who have the rows of `inputs`, over `unit`, and `labels` that a split gives them.
+    """Return clients with the rows of `inputs`, over `unit`, and the `labels` of a split.
 
-    Inputs may be of any type of number, such as bytes with a unit of 255: they become float64 when a client's are asked for.
+    Inputs may be of any type of number, such as bytes with a unit of 255: a client's inputs become float64 when they are read.
     """
 
     def rows(chosen: IntegerArray) -> Examples:
@@ -119,7 +119,7 @@ def divided_data(
 
 
 def first_images(inputs: NDArray[np.uint8], labels: IntegerArray, images: int | None) -> tuple[NDArray[np.uint8], IntegerArray]:
-    """Return as many of the first images as are asked for, and their labels; None for all."""
+    """Return the first `images` images with their labels; None returns all."""
     if images is None:
         return inputs, labels
     images = check_integer("images", images, low=1, high=len(labels))

@@ -1,4 +1,4 @@
-"""Which published data are in a folder, told by a file that each of them has."""
+"""Published data in a folder, recognised by a file that each of them contains."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from .stackoverflow import TAG_COUNTS, WORD_COUNTS, stackoverflow_users
 
 @dataclass(frozen=True)
 class _Mark:
-    """What tells data: the file that is looked for, in words, and its source; whether a folder has it; and how many clients there are."""
+    """The mark of a data set: a file, its source, a test of a folder, and a count of clients."""
 
     file: str
     source: str
@@ -53,49 +53,49 @@ _MARKS: Mapping[str, _Mark] = MappingProxyType(
     }
 )
 PUBLISHED = tuple(_MARKS)
-"""Names of the data that are looked for."""
+"""Names of the data that `found_data` looks for."""
 
 
 @dataclass(frozen=True)
 class FoundData:
-    """Published data, by the name that `named_data` has for them, and the folder of their files."""
+    """Published data, by their name for `named_data`, with the folder of their files."""
 
     name: str
     folder: Path
 
     @cached_property
     def clients(self) -> int:
-        """How many writers, roles or users there are; or training images, where files do not say whose they are."""
+        """Number of writers, roles or users; of training images if files do not name authors."""
         return _MARKS[self.name].clients(self.folder)
 
 
 def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
-    """Return which of the named data are in a folder, or in a folder of it, in the order of the names.
+    """Return the named data that a folder or its subfolders contain, in the order of the names.
 
-    Where several folders have files of the same names, the given one is taken, or else the one that is called as the data. A `DataError`
-    names them where none is; if there is nothing, a `DataNotFoundError` says what was looked for. Files are not checked.
+    If several folders contain the same data, the given folder comes first, and otherwise the folder with the data's name. Without either, a
+    `DataError` lists the folders; without any data, a `DataNotFoundError` says what was looked for. Files are not checked.
     """
-    inside = sorted(one for one in folder.iterdir() if one.is_dir()) if folder.is_dir() else []
-    found = []
+    inside = sorted(subfolder for subfolder in folder.iterdir() if subfolder.is_dir()) if folder.is_dir() else []
+    data = []
     for name in names:
         mark = _MARKS[check_choice("names", name, _MARKS)]
-        places = [one for one in (folder, *inside) if _has(mark, one)]
-        called = [one for one in places if one == folder or one.name.lower() == name]
+        places = [place for place in (folder, *inside) if _has(mark, place)]
+        called = [place for place in places if place == folder or place.name.lower() == name]
         if len(places) > 1 and not called:
-            several = ", ".join(shown_path(one.name) for one in places)
+            several = ", ".join(shown_path(place.name) for place in places)
             raise DataError(
                 f"{shown_path(folder)}: several of its folders may be {name}: {several}; call the right one {name}, or give it alone"
             )
-        found += [FoundData(name, one) for one in (called or places)[:1]]
-    if not found:
+        data += [FoundData(name, place) for place in (called or places)[:1]]
+    if not data:
         wanted = "; or ".join(f"{_MARKS[name].file}, of {name}, from {_MARKS[name].source}" for name in names)
         raise DataNotFoundError(f"{shown_path(folder)}: there is no file, in it or in a folder of it, {wanted}")
-    return tuple(found)
+    return tuple(data)
 
 
 def _has(mark: _Mark, folder: Path) -> bool:
     try:
         return mark.is_in(folder)
     except OSError:
-        # What cannot be read is somebody else's.
+        # An unreadable folder does not count as the data's folder.
         return False

@@ -1,4 +1,4 @@
-"""MNIST and EMNIST from the files in which they are published, IDX, compressed or not (LeCun, Cortes, Burges; Cohen et al. 2017)."""
+"""MNIST (LeCun, Cortes, Burges) and EMNIST (Cohen et al. 2017) from their published IDX files."""
 
 import math
 import struct
@@ -22,12 +22,12 @@ UNSIGNED_BYTES = 8
 MNIST_SOURCE = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 MNIST_FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 EMNIST_SOURCE = "https://www.nist.gov/itl/products-and-services/emnist-dataset"
-# Number of classes, and the number of the first one.
+# Each part has a number of classes, and the number of its first class.
 EMNIST_PARTS = {"byclass": (62, 0), "bymerge": (47, 0), "balanced": (47, 0), "digits": (10, 0), "mnist": (10, 0), "letters": (26, 1)}
 
 
 def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Read an array of bytes from an IDX file; a `DataError` if the file is not one, or its length is not what its header says."""
+    """Read an array of bytes from an IDX file, or raise `DataError` if the file is damaged."""
     content = read_whole(path)
     if len(content) < 4 or content[:2] != b"\0\0":
         raise DataError(f"{shown_path(path)}: is not an IDX file: it begins with {content[:4].hex() or 'nothing'}")
@@ -38,7 +38,7 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     if len(content) < start:
         raise DataError(f"{shown_path(path)}: ends in its header, which has {start} bytes; there are {len(content)}")
     shape = struct.unpack(f">{dimensions}I", content[4:start])
-    # Of Python's whole numbers, which do not overflow; nothing is made until it is known to be there.
+    # Python's whole numbers do not overflow, and the array is made only after its length has been checked.
     if math.prod(shape) != len(content) - start:
         raise DataError(f"{shown_path(path)}: its header says {' x '.join(map(str, shape))} bytes, there are {len(content) - start}")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
@@ -60,10 +60,11 @@ def mnist_data(
     alpha: float = 1.0,
     samples: int | None = None,
 ) -> FederatedData:
-    """Divide MNIST among clients, as `digits_data` does its digits; the folder has the four files under their published names.
+    """Divide MNIST among clients; the folder has the four files under their published names.
 
-    Pixels are from 0 to 1; the published test images are the test. Of the training's, the first `images` count. With `samples`, each client
-    has that many images, deformed anew (`Deformation.of_side`): there is no end to them, and clients may be 10**9.
+    The split works as in `digits_data`. Pixels are from 0 to 1, and the published test images are the test. Only the first `images` of the
+    training images count. With `samples`, each client has that many newly deformed images (`Deformation.of_side`), and up to 10**9 clients
+    are possible.
     """
     train, test = _read_pairs(folder, MNIST_FILES, MNIST_SOURCE, classes=10, first=0)
     return _divided("mnist", first_images(*train, images), test, 10, clients, seed, split, alpha, samples)
@@ -80,12 +81,13 @@ def emnist_data(
     alpha: float = 1.0,
     samples: int | None = None,
 ) -> FederatedData:
-    """Divide a part of EMNIST among clients, in the same way: digits and letters, of 62, 47, 26 or 10 classes.
+    """Divide a part of EMNIST among clients: digits and letters, of 62, 47, 26 or 10 classes.
 
-    Images are turned upright: the files have their columns as rows. Files do not say who wrote: for that, `femnist_data`.
+    The split works as in `mnist_data`. The files store columns as rows; images are turned upright. Files do not name the writers: use
+    `femnist_data` for clients that are writers.
     """
     classes, first = EMNIST_PARTS[check_choice("part", part, EMNIST_PARTS)]
-    names = tuple(f"emnist-{part}-{one}-{kind}" for one in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+    names = tuple(f"emnist-{part}-{half}-{kind}" for half in ("train", "test") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
     train, test = (
         (lying.reshape(-1, SIDE, SIDE).transpose(0, 2, 1).reshape(len(lying), -1), labels)
         for lying, labels in _read_pairs(folder, names, EMNIST_SOURCE, classes, first)
@@ -99,7 +101,7 @@ Pair = tuple[NDArray[np.uint8], IntegerArray]
 def _divided(
     name: str, train: Pair, test: Pair, classes: int, clients: int, seed: int, split: str, alpha: float, samples: int | None
 ) -> FederatedData:
-    """Deal the images out, or deformed ones if `samples` says how many for each client."""
+    """Deal the images out, or `samples` deformed images for each client."""
     held = Examples(test[0] / WHITE, test[1])
     if samples is not None:
         endless = EndlessImages(name, *train, held, (SIDE, SIDE), classes, Deformation.of_side(SIDE), unit=WHITE)
@@ -108,7 +110,7 @@ def _divided(
 
 
 def _read_pairs(folder: Path, names: tuple[str, ...], source: str, classes: int, first: int) -> list[Pair]:
-    """Return images, one a row, and labels from 0, of the training and of the test."""
+    """Return images, one a row, and labels from 0, for training and test."""
     paths = [found_file(folder, (name, f"{name}.gz"), source) for name in names]
     return [_read_pair(images, labels, classes, first) for images, labels in (paths[:2], paths[2:])]
 

@@ -1,4 +1,4 @@
-"""FEMNIST and Shakespeare as LEAF writes them (Caldas et al. 2018, *LEAF: a benchmark for federated settings*): a client for each user."""
+"""FEMNIST and Shakespeare in LEAF's format (Caldas et al. 2018): a client for each user."""
 
 import json
 import re
@@ -21,11 +21,12 @@ from .stored_files import read_whole
 PIXELS, SIDE, CLASSES, WHITE = 784, 28, 62, 255
 # A file of a hundred writers has about 1.5e8 bytes.
 MOST_FILE_BYTES = 2**31
-# Of a file, in which the first input is looked for.
+# The first input must appear in this many bytes of a file.
 BEGINNING_BYTES = 2**20
 SOURCE = "https://github.com/TalwalkarLab/leaf, folder data/{0}: ./preprocess.sh -s niid --sf 1.0 -k 0 -t sample"
-# Characters of Shakespeare in the order of TensorFlow Federated's tutorials. With numbers for padding, others, beginning and end there are
-# 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the last three only others occur here.
+# Characters of Shakespeare, in the order of TensorFlow Federated's tutorials. Numbers for padding, other characters, beginning and end
+# bring the total to 90, as in Reddi et al. 2021, *Adaptive federated optimization*; padding is 0, and of the last three only the number of
+# other characters occurs here.
 CHARACTERS = "dhlptx@DHLPTX $(,048cgkoswCGKOSW[_#'/37;?bfjnrvzBFJNRVZ\"&*.26:\naeimquyAEIMQUY]!%)-159\r"
 READ_CHARACTERS, OTHER, CHARACTER_NUMBERS = 80, len(CHARACTERS) + 1, len(CHARACTERS) + 4
 MOST_TEST_EXAMPLES = 10**7
@@ -35,10 +36,10 @@ ReadUser = Callable[[Path, str, int, dict[str, Any]], User]
 
 
 def femnist_data(folder: Path) -> FederatedData:
-    """Read FEMNIST: the folder has ``train`` and ``test`` with LEAF's JSON files, and a client is a writer of the training files.
+    """Read FEMNIST from LEAF's JSON files; each writer of the training files is a client.
 
-    Clients are in the order of the files' names and of the users in them. Pixels are from 0 to 1, 1 being white, and are kept to 1/255,
-    which is how they were made.
+    The folder has the subfolders ``train`` and ``test``. Clients are in the order of the files' names and of the users in each file. Pixels
+    are from 0 to 1, 1 being white, and are kept in multiples of 1/255, their original resolution.
     """
     train, test = (_read_folder(folder / part, "femnist", _images) for part in ("train", "test"))
     held = Examples(test.inputs / WHITE, test.labels)
@@ -46,10 +47,10 @@ def femnist_data(folder: Path) -> FederatedData:
 
 
 def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedData:
-    """Read Shakespeare's plays in folders as those of FEMNIST: a client is a role, inputs are 80 characters, and the label is the next one.
+    """Read Shakespeare's plays from LEAF's JSON files; each role is a client.
 
-    Both are numbers from 0 to 89. Of the test's examples, if there are more than `test_examples`, from 1 to 10**7, that many are kept, at
-    equal distances.
+    The folders are as in `femnist_data`. Inputs are 80 characters and the label is the next character, as numbers from 0 to 89. At most
+    `test_examples` test examples, from 1 to 10**7, are kept, at equal distances.
     """
     most = check_integer("test_examples", test_examples, low=1, high=MOST_TEST_EXAMPLES)
     train, test = (_read_folder(folder / part, "shakespeare", _lines) for part in ("train", "test"))
@@ -59,24 +60,24 @@ def shakespeare_data(folder: Path, *, test_examples: int = 10_000) -> FederatedD
 
 
 def leaf_inputs(folder: Path) -> str | None:
-    """Return what the first of LEAF's training files in a folder has as inputs, ``"images"`` or ``"texts"``; None for neither."""
-    path = min((one for one in (folder / "train").glob("*.json") if one.is_file()), default=None)
+    """Return the kind of LEAF's first training inputs: ``"images"``, ``"texts"`` or None."""
+    path = min((file for file in (folder / "train").glob("*.json") if file.is_file()), default=None)
     if path is None:
         return None
     with path.open("rb") as file:
-        found = _FIRST_INPUT.search(file.read(BEGINNING_BYTES))
+        match = _FIRST_INPUT.search(file.read(BEGINNING_BYTES))
     try:
-        first = None if found is None else json.loads(found[1])
+        first = None if match is None else json.loads(match[1])
     except ValueError:
         return None
     if isinstance(first, list):
-        return "images" if len(first) == PIXELS and not any(isinstance(one, str) for one in first) else None
+        return "images" if len(first) == PIXELS and not any(isinstance(pixel, str) for pixel in first) else None
     return "texts" if isinstance(first, str) and len(first) == READ_CHARACTERS else None
 
 
 @dataclass(frozen=True, eq=False)
 class _Users:
-    """The users of a folder: how many examples each has, and all inputs and labels, one user's after the other's."""
+    """The users of a folder: number of examples of each, and all inputs and labels, user after user."""
 
     counts: IntegerArray
     inputs: NDArray[np.uint8]
@@ -84,7 +85,7 @@ class _Users:
 
     @property
     def split(self) -> Split:
-        """A client for each user; some may have no examples."""
+        """The split with a client for each user; some users may have no examples."""
         return ordered_split(self.counts)
 
 
@@ -118,19 +119,19 @@ def _read_file(path: Path, read: ReadUser) -> list[tuple[str, NDArray[np.uint8],
             raise DataError(f"{where}: the data are not those of its users: {min(set(users) - set(data))!r} has none")
         if not len(counts) == len(users) == len(data):
             raise DataError(f"{where}: has {len(users)} users, {len(counts)} numbers of samples and data of {len(data)} users")
-        found = [(user, *read(path, user, count, data[user])) for user, count in zip(users, counts, strict=True)]
+        users_read = [(user, *read(path, user, count, data[user])) for user, count in zip(users, counts, strict=True)]
     except DataError:
         raise
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DataError(f"{where}: is not a file of LEAF, {type(error).__name__}: {error}") from error
-    return found
+    return users_read
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError(f"{len(pairs) - len(found)} keys of an object occur twice")
-    return found
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        raise ValueError(f"{len(pairs) - len(unique)} keys of an object occur twice")
+    return unique
 
 
 def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], inputs: str) -> None:
@@ -142,7 +143,7 @@ def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], input
 
 
 def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
-    """Return pixels and labels."""
+    """Return a user's pixels and labels."""
     _check_counts(path, user, count, data, "images")
     if not count:
         return np.empty((0, PIXELS), dtype=np.uint8), np.empty(0, dtype=np.int64)
@@ -158,7 +159,7 @@ def _images(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
 
 
 def _lines(path: Path, user: str, count: int, data: dict[str, Any]) -> User:
-    """Return the numbers of characters, and of those that follow."""
+    """Return the numbers of a user's characters, and of the next characters."""
     _check_counts(path, user, count, data, "lines")
     for texts, length in ((data["x"], READ_CHARACTERS), (data["y"], 1)):
         other = next((text for text in texts if not isinstance(text, str) or len(text) != length), None)
@@ -172,8 +173,8 @@ def _numbers(text: str) -> NDArray[np.uint8]:
     return np.asarray(_TABLE[np.minimum(codes, len(_TABLE) - 1)])
 
 
-# The number of each code below 128, and of all others.
+# The table holds the number of each code below 128, and the common number of all others.
 _TABLE = np.full(129, OTHER, dtype=np.uint8)
 _TABLE[[ord(character) for character in CHARACTERS]] = np.arange(1, len(CHARACTERS) + 1)
-# A user's first input, an image or a text. Users may have none.
+# A user's first input is an image or a text. Users may have no inputs.
 _FIRST_INPUT = re.compile(rb'"x"\s*:\s*\[\s*(\[[^\[\]]*\]|"(?:[^"\\]|\\.)*")')

@@ -19,13 +19,13 @@ from .splits import LARGEST_ALPHA, SMALLEST_ALPHA, SPLITS, chosen_split
 from .stackoverflow import stackoverflow_tags, stackoverflow_words
 
 SIDE = 8
-# One image of each class in five is kept for the test.
+# One image in five of each class belongs to the test.
 TEST_EVERY = 5
 USUAL_DEFORMATION = Deformation()
 WRITER = "writer"
-# Data that are dealt out to any number of clients.
+# These data are dealt out to any number of clients.
 _DEALT: Mapping[str, Callable[..., FederatedData]] = MappingProxyType({"mnist": mnist_data, "emnist": emnist_data, "cifar10": cifar10_data})
-# Data that say whose they are.
+# The files of these data name their authors.
 _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
     {
         "femnist": femnist_data,
@@ -37,7 +37,7 @@ _WRITTEN: Mapping[str, Callable[[Path], FederatedData]] = MappingProxyType(
 DIGITS = "digits"
 DATA_NAMES = (DIGITS, *_DEALT, *_WRITTEN)
 MOST_IMAGES = 10**9
-# Data of one channel, which are deformed.
+# These data have one channel, and can be deformed.
 ENDLESS = (DIGITS, "mnist", "emnist")
 
 
@@ -50,23 +50,23 @@ def digits_data(
     samples: int | None = None,
     deformation: Deformation = USUAL_DEFORMATION,
 ) -> FederatedData:
-    """Divide the digits among clients; the test's 355 images are always the same, and nobody's.
+    """Divide the digits among clients; 355 fixed test images belong to no client.
 
     Parameters
     ----------
     clients : int
-        From 1 to 10**9. Memory does not grow with it.
+        Number of clients, from 1 to 10**9. Memory does not grow with the number.
     seed : int
         Root seed of the split, and of the deformations.
     split : str
         ``"iid"``, or ``"dirichlet"``: each client has its own shares of the classes.
     alpha : float
-        Of the Dirichlet distribution, from 0.01 to 10**6.
+        Concentration of the Dirichlet distribution, from 0.01 to 10**6.
     samples : int or None
-        Images of a client, each a deformed one of the training's; the same image is never met twice. None: the 1442 images themselves are
-        dealt out, if there is one for each client; else one deformed image each.
+        Number of deformed training images of each client; no image occurs twice. With None, the 1442 images themselves are dealt out if
+        they suffice for one per client; otherwise each client has one deformed image.
     deformation : Deformation
-        How far images are deformed.
+        Largest deformation of the images.
 
     Examples
     --------
@@ -87,11 +87,11 @@ def digits_data(
 
 @cache
 def _train_and_test() -> tuple[Examples, Examples]:
-    """Return the images of the two; within a class they are in the data's order."""
+    """Return training and test images; images of a class keep the data's order."""
     data = digits()
     rank = np.empty(len(data.labels), dtype=np.int64)
-    for one in range(CLASSES):
-        own = data.labels == one
+    for digit in range(CLASSES):
+        own = data.labels == digit
         rank[own] = np.arange(np.count_nonzero(own))
     tested = rank % TEST_EVERY == TEST_EVERY - 1
     return Examples(data.images[~tested], data.labels[~tested]), Examples(data.images[tested], data.labels[tested])
@@ -108,26 +108,26 @@ def named_data(
     alpha: float = 1.0,
     samples: int | None = None,
 ) -> FederatedData:
-    """Return data by name, one of `DATA_NAMES`.
+    """Return the data of a name in `DATA_NAMES`, divided among clients.
 
     Parameters
     ----------
     name : str
-        Which data.
+        Name of the data.
     clients : int or None
-        How many clients they are dealt out to. Where clients are writers, users or roles, None or their number.
+        Number of clients. If clients are writers, users or roles, None or their number.
     seed : int
         Root seed of the split.
     folder : str, Path or None
-        Where the files are; None for digits, which need none.
+        Folder of the files; None for the digits, which need no files.
     images : int or None
-        How many of the first training images are dealt out, for mnist, emnist and cifar10; None for all.
+        Number of the first training images to deal out, for mnist, emnist and cifar10; None for all.
     split : str
         ``"iid"``, ``"dirichlet"``, or, for data with writers, ``"writer"``.
     alpha : float
-        Of the Dirichlet distribution.
+        Concentration of the Dirichlet distribution.
     samples : int or None
-        Images of a client, each deformed anew, for digits, mnist and emnist (`digits_data`, `mnist_data`).
+        Number of newly deformed images of a client, for digits, mnist and emnist (`digits_data`, `mnist_data`).
 
     Examples
     --------
@@ -136,10 +136,10 @@ def named_data(
     """
     check_data(name, clients, folder=folder, images=images, split=split, samples=samples)
     if name in _WRITTEN:
-        found = _WRITTEN[name](Path(folder or "."))
-        if clients not in (None, found.clients):
-            raise ValueError(f"clients must be {found.clients}, the number of writers of {name}, got {clients}")
-        return found
+        data = _WRITTEN[name](Path(folder or "."))
+        if clients not in (None, data.clients):
+            raise ValueError(f"clients must be {data.clients}, the number of writers of {name}, got {clients}")
+        return data
     if clients is None:
         raise ValueError(f"clients must be a whole number for {name}, which is dealt out to them, got None")
     if name in _DEALT:
@@ -149,7 +149,7 @@ def named_data(
 
 
 def check_data(name: str, clients: int | None, *, folder: str | Path | None, images: int | None, split: str, samples: int | None) -> None:
-    """Refuse arguments of `named_data` that do not go together, before any file is read."""
+    """Refuse contradictory arguments of `named_data` before any file is read."""
     check_choice("data", name, DATA_NAMES)
     if images is not None:
         if name not in _DEALT:

@@ -1,4 +1,4 @@
-"""Which client has which examples, where there are finitely many."""
+"""Splits of finitely many examples among clients."""
 
 from dataclasses import dataclass
 
@@ -10,20 +10,20 @@ from ...arrays import IntegerArray
 from ..random_streams import named_stream
 
 SPLITS = ("iid", "dirichlet")
-# From one class per client to all alike.
+# The range goes from about one class per client to equal shares for all clients.
 SMALLEST_ALPHA, LARGEST_ALPHA = 0.01, 1e6
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The examples of each client, by number.
+    """The numbers of each client's examples.
 
     Attributes
     ----------
     order : ndarray of int64, shape (examples,)
-        Numbers of examples, one client's after the other's.
+        Numbers of examples, client after client.
     starts : ndarray of int64, shape (clients + 1,)
-        Where each client's begin, and at last where they end.
+        Start of each client's examples in `order`, and the end of the last client's.
     """
 
     order: IntegerArray
@@ -40,7 +40,7 @@ class Split:
         return self.order[self.starts[client] : self.starts[client + 1]]
 
     def parts(self, clients: IntegerArray) -> tuple[IntegerArray, IntegerArray]:
-        """Return the numbers of several clients' examples, one client's after the other's, and how many each has."""
+        """Return the numbers of several clients' examples, client after client, and their counts."""
         starts = self.starts[clients]
         sizes = self.starts[clients + 1] - starts
         ends = np.cumsum(sizes)
@@ -48,24 +48,24 @@ class Split:
 
 
 def iid_split(examples: int, clients: int, seed: int) -> Split:
-    """Deal examples out at random: every client has as many as any other, or one more or less."""
+    """Deal examples out at random; clients' numbers of examples differ by at most one."""
     sizes = _equal_sizes(examples, clients)
     return Split(named_stream(seed, "split, iid").permutation(examples), np.append(0, np.cumsum(sizes)))
 
 
 def dirichlet_split(labels: ArrayLike, clients: int, alpha: float, seed: int) -> Split:
-    """Deal examples out so that each client has its own shares of the classes, drawn from a symmetric Dirichlet distribution.
+    """Deal examples out so that each client has its own Dirichlet shares of the classes.
 
-    Clients have equally many examples, or one more, as in Hsu, Qi, Brown 2019 (*Measuring the effects of non-identical data
-    distribution*); a class that is used up is left out of the shares of the clients after. Alpha is from 0.01, about one class for each
-    client, to 10**6, all alike.
+    Clients have equally many examples, or one more, as in Hsu, Qi, Brown 2019 (*Measuring the effects of non-identical data distribution*);
+    the shares of later clients leave out an exhausted class. The symmetric distribution's alpha ranges from 0.01, about one class for each
+    client, to 10**6, equal shares.
     """
     classes = np.asarray(labels)
     alpha = check_real("alpha", alpha, low=SMALLEST_ALPHA, high=LARGEST_ALPHA)
     sizes = _equal_sizes(len(classes), clients)
     rng = named_stream(seed, "split, Dirichlet")
-    _, found = np.unique(classes, return_inverse=True)
-    piles = [rng.permutation(np.flatnonzero(found == one)) for one in range(found.max() + 1)]
+    _, numbered = np.unique(classes, return_inverse=True)
+    piles = [rng.permutation(np.flatnonzero(numbered == number)) for number in range(numbered.max() + 1)]
     left = np.array([len(pile) for pile in piles])
     parts = []
     for size in sizes:
@@ -74,14 +74,14 @@ def dirichlet_split(labels: ArrayLike, clients: int, alpha: float, seed: int) ->
         while wanted:
             possible = np.where(left > 0, np.maximum(shares, np.finfo(float).tiny), 0.0)
             taken = np.minimum(rng.multinomial(wanted, possible / possible.sum()), left)
-            parts += [piles[one][left[one] - taken[one] : left[one]] for one in np.flatnonzero(taken)]
+            parts += [piles[place][left[place] - taken[place] : left[place]] for place in np.flatnonzero(taken)]
             left -= taken
             wanted -= int(taken.sum())
     return Split(np.concatenate(parts), np.append(0, np.cumsum(sizes)))
 
 
 def ordered_split(sizes: ArrayLike) -> Split:
-    """Give each client as many examples as `sizes` says, in their order; a client may have none, but not all of them."""
+    """Give each client the next `sizes` examples, in order; some clients may have no examples."""
     counts = np.asarray(sizes, dtype=np.int64)
     if counts.ndim != 1 or not counts.sum():
         raise ValueError("sizes must have one example at least, got none")
@@ -89,7 +89,7 @@ def ordered_split(sizes: ArrayLike) -> Split:
 
 
 def chosen_split(labels: ArrayLike, clients: int, split: str, alpha: float, seed: int) -> Split:
-    """Return the split of a name, ``"iid"`` or ``"dirichlet"``; only the latter has an alpha."""
+    """Return the split named ``"iid"`` or ``"dirichlet"``; only the latter uses alpha."""
     check_choice("split", split, SPLITS)
     if split == "iid":
         return iid_split(len(np.asarray(labels)), clients, seed)

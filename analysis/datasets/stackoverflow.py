@@ -1,8 +1,9 @@
-"""StackOverflow's questions, their words and tags, from the files of TensorFlow Federated: a client for each user.
+"""StackOverflow's questions, words and tags, from TensorFlow Federated's files: a client per user.
 
-Inputs and labels are those of Reddi et al. 2021 (*Adaptive Federated Optimization*). Tags, which DP-REC trains too: of each sentence and
-its question's title, the shares of the most frequent words among all words; and which of the most frequent tags it has. Next words, as in
-linear compression: a sentence's words, and the one that follows each.
+Inputs and labels follow Reddi et al. 2021 (*Adaptive Federated Optimization*). For tags, which DP-REC trains too, an example is a sentence
+with its question's title: the inputs are the shares of the most frequent words among all words, and the labels say which of the most
+frequent tags the question has. For next words, as in linear compression, the inputs are a sentence's words, and the labels the words that
+follow.
 
 TensorFlow's Example messages are read without TensorFlow. Their format is that of protocol buffers: ``Example {Features features = 1}``,
 ``Features {map<string, Feature> feature = 1}``, and a Feature is one of ``BytesList = 1``, ``FloatList = 2``, ``Int64List = 3``, whose
@@ -38,16 +39,17 @@ SOURCE = f"{SITE}: stackoverflow.{{0}} and decompress it"
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
-# Words of a sentence, and numbers that are not words': of padding, other words, beginning and end.
+# A sentence has so many words; the special numbers stand for padding, other words, beginning and end.
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28
-# Of a database of sqlite: its first bytes, the size of a page, changes, the number of pages, and at which change they were counted.
+# The header of an SQLite database holds the magic bytes, the page size, the change counter, the number of pages, and the change at which
+# they were counted.
 SQLITE_MAGIC, SQLITE_HEADER, LARGEST_PAGE = b"SQLite format 3\0", struct.Struct(">16sH6xII60xI"), 2**16
 
 
 def read_example(message: bytes) -> dict[str, Values]:
-    """Return the features of a serialised Example by name; a `DataError` if the message is damaged.
+    """Return the features of a serialised Example by name, or raise `DataError` for damage.
 
     Examples
     --------
@@ -55,14 +57,14 @@ def read_example(message: bytes) -> dict[str, Values]:
     {'tags': [b'cs']}
     """
     try:
-        found: dict[str, Values] = {}
+        features_by_name: dict[str, Values] = {}
         for features in _parts(message, 1):
             for entry in _parts(features, 1):
                 (name,), (feature,) = _parts(entry, 1), _parts(entry, 2)
-                found[name.decode()] = _values(feature)
+                features_by_name[name.decode()] = _values(feature)
     except (ValueError, IndexError, struct.error) as error:
         raise DataError(f"is not an Example message of TensorFlow: {error}") from error
-    return found
+    return features_by_name
 
 
 def _values(feature: bytes) -> Values:
@@ -72,15 +74,15 @@ def _values(feature: bytes) -> Values:
         if kind == BYTES:
             return _parts(content, 1)
         if kind == FLOATS:
-            return [one for part in _parts(content, 1) for one in struct.unpack(f"<{len(part) // 4}f", part)]
+            return [value for part in _parts(content, 1) for value in struct.unpack(f"<{len(part) // 4}f", part)]
         if kind == INTEGERS:
-            return [_signed(one) for _, part in _fields(content) for one in ([part] if isinstance(part, int) else _varints(part))]
+            return [_signed(value) for _, part in _fields(content) for value in ([part] if isinstance(part, int) else _varints(part))]
     return []
 
 
 def _parts(message: bytes, number: int) -> list[bytes]:
-    """Return the contents of a field that has a length, or of floats that stand alone."""
-    return [content for found, content in _fields(message) if found == number and isinstance(content, bytes)]
+    """Return the contents of a field with a length, or of floats that stand alone."""
+    return [content for field, content in _fields(message) if field == number and isinstance(content, bytes)]
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
@@ -106,7 +108,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length and where it ends."""
+    """Return a number of variable length and the place where it ends."""
     number = 0
     for count in range(LONGEST_VARINT):
         byte = message[place + count]
@@ -124,7 +126,7 @@ def _varints(message: bytes) -> Iterator[int]:
 
 
 def _signed(number: int) -> int:
-    """Return the number whose two's complement, in 64 bits, this is."""
+    """Return the number whose 64-bit two's complement is given."""
     number &= 2**64 - 1
     return number - 2**64 if number >= 2**63 else number
 
@@ -136,11 +138,11 @@ class Post:
     Attributes
     ----------
     tokens : str
-        Its words, with spaces between them.
+        Words of the sentence, with spaces between them.
     title : str
-        Of the question.
+        Title of the question.
     tags : str
-        Of the question, with ``|`` between them.
+        Tags of the question, with ``|`` between them.
     """
 
     tokens: str
@@ -150,16 +152,16 @@ class Post:
 
 @dataclass(frozen=True, eq=False)
 class Posts:
-    """The posts of two files, or of two parts of one.
+    """The posts of two files, or of two parts of a file.
 
     Attributes
     ----------
     users : tuple of str
-        Who wrote those for training, in the order of their names.
+        Authors of the training posts, in the order of their names.
     of_user : callable
-        Returns a user's first posts, of the training's; not more than a number.
+        Function of a user and a number that returns at most that many of the user's first training posts.
     test : callable
-        Returns the test's first posts, not more than a number.
+        Function of a number that returns at most that many of the first test posts.
     """
 
     users: tuple[str, ...]
@@ -170,17 +172,17 @@ class Posts:
 def stackoverflow_tags(
     folder: Path, *, words: int = WORDS, tags: int = TAGS, most_examples: int = 1000, test_examples: int = 10_000
 ) -> FederatedData:
-    """Read tag prediction on StackOverflow; labels are of shape (n, tags), as a sentence has several tags.
+    """Read tag prediction on StackOverflow; labels have the shape (n, tags).
 
     Parameters
     ----------
     folder : Path
-        With ``stackoverflow.word_count`` and ``stackoverflow.tag_count``, and either ``stackoverflow.sqlite`` or, if h5py is installed,
-        ``stackoverflow_train.h5`` and ``stackoverflow_test.h5``. Posts are read when a client's are asked for.
+        Folder with ``stackoverflow.word_count`` and ``stackoverflow.tag_count``, and either ``stackoverflow.sqlite`` or, if h5py is
+        installed, ``stackoverflow_train.h5`` and ``stackoverflow_test.h5``. A client's posts are read on demand.
     words, tags : int
-        How many of the most frequent ones count, from 1 to 10**6.
+        Numbers of the most frequent words and tags that count, from 1 to 10**6.
     most_examples : int
-        A user's posts from this one on are left out, from 1 to 10**7: some have a hundred thousand.
+        Largest number of posts per user, from 1 to 10**7; later posts are left out, because some users have a hundred thousand.
     test_examples : int
         Number of test posts that are read, from 1 to 10**7.
     """
@@ -188,8 +190,8 @@ def stackoverflow_tags(
     tags = check_integer("tags", tags, low=1, high=MOST_WORDS)
     word_places, tag_places = _frequent_words(folder, words), _frequent_tags(folder, tags)
 
-    def examples(found: list[Post], _: bool) -> Examples:
-        return _examples(found, word_places, tag_places)
+    def examples(posts: list[Post], _: bool) -> Examples:
+        return _examples(posts, word_places, tag_places)
 
     return _of_posts(folder, examples, words, tags, most_examples, test_examples)
 
@@ -197,27 +199,27 @@ def stackoverflow_tags(
 def stackoverflow_words(
     folder: Path, *, words: int = WORDS, positions: int = POSITIONS, most_examples: int = 1000, test_examples: int = 10_000
 ) -> FederatedData:
-    """Read the prediction of next words on StackOverflow: numbers of a sentence's words, and of the words that follow them.
+    """Read next-word prediction on StackOverflow: numbers of words and of the next words.
 
-    0 is padding; then come the words, the most frequent first, all others, beginning and end. Labels are of shape (n, positions), with -1
-    where nothing is asked: after the end; and in the test also for the end and for other words, which do not count in the accuracy that
-    papers report.
+    0 is padding; then come the words, the most frequent word first, then the numbers of all other words, of the beginning and of the end.
+    Labels have the shape (n, positions), with -1 at positions without a label: after the end; and in the test also for the end and for
+    other words, which do not count in the accuracy that papers report.
 
     Parameters
     ----------
     folder, most_examples, test_examples
-        As in `stackoverflow_tags`; tags are not needed.
+        The arguments of `stackoverflow_tags`; tags are not needed.
     words : int
-        How many of the most frequent ones have numbers of their own, from 1 to 10**6.
+        Number of the most frequent words that have numbers of their own, from 1 to 10**6.
     positions : int
-        Words of a sentence from this one on are left out, from 1 to 10**4.
+        Largest number of words of a sentence, from 1 to 10**4; later words are left out.
     """
     words = check_integer("words", words, low=1, high=MOST_WORDS)
     positions = check_integer("positions", positions, low=1, high=MOST_POSITIONS)
     places = _frequent_words(folder, words)
 
-    def examples(found: list[Post], test: bool) -> Examples:
-        return _sentences(found, places, positions, test=test)
+    def examples(posts: list[Post], test: bool) -> Examples:
+        return _sentences(posts, places, positions, test=test)
 
     return _of_posts(folder, examples, positions, words + SPECIAL_NUMBERS, most_examples, test_examples)
 
@@ -237,7 +239,7 @@ def _posts(folder: Path) -> Posts:
 def _of_posts(
     folder: Path, examples: Callable[[list[Post], bool], Examples], features: int, classes: int, most_examples: int, test_examples: int
 ) -> FederatedData:
-    """Return data whose examples are made of posts, and of whether these are the test's."""
+    """Return data whose examples are made from posts, with a flag for the test's posts."""
     most = check_integer("most_examples", most_examples, low=1, high=MOST_EXAMPLES)
     test_examples = check_integer("test_examples", test_examples, low=1, high=MOST_EXAMPLES)
     posts = _posts(folder)
@@ -268,23 +270,26 @@ def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) ->
         for word in said:
             if word in words:
                 inputs[row, words[word]] += 1
-        # Rare words count too.
+        # Rare words count in the total, too.
         inputs[row] /= max(len(said), 1)
         labels[row, [tags[tag] for tag in post.tags.split("|") if tag in tags]] = 1
     return Examples(inputs, labels)
 
 
 def _frequent_words(folder: Path, count: int) -> dict[str, int]:
-    """Return the places of the first words of a file that has a word and its count in every line, the most frequent first."""
+    """Return the ranks of the first words of a file of words and their counts.
+
+    The file has a word and its count in every line, the most frequent word first.
+    """
     path = found_file(folder, (WORD_COUNTS,), SOURCE.format("word_count.tar.bz2"))
     try:
         lines = decode_text(read_whole(path, COUNTS_BYTES)).removesuffix("\n").split("\n")[:count]
-        found = {line.split()[0]: place for place, line in enumerate(lines)}
+        ranks = {line.split()[0]: place for place, line in enumerate(lines)}
     except (ValueError, IndexError) as error:
         raise DataError(f"{shown_path(path)}: must have a word and its count in every line: {error}") from error
-    if len(found) < count:
-        raise DataError(f"{shown_path(path)}: has {len(found)} different words in its first {count} lines: ask for fewer words")
-    return found
+    if len(ranks) < count:
+        raise DataError(f"{shown_path(path)}: has {len(ranks)} different words in its first {count} lines: ask for fewer words")
+    return ranks
 
 
 def _frequent_tags(folder: Path, count: int) -> dict[str, int]:
@@ -300,14 +305,17 @@ def _frequent_tags(folder: Path, count: int) -> dict[str, int]:
 
 
 def _sqlite_posts(path: Path) -> Posts:
-    """Return the posts of a database with the tables ``examples`` and ``client_metadata``; it is opened for reading only."""
+    """Return the posts of a database, which is opened only for reading.
+
+    The database has the tables ``examples`` and ``client_metadata``.
+    """
     _check_whole(path)
 
     def query(statement: str, *values: str | int) -> list[Any]:
         try:
             with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
                 return connection.execute(statement, values).fetchall()
-        # A damaged name in SQLite's message may be no text.
+        # A damaged name in SQLite's message may not be text.
         except (sqlite3.Error, UnicodeDecodeError) as error:
             raise DataError(f"{shown_path(path)}: cannot be read as TensorFlow Federated's database: {error}") from error
 
@@ -328,7 +336,7 @@ def _sqlite_posts(path: Path) -> Posts:
 
 
 def _counts_of_users(path: Path, users: list[Any]) -> dict[str, int]:
-    """Return how many posts each user has; a client for each user takes that every one is a text that is there once."""
+    """Return the number of posts of each user, after a check that users are distinct texts."""
     counts = {user: count for user, count in users if isinstance(user, str) and isinstance(count, int) and count >= 0}
     if len(counts) < len(users):
         raise DataError(f"{shown_path(path)}: its table of users must have different texts with a number of posts each, some are not")
@@ -336,14 +344,14 @@ def _counts_of_users(path: Path, users: list[Any]) -> dict[str, int]:
 
 
 def _check_whole(path: Path) -> None:
-    """Refuse a database that is shorter than its header says: sqlite reads the pages that there are, and would find fewer users."""
+    """Refuse a database that is shorter than its header says, which SQLite would read in part."""
     with path.open("rb") as file:
         header = file.read(SQLITE_HEADER.size)
     if len(header) < SQLITE_HEADER.size or not header.startswith(SQLITE_MAGIC):
         raise DataError(f"{shown_path(path)}: cannot be read as TensorFlow Federated's database: it does not begin as those of sqlite do")
     _, page, changes, pages, counted_at = SQLITE_HEADER.unpack(header)
     page = LARGEST_PAGE if page == 1 else page
-    # Old versions of sqlite do not count pages.
+    # Old versions of SQLite do not count pages.
     size, stated = path.stat().st_size, page * pages if changes == counted_at else 0
     if size < stated or (page and size % page):
         raise DataError(f"{shown_path(path)}: is cut off: it has {size} bytes, of {max(stated, -(-size // page) * page)} by its header")
@@ -368,7 +376,7 @@ def _text(values: list[Any]) -> str:
 
 
 def _h5_posts(folder: Path) -> Posts:
-    """Return the posts of two files of HDF5, which have a group ``examples`` with a group for each user."""
+    """Return the posts of two HDF5 files, with a group for each user in the group ``examples``."""
     source = SOURCE.format("sqlite.lzma")
     train, test = (found_file(folder, (name, SQLITE), source) for name in (TRAINING_H5, TEST_H5))
 
@@ -407,7 +415,7 @@ def _h5_user(path: Path, group: Any, most: int) -> Iterator[Post]:
     stored = [group[name] for name in ("tokens", "title", "tags")]
     if len({len(column) for column in stored}) != 1:
         raise DataError(f"{shown_path(path)}: a user has {', '.join(str(len(column)) for column in stored)} tokens, titles and tags")
-    # Slices are cut off at the end of what there is, and read no further: what a file says of its size is not believed.
+    # Slices end where the file's data end: a size stated in a file is not trusted.
     columns = [column[:most] for column in stored]
     for texts in zip(*columns, strict=True):
         yield Post(*(_text([text]) for text in texts))

@@ -1,4 +1,4 @@
-"""Files that a user has downloaded: found, or an error that says where they come from; read no further than is expected."""
+"""Files that a user has downloaded, read up to a size limit; errors say where to get missing files."""
 
 import gzip
 import zlib
@@ -9,13 +9,16 @@ from typing import IO, cast
 from ...errors import DataError
 from ...files import shown_path
 
-# The largest of these data in one piece, EMNIST's training images, have 5.5e8 bytes.
+# The largest file of these data, EMNIST's training images, has 5.5e8 bytes.
 MOST_BYTES = 2**30
 PIECE = 2**20
 
 
 def found_file(folder: Path, names: Sequence[str], source: str) -> Path:
-    """Return the first of the names that is a file of the folder; a `DataError` names them, and `source`, where to get them."""
+    """Return the first of the named files that a folder contains, or raise `DataError`.
+
+    The error lists the names, and `source`, the place to get them.
+    """
     for name in names:
         if (folder / name).is_file():
             return folder / name
@@ -23,9 +26,10 @@ def found_file(folder: Path, names: Sequence[str], source: str) -> Path:
 
 
 def read_whole(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return a file's bytes, decompressed if its name ends in .gz; a `DataError` if it is damaged, or they are more than `most`.
+    """Return a file's bytes, decompressed if its name ends in .gz, up to `most` bytes.
 
-    They are read piece by piece: memory grows with what there is, not with what a header says.
+    A damaged or larger file raises a `DataError`. The bytes are read piece by piece: memory grows with the actual data, not with a header's
+    claim.
     """
     pieces, length = [], 0
     try:

@@ -1,1 +1,1 @@
-"""Mechanisms of the registry in a federation of real clients, over Flower: `quietbits[flower]`."""
+"""Federations of real clients over Flower with mechanisms of the registry: `quietbits[flower]`."""

@@ -1,4 +1,4 @@
-"""The client's side: a Flower mod that lets nothing of a model update out except a mechanism's message about it."""
+"""A Flower mod for clients: only a mechanism's message about a model update leaves the client."""
 
 import json
 from dataclasses import dataclass
@@ -29,31 +29,32 @@ from .packed_message import PackedMessage
 from .privacy_ledger import PrivacyLedger
 from .round_plan import RoundPlan, check_releasable
 
-# Of the client's state between messages, which stays on its machine.
+# Name of the record that holds the client's state between messages; the record never leaves the client's machine.
 STATE = "quietbits.state"
 
 
 @dataclass(frozen=True)
 class PrivateUpdateMod:
-    """Replaces the arrays that a ClientApp's training returns by a message about their difference from the server's.
+    """A Flower mod that sends a private message about the update in place of a ClientApp's arrays.
 
-    ``ClientApp(mods=[PrivateUpdateMod()])``, with `PrivateMeanStrategy` on the server. The update is clipped and encoded with words of the
-    operating system; metrics, which nothing protects, are left out. A training message that states no mechanism is refused, and so is a
-    round beyond the task's number of rounds. Evaluation is passed on as it is: its metrics are not private.
+    Use it as ``ClientApp(mods=[PrivateUpdateMod()])``, with `PrivateMeanStrategy` on the server. The update is the difference between the
+    returned arrays and the server's. The mod clips the update and encodes it with random words of the operating system. It leaves out
+    metrics, which nothing protects. It refuses a training message that states no mechanism, and a round beyond the task's number of rounds.
+    Evaluation messages pass unchanged: their metrics are not private.
 
     Attributes
     ----------
     largest_epsilon : float or None
-        The client's budget over all tasks, of this server and of others, by basic composition. A task is paid for when its first message
-        leaves. For a secure sum it is accounted for with the clients that take part and, before masks are taken off, with those that stay.
-        None leaves it to the server.
+        The client's budget over all tasks, of this server and of others, by basic composition. The client pays for a task when its first
+        message leaves. A secure sum is accounted for with the clients that take part and, before masks are taken off, with the clients that
+        stay. With None the client keeps no budget and relies on the server's.
     largest_delta : float
-        The budget's failure probability; without `largest_epsilon`, that of each task.
+        The budget's failure probability; without `largest_epsilon`, the largest delta of each task.
     adjacency : str
-        Neighbouring data sets that the budget is for. Add-or-remove-one guarantees count towards replace-one adjacency by
-        `Guarantee.towards`; replace-one tasks are refused with a budget for add-or-remove-one adjacency.
+        Adjacency of the budget. Add-or-remove-one guarantees count towards replace-one adjacency by `Guarantee.towards`; with a budget for
+        add-or-remove-one adjacency, replace-one tasks are refused.
     ledger : str, Path or None
-        File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are those of the
+        File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are keys of the
         node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a file of its own.
     allow_real_numbers : bool
         Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee says.
@@ -77,7 +78,7 @@ class PrivateUpdateMod:
             )
 
     def __call__(self, msg: Message, ctxt: Context, call_next: ClientAppCallable) -> Message:
-        """Answer one message."""
+        """Answer a message: training messages through the mechanism, all others unchanged."""
         if msg.metadata.message_type.partition(".")[0] != "train":
             return call_next(msg, ctxt)
         try:
@@ -126,7 +127,7 @@ class PrivateUpdateMod:
             ledger.check(*charge)
         plan.check_probe()
         before = numpy_arrays(only_arrays(msg.content, "message"))
-        # The app sees what it would see without this package.
+        # The app sees the same message as it would without this package.
         msg.content = RecordDict({name: record for name, record in msg.content.items() if name != CONFIG})
         out = call_next(msg, ctxt)
         if out.has_error():
@@ -139,13 +140,13 @@ class PrivateUpdateMod:
         else:
             mechanism = plan.built()
             message = PackedMessage.of(mechanism.encode(update[None], secure_words), mechanism.bits_per_client)
-        # The message counts from here on, whatever becomes of it.
+        # The message counts from here on, even if it never arrives.
         entry = 0 if ledger is None or charge is None else ledger.record(*charge)
         _keep(ctxt, client, plan, rounds=_rounds(ctxt) + 1, entry=entry)
         return Message(packed_records(message), reply_to=msg)
 
     def _ledger(self, ctxt: Context) -> PrivacyLedger | None:
-        """Return the ledger of the client; None where it leaves its budget to the server."""
+        """Return the client's ledger, or None if the client keeps no budget."""
         if self.largest_epsilon is None:
             return None
         try:
@@ -156,7 +157,7 @@ class PrivateUpdateMod:
         return PrivacyLedger(path, self.largest_epsilon, self.largest_delta, self.adjacency)
 
     def _pay_for_survivors(self, plan: RoundPlan, survivors: int, ctxt: Context) -> None:
-        """Record that a masked message stands among fewer others, which have less noise, or refuse it."""
+        """Record the weaker guarantee of a masked sum of fewer clients, or refuse to unmask it."""
         ledger = self._ledger(ctxt)
         if ledger is not None:
             guarantee = plan.report(plan.built_for(survivors), plan.task.rounds).guarantee
@@ -164,7 +165,7 @@ class PrivateUpdateMod:
 
 
 def _masked(mechanism: Mechanism, client: MaskingClient, update: Any, letter: dict[str, Any]) -> PackedMessage:
-    """Return the masked message of a mechanism for a secure sum."""
+    """Return the masked message of a mechanism for secure sums."""
     assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
     residues = mechanism.encode(update[None], secure_words)[0]
     masked = client.mask(residues, mechanism.modulus, {int(node): Letter(**from_hexadecimal(sent)) for node, sent in letter.items()})
@@ -176,13 +177,13 @@ def _reply(msg: Message, document: Any) -> Message:
 
 
 def _rounds(ctxt: Context) -> int:
-    """Return in how many rounds of this run a message of the client has left."""
+    """Return the number of this run's rounds in which a message of the client has left."""
     state = ctxt.state.config_records.get(STATE)
     return 0 if state is None else int(str(state["rounds"]))
 
 
 def _keep(ctxt: Context, client: MaskingClient | None, plan: RoundPlan, *, rounds: int | None = None, entry: int = 0) -> None:
-    """Keep the number of rounds and, in a secure sum, the client's part in this one."""
+    """Keep the number of rounds and, for a secure sum, the client's state of this round."""
     state: dict[str, Any] = {"rounds": _rounds(ctxt) if rounds is None else rounds}
     if client is not None:
         state |= {"client": client.document(), "plan": plan.document(), "entry": entry}

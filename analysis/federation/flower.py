@@ -1,4 +1,4 @@
-"""What this package takes from Flower, and how its records travel in Flower's messages: nothing of it is imported unless asked for."""
+"""Names imported from Flower, and quietbits' records in Flower's messages; only federations import it."""
 
 import json
 from typing import Any
@@ -29,9 +29,9 @@ __all__ = [
     "Strategy",
 ]
 
-# Of the records of this package in a message's content.
+# Names of this package's records in a message's content.
 CONFIG, MESSAGE = "quietbits", "quietbits.message"
-# `ErrorCode.MOD_FAILED_PRECONDITION`.
+# MOD_FAILED equals Flower's `ErrorCode.MOD_FAILED_PRECONDITION`.
 MOD_FAILED = 6
 
 
@@ -41,12 +41,12 @@ def numpy_arrays(record: ArrayRecord) -> Arrays:
 
 
 def array_record(arrays: Arrays) -> ArrayRecord:
-    """Return arrays as a record."""
+    """Return the Flower record of arrays."""
     return ArrayRecord({name: Array(array) for name, array in arrays.items()})
 
 
 def only_arrays(content: RecordDict, what: str) -> ArrayRecord:
-    """Return the only record of arrays of a message."""
+    """Return the only array record of a message, or raise ValueError."""
     records = list(content.array_records.values())
     if len(records) != 1:
         raise ValueError(f"{what} must have one ArrayRecord, got {len(records)}")
@@ -54,20 +54,20 @@ def only_arrays(content: RecordDict, what: str) -> ArrayRecord:
 
 
 def packed_records(message: PackedMessage) -> RecordDict:
-    """Return a client's message as records."""
+    """Return the Flower records of a client's message."""
     form = json.dumps({"width": message.width, "kind": message.kind, "shape": message.shape})
     return RecordDict({MESSAGE: array_record({"message": message.content}), CONFIG: ConfigRecord({"form": form})})
 
 
 def unpacked_message(content: RecordDict) -> NDArray[Any]:
-    """Return the message of records that `packed_records` made."""
+    """Return the message that `packed_records` turned into records."""
     form = json.loads(str(content.config_records[CONFIG]["form"]))
     sent = numpy_arrays(content.array_records[MESSAGE])["message"]
     return PackedMessage(sent, form["width"], form["kind"], tuple(form["shape"])).message
 
 
 def bytes_of(content: RecordDict) -> int:
-    """Return how many bytes the arrays and values of a message take, without what Flower adds."""
+    """Return the number of bytes of a message's arrays and values, without Flower's overhead."""
     arrays = sum(len(array.data) for record in content.array_records.values() for array in record.values())
     values = (value for record in content.config_records.values() for value in record.values())
     return arrays + sum(len(value) for value in values if isinstance(value, bytes | str))

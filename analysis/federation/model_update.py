@@ -1,4 +1,4 @@
-"""A model's arrays as one vector, and back: what clients clip and encode is the difference that their training made."""
+"""A model's arrays as a vector, and back: clients clip and encode the change made by training."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,26 +9,28 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray
 
 Arrays = Mapping[str, NDArray[Any]]
-"""A model's arrays, by name."""
+"""Arrays of a model, by name."""
 
 
 def coordinates(arrays: Arrays) -> int:
-    """Return how many numbers a model has: those of arrays of floating point. Counters and the like are not trained."""
+    """Return the number of trained parameters of a model: its floating-point numbers."""
     return sum(array.size for array in arrays.values() if array.dtype.kind == "f")
 
 
 def update_vector(before: Arrays, after: Arrays) -> FloatArray:
-    """Return what training changed, one float64 vector of all arrays of floating point in the order of `before`."""
+    """Return training's change of all floating-point arrays, as a vector in `before`'s order."""
     shapes = {name: array.shape for name, array in before.items()}
-    found = {name: array.shape for name, array in after.items()}
-    if shapes != found:
-        raise ValueError(f"arrays must have the names and shapes {shapes} that the server sent, got {found}")
+    returned = {name: array.shape for name, array in after.items()}
+    if shapes != returned:
+        raise ValueError(f"arrays must have the names and shapes {shapes} that the server sent, got {returned}")
     parts = [after[name].astype(np.float64) - array for name, array in before.items() if array.dtype.kind == "f"]
     return np.concatenate([part.ravel() for part in parts]) if parts else np.empty(0)
 
 
 def updated_arrays(before: Arrays, update: FloatArray) -> dict[str, NDArray[Any]]:
-    """Return the arrays moved by a vector, each of its own shape and type; those of whole numbers stay.
+    """Return a model's arrays moved by an update vector, with the same shapes and types.
+
+    Arrays of whole numbers stay as they are.
 
     Examples
     --------

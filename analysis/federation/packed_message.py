@@ -9,25 +9,25 @@ from numpy.typing import NDArray
 
 from ...arrays import WordArray
 
-# Numbers that are packed at a time: whole bytes, whatever their width.
+# Count of numbers packed at a time: a multiple of 8, so that a batch fills whole bytes at any width.
 CHUNK = 2**16
 WIDEST = 64
 
 
 @dataclass(frozen=True, eq=False)
 class PackedMessage:
-    """One client's message.
+    """The bytes of a client's message.
 
     Attributes
     ----------
     content : ndarray
-        Bytes of packed numbers, or the message itself where it is not of whole numbers.
+        Bytes of packed numbers, or the message itself if its numbers are not whole.
     width : int
         Bits of a number; 0 for a message that is not packed.
     kind : str
         Type of the message's numbers, as numpy writes it.
     shape : tuple of int
-        Of the message.
+        Shape of the message.
     """
 
     content: NDArray[Any]
@@ -37,7 +37,7 @@ class PackedMessage:
 
     @classmethod
     def of(cls, message: NDArray[Any], bits: float) -> "PackedMessage":
-        """Return a message of the given number of bits, packed if its numbers all have the same width."""
+        """Return a message of `bits` bits in packed form; only numbers of equal width are packed."""
         width = math.ceil(bits / message.size - 1e-9) if message.size else WIDEST
         packable = message.dtype.kind in "iu" and width <= 8 * message.itemsize and bool((message >> (width - 1) >> 1 == 0).all())
         content = packed(message.ravel(), width) if packable else message
@@ -45,14 +45,14 @@ class PackedMessage:
 
     @property
     def message(self) -> NDArray[Any]:
-        """The message again."""
+        """The message that was packed."""
         if not self.width:
             return self.content
         return unpacked(self.content, self.width, math.prod(self.shape)).astype(np.dtype(self.kind)).reshape(self.shape)
 
 
 def packed(numbers: NDArray[Any], width: int) -> NDArray[np.uint8]:
-    """Return whole numbers below ``2**width`` one after the other, lowest bit first.
+    """Return whole numbers below ``2**width`` packed one after another, lowest bit first.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def packed(numbers: NDArray[Any], width: int) -> NDArray[np.uint8]:
 
 
 def unpacked(content: NDArray[Any], width: int, count: int) -> WordArray:
-    """Return the numbers that were packed; refuses bytes that are not those of `count` of them."""
+    """Return the `count` numbers that bytes hold; raise ValueError for a wrong number of bytes."""
     if content.dtype != np.uint8 or content.shape != (-(-count * width // 8),):
         raise ValueError(f"message must be {-(-count * width // 8)} bytes, got an array of {content.dtype} and shape {content.shape}")
     places = np.arange(width, dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""A client's privacy budget over all tasks that servers give it, and the file that records its spending."""
+"""A client's privacy budget over the tasks of all servers, and the file that records its spending."""
 
 import math
 import sqlite3
@@ -11,32 +11,32 @@ from pathlib import Path
 from ...design.contracts.guarantee import Guarantee
 from ...errors import DataError, InfeasibleError
 
-# `PRAGMA user_version` of a ledger; 0 is that of a new file.
+# The ledger's `PRAGMA user_version`; a new file has 0.
 VERSION = 1
 TABLE = """CREATE TABLE IF NOT EXISTS spent (
     entry INTEGER PRIMARY KEY, task TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, adjacency TEXT NOT NULL,
     trust_model TEXT NOT NULL, rounds INTEGER NOT NULL, messages INTEGER NOT NULL
 )"""
-# How long a process waits for another one that writes the same ledger.
+# A process waits this long for another process that writes the same ledger.
 SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class PrivacyLedger:
-    """The spending of one client, in an SQLite file, and its budget.
+    """The privacy budget of a client, and its spending in an SQLite file.
 
-    A task is paid for once, when its first message leaves: the entry holds the guarantee of all its rounds. Entries add up by basic
-    composition: their epsilons and their deltas are summed. An add-or-remove-one guarantee counts towards a replace-one budget as
-    `Guarantee.towards` says.
+    The client pays for a task once, when its first message leaves: the entry holds the guarantee of all the task's rounds. Entries add up
+    by basic composition: their epsilons and their deltas are summed. An add-or-remove-one guarantee counts towards a replace-one budget by
+    `Guarantee.towards`.
 
     Attributes
     ----------
     path : Path
-        The file; made with the first entry, in a folder that exists. Clients that share it share the budget.
+        The file, created with the first entry in an existing folder. Clients that share the file share the budget.
     epsilon, delta : float
-        Largest sums.
+        Largest sums of the entries' epsilons and deltas.
     adjacency : str
-        Neighbouring data sets that the budget is for.
+        Adjacency of the budget.
     """
 
     path: Path
@@ -45,15 +45,18 @@ class PrivacyLedger:
     adjacency: str
 
     def check(self, task: str, guarantee: Guarantee, rounds: int) -> None:
-        """Raise InfeasibleError if another message of a task would exceed the budget; `guarantee` is that of all its rounds."""
+        """Raise InfeasibleError if another message of a task would exceed the budget.
+
+        `guarantee` is the guarantee of all rounds of the task.
+        """
         with self._opened() as database:
             self._charge(database, task, guarantee, rounds)
             database.rollback()
 
     def record(self, task: str, guarantee: Guarantee, rounds: int) -> int:
-        """Write another message of a task to the file, or raise InfeasibleError; return the number of the task's entry.
+        """Record another message of a task and return its entry's number, or raise InfeasibleError.
 
-        The entry is on the disk when this returns. Messages beyond the rounds of a task are a new entry, which is paid for again.
+        The entry is on the disk when this returns. A message beyond the rounds of a task opens a new entry, and the client pays again.
         """
         with self._opened() as database:
             entry = self._charge(database, task, guarantee, rounds)
@@ -61,7 +64,7 @@ class PrivacyLedger:
         return entry
 
     def weaken(self, entry: int, guarantee: Guarantee) -> None:
-        """Write a weaker guarantee to an entry, as for a sum of fewer clients, or raise InfeasibleError."""
+        """Replace an entry's guarantee by a weaker one, or raise InfeasibleError."""
         with self._opened() as database:
             changed = database.execute("UPDATE spent SET epsilon = max(epsilon, ?) WHERE entry = ?", (guarantee.epsilon, entry))
             if not changed.rowcount:
@@ -93,7 +96,7 @@ class PrivacyLedger:
         return int(entry or 0)
 
     def _check_total(self, database: sqlite3.Connection) -> None:
-        """Raise InfeasibleError if the entries exceed the budget: sums are exact, and each conversion is rounded up."""
+        """Raise InfeasibleError if the entries' exact sums, rounded up, exceed the budget."""
         entries = [entry.towards(self.adjacency) for entry in _guarantees(database)]
         for name, allowed in (("epsilon", self.epsilon), ("delta", self.delta)):
             values = [getattr(entry, name) for entry in entries]
@@ -105,11 +108,11 @@ class PrivacyLedger:
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        """Open the file in a transaction that keeps other processes out; what is not committed is rolled back."""
+        """Open the file in an exclusive transaction; roll back uncommitted changes."""
         try:
-            # An absolute path is a file for SQLite, whatever its name: `:memory:` would be forgotten.
+            # SQLite takes an absolute path for a file, whatever its name; the relative path `:memory:` would be an unsaved database.
             with closing(sqlite3.connect(self.path.absolute(), timeout=SECONDS, isolation_level=None)) as database:
-                # A commit returns when the file and its folder are on the disk.
+                # An EXTRA commit returns once the file and its folder are on the disk.
                 database.execute("PRAGMA synchronous = EXTRA")
                 database.execute("BEGIN IMMEDIATE")
                 (version,) = database.execute("PRAGMA user_version").fetchone()

@@ -1,4 +1,4 @@
-"""What the server tells clients of a round: which mechanism to build, for which task, with which public randomness."""
+"""The server's plan of a round for its clients: the mechanism, its task, and public randomness."""
 
 import hashlib
 import json
@@ -18,11 +18,12 @@ from ...design.contracts.real_numbers import REASON, RealNumberMechanism
 from ...design.contracts.task import Task
 from ..catalogue.registry import build_mechanism, entry_named
 
-# Whose messages a server may see as they are, or add up under masks. The others need a shuffler, or trust.
+# Trust models that a federation can carry: the server may see each message, or the sum under masks. Other models need a shuffler or a
+# trusted server.
 CARRIED_TRUST_MODELS = ("local", "secure-sum")
-# How names of options end that are public randomness.
+# Names of options that hold public randomness end with this suffix.
 SEED = "_seed"
-# Machines differ in the last digits of what they calibrate.
+# Machines differ in the last digits of calibrated parameters.
 PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
 
@@ -33,18 +34,18 @@ class RoundPlan:
     Attributes
     ----------
     name : str
-        Of the round: different in every one.
+        Name of the round, different in every round.
     mechanism : str
         A mechanism of the registry for vectors, of the trust model local or secure-sum.
     task : Task
-        The budget of all rounds; its domain is the ball of model updates, its clients those whose noise is counted on.
+        The budget of all rounds; its domain is the ball of model updates, and its clients are the clients whose noise is counted on.
     options : mapping
         Design choices.
     seed : int
-        Of public randomness that is new in every round (`Mechanism.renewed`); seeds of rotations and frames are among the options.
+        Seed of public randomness that is new in every round (`Mechanism.renewed`); seeds of rotations and frames are among the options.
     probe : tuple of float
-        The beginning of a message of the server's mechanism about a vector that everyone knows, by `probe_of`: a client that gets another
-        one has built another mechanism, with other versions of libraries, and does not take part.
+        The first numbers of the server's message about a public vector, by `probe_of`. A client that computes other numbers has built
+        another mechanism, with other versions of libraries, and does not take part.
     allow_real_numbers : bool
         Whether messages may be floating-point numbers, whose low bits reveal more than the guarantee says (`RealNumberMechanism`).
     """
@@ -58,7 +59,7 @@ class RoundPlan:
     allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what no federation of these clients can carry."""
+        """Refuse mechanisms and tasks that no federation of these clients can carry."""
         trust = entry_named(self.mechanism).trust_model
         if trust not in CARRIED_TRUST_MODELS:
             raise ValueError(f"mechanism must be of the trust model {' or '.join(CARRIED_TRUST_MODELS)}, got {self.mechanism!r}: {trust}")
@@ -75,36 +76,39 @@ class RoundPlan:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the server is to see the sum of messages alone."""
+        """Whether the server may see only the sum of messages."""
         return entry_named(self.mechanism).trust_model == "secure-sum"
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the mechanism, task and design choices: the same for all rounds of a task, which differ in public randomness."""
+        """SHA-256 of mechanism, task and design choices; all rounds of a task have the same digest."""
         fixed = {name: value for name, value in self.options.items() if not name.endswith(SEED)}
         return hashlib.sha256(replace(self, name="", options=fixed, seed=0, probe=()).document().encode()).hexdigest()
 
     def built(self) -> Mechanism:
-        """Return the mechanism as it was calibrated, for the task's number of clients."""
+        """Return the mechanism as calibrated, for the task's number of clients."""
         return _built(replace(self, name="", probe=()).document())
 
     def built_for(self, clients: int) -> Mechanism:
-        """Return the mechanism for the number of clients that take part, or stay; in the local trust model it is the same."""
+        """Return the mechanism for the clients that take part, or stay.
+
+        A local mechanism is the same for any number of clients.
+        """
         return self.built().for_clients(clients)
 
     def probed(self) -> "RoundPlan":
-        """Return the plan with the probe of the mechanism that is built here."""
+        """Return the plan with the probe of the mechanism built here."""
         return replace(self, probe=probe_of(self.built()))
 
     def check_probe(self) -> None:
-        """Raise ValueError if the mechanism that is built here is not the server's."""
-        found = probe_of(self.built())
-        if len(found) != len(self.probe) or not np.allclose(found, self.probe, rtol=PROBE_TOLERANCE, atol=0.0):
+        """Raise ValueError if the mechanism built here is not the server's."""
+        probe = probe_of(self.built())
+        if len(probe) != len(self.probe) or not np.allclose(probe, self.probe, rtol=PROBE_TOLERANCE, atol=0.0):
             got = f"got {self.probe[:3]}...: versions of libraries differ"
-            raise ValueError(f"probe must be {found[:3]}..., as the mechanism that is built here gives it, {got}")
+            raise ValueError(f"probe must be {probe[:3]}..., as the mechanism that is built here gives it, {got}")
 
     def report(self, mechanism: Mechanism, rounds: int) -> PrivacyReport:
-        """Return what is known of a client's privacy after some rounds of the mechanism, at the task's delta and adjacency."""
+        """Report a client's privacy after some rounds, at the task's delta and adjacency."""
         return mechanism.privacy().report(self.task.delta, self.task.adjacency, rounds)
 
     def document(self) -> str:
@@ -113,7 +117,7 @@ class RoundPlan:
 
     @classmethod
     def from_document(cls, document: str) -> "RoundPlan":
-        """Return the plan that a message states."""
+        """Return the plan that a message states as JSON."""
         fields = json.loads(document)
         task = fields.pop("task")
         probe = tuple(fields.pop("probe"))
@@ -121,17 +125,17 @@ class RoundPlan:
 
 
 def probe_of(mechanism: Mechanism) -> tuple[float, ...]:
-    """Return the first numbers of `known_message`."""
+    """Return the first numbers of the mechanism's `known_message`."""
     return tuple(known_message(mechanism).ravel()[:PROBE_LENGTH].astype(float).tolist())
 
 
 def known_message(mechanism: Mechanism) -> NDArray[Any]:
-    """Return the message about a vector of equal coordinates, drawn from a seed that everyone knows."""
+    """Return the message about a vector of equal coordinates, drawn from a public seed."""
     return mechanism.encode(np.ones((1, mechanism.domain.dimension)), np.random.default_rng(0))
 
 
 def check_releasable(mechanism: str, *, allow_real_numbers: bool) -> None:
-    """Raise ValueError for a mechanism on real numbers, unless the caller allows it by name."""
+    """Raise ValueError for a mechanism on real numbers, unless the caller allows real numbers."""
     if entry_named(mechanism).on_real_numbers and not allow_real_numbers:
         raise ValueError(
             f"mechanism must send whole numbers where messages are released, got {mechanism!r}: {REASON}; allow_real_numbers=True, for the "

@@ -1,4 +1,4 @@
-"""What became of each round of a federation: who stayed, what was guaranteed, or why nothing was released."""
+"""Reports of a federation's rounds: the clients that stayed, and the guarantee or the refusal."""
 
 from dataclasses import dataclass
 
@@ -7,24 +7,24 @@ from ...design.contracts.guarantee import Guarantee
 
 @dataclass(frozen=True)
 class RoundReport:
-    """One round.
+    """The outcome of a federation's round.
 
     Attributes
     ----------
     server_round : int
-        Its number, from 1.
+        Number of the round, from 1.
     mechanism : str
-        Name in the registry.
+        Name of the mechanism in the registry.
     invited, stayed : int
-        Number of clients that were asked, and of those whose messages are in the mean.
+        Numbers of invited clients, and of clients whose messages are in the mean.
     guarantee : Guarantee or None
-        Proven of this round, with the noise of those who stayed; None for a round that was refused.
+        Proven guarantee of this round, with the noise of the clients that stayed; None for a refused round.
     refusal : str or None
-        Why the round was refused; the model is then as it was before.
+        Why the round was refused; a refused round leaves the model unchanged.
     bytes_up, bytes_down : int
-        Of all clients' messages: keys, letters and shares are counted, what Flower adds is not.
+        Bytes of all clients' messages with keys, letters and shares, without Flower's own overhead.
     wrap_probability : float
-        Bound on the probability that one coordinate of the sum wrapped around, with those who stayed; errs upward. It grows where more
+        Upper bound on the probability that one coordinate of the sum wrapped around, for the clients that stayed. It grows where more
         clients stay than the task states.
     """
 

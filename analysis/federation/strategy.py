@@ -44,26 +44,28 @@ from .round_plan import SEED, RoundPlan, known_message
 from .round_report import RoundReport
 
 T = TypeVar("T")
-# What reading a client's answer may raise, whatever is in it.
+# Reading a client's answer may raise these errors, whatever the answer holds.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 REFUSALS = ("raise", "skip")
-# Above what calibration may end at.
+# Calibration may exceed the task's epsilon by this factor, through rounding.
 ROUNDING = 1 + 1e-9
 
 
 class ServerRound:
-    """Made for one round; `open`, `accepted`, `mechanism_of_those_who_stayed` and `mean` in this order.
+    """The server's side of one round.
+
+    Call `open`, `accepted`, `mechanism_of_those_who_stayed` and `mean` in this order.
 
     Attributes
     ----------
     plan : RoundPlan
-        What clients are told.
+        The plan that the clients receive.
     before : mapping
-        The model's arrays, which clients start from.
+        The model's arrays, from which clients start training.
     invited : dict
         The wrapped strategy's messages, by node.
     messages : dict
-        What has arrived, by node: masked messages, or what a mechanism's `aggregate` makes of one.
+        Messages that have arrived, by node: masked messages, or a local mechanism's aggregate of each message.
     """
 
     def __init__(self, number: int, plan: RoundPlan, before: Arrays, messages: list[Message], grid: Grid, timeout: float) -> None:
@@ -78,7 +80,7 @@ class ServerRound:
         self._bytes_up = self._bytes_down = 0
 
     def open(self) -> list[Message]:
-        """Return the training messages: for a secure sum, to those clients that have given keys and letters."""
+        """Return the training messages; a secure sum trains only clients with keys and letters."""
         if not self.plan.adds_up:
             return [self._instruction(node, "train", {}, message.content) for node, message in self.invited.items()]
         keys = self._ask("keys", {node: {} for node in self.invited}, _public_keys)
@@ -88,11 +90,11 @@ class ServerRound:
         self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys()}
         letters = self._masking.letters
         self._masking.check_enough(len(letters), "gave their letters")
-        self.plan.built_for(len(letters))  # or say here that it cannot be built, before anyone trains
+        self.plan.built_for(len(letters))  # raises before any client trains if it cannot be built
         return [self._instruction(node, "train", self._masking.letters_to(node), self.invited[node].content) for node in letters]
 
     def accepted(self, replies: Iterable[Message]) -> dict[int, Message]:
-        """Return the clients' replies, by node, and take in their messages; one that is not a message counts as a client that left."""
+        """Return the clients' replies by node; an unusable message counts as a drop-out."""
         answers = {}
         for node, answer in sorted(self._answers(replies).items()):
             try:
@@ -104,25 +106,25 @@ class ServerRound:
         return answers
 
     def mechanism_of_those_who_stayed(self) -> Mechanism:
-        """Return the mechanism with their number of clients, if there are enough of them to decode anything."""
+        """Return the mechanism for the clients that stayed, if they are enough to decode."""
         if self.plan.adds_up:
             self._masking.check_enough(len(self.messages), "sent their messages")
         elif not self.messages:
-            raise InfeasibleError(f"none of {len(self.invited)} clients sent a message")
+            raise InfeasibleError(f"clients must be at least 1 of {len(self.invited)} to decode a mean, got 0 that sent their messages")
         return self.plan.built_for(len(self.messages))
 
     def mean(self, mechanism: Mechanism) -> FloatArray:
-        """Return the decoded mean update of those who stayed; for a secure sum, ask them to help with the masks first."""
+        """Return the decoded mean update; a secure sum first asks the remaining clients for shares."""
         if not self.plan.adds_up:
             return np.asarray(mechanism.decode(reduce(mechanism.combine, self.messages.values()), len(self.messages)))
         stayed = list(self.messages)
         revealed = self._ask("reveal", {node: {"survivors": stayed} for node in stayed}, _revealed)
-        complete = {node: one for node, one in revealed.items() if self._is_complete(one)}
+        complete = {node: answer for node, answer in revealed.items() if self._is_complete(answer)}
         total = self._masking.total(self.messages, complete, self._secure_sum().modulus)
         return np.asarray(mechanism.decode(total, len(stayed)))
 
     def report(self, mechanism: Mechanism | None, refusal: str | None = None) -> RoundReport:
-        """Return what became of the round, with the mechanism of those who stayed."""
+        """Return the report of the round, with the guarantee for the clients that stayed."""
         guarantee = None if mechanism is None else self.plan.report(mechanism, 1).guarantee
         wrap = mechanism.coordinate_wrap_probability if isinstance(mechanism, SecureSumMechanism) else 0.0
         who = len(self.invited), len(self.messages)
@@ -130,7 +132,7 @@ class ServerRound:
         return RoundReport(self.number, self.plan.mechanism, *who, guarantee, refusal, self._bytes_up, self._bytes_down, wrap, false)
 
     def _secure_sum(self) -> SecureSumMechanism:
-        """Return the mechanism as those who mask have built it."""
+        """Return the mechanism for the clients that mask, as they built it."""
         mechanism = self.plan.built_for(len(self._masking.letters))
         assert isinstance(mechanism, SecureSumMechanism)  # noqa: S101  # for mypy: the plan says so
         return mechanism
@@ -145,10 +147,10 @@ class ServerRound:
         return check_residues("message", message, mechanism.modulus)
 
     def _check_form(self, message: NDArray[Any]) -> None:
-        """Refuse what is not one message: several would weigh more than the others."""
-        known = self._known_message
-        if (message.shape, message.dtype) != (known.shape, known.dtype):
-            raise ValueError(f"message must be {known.dtype} of shape {known.shape}, got {message.dtype} of shape {message.shape}")
+        """Refuse a message of another shape or type, which might hold several messages."""
+        expected = self._known_message
+        if (message.shape, message.dtype) != (expected.shape, expected.dtype):
+            raise ValueError(f"message must be {expected.dtype} of shape {expected.shape}, got {message.dtype} of shape {message.shape}")
         if message.dtype.kind == "f" and not np.isfinite(message).all():
             raise ValueError("message must be finite")
 
@@ -156,31 +158,31 @@ class ServerRound:
     def _known_message(self) -> NDArray[Any]:
         return known_message(self.plan.built())
 
-    def _is_complete(self, one: Revealed) -> bool:
+    def _is_complete(self, revealed: Revealed) -> bool:
         gone = self._masking.letters.keys() - self.messages.keys()
-        return one.self_seeds.keys() == self.messages.keys() and one.masking_keys.keys() == gone
+        return revealed.self_seeds.keys() == self.messages.keys() and revealed.masking_keys.keys() == gone
 
     def _instruction(self, node: int, stage: str, letter: Mapping[Any, Any], content: RecordDict | None = None) -> Message:
-        """Return a message to a node, with the plan, beside what the wrapped strategy sends."""
+        """Return a message to a node: the plan beside the wrapped strategy's content."""
         stated = ConfigRecord({"plan": self.plan.document(), "stage": stage, "letter": in_hexadecimal(letter)})
-        told = RecordDict({**(content or {}), CONFIG: stated})
-        self._bytes_down += bytes_of(told)
-        return Message(content=told, message_type=self.invited[node].metadata.message_type, dst_node_id=node)
+        records = RecordDict({**(content or {}), CONFIG: stated})
+        self._bytes_down += bytes_of(records)
+        return Message(content=records, message_type=self.invited[node].metadata.message_type, dst_node_id=node)
 
     def _ask(self, stage: str, letters: Mapping[int, Mapping[Any, Any]], read: Callable[[Any], T]) -> dict[int, T]:
-        """Send every node a letter, and return what is read in the answers of those that give one in time."""
+        """Send every node a letter, and return the readable answers that come in time, by node."""
         messages = [self._instruction(node, stage, letter) for node, letter in letters.items()]
         answers = self._answers(self._grid.send_and_receive(messages, timeout=self._timeout))
-        found = {}
+        answers_read = {}
         for node in answers.keys() & letters.keys():
             try:
-                found[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
+                answers_read[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
             except UNREADABLE as error:
                 logging.getLogger("flwr").warning("quietbits: node %d answers what cannot be read: %s", node, error)
-        return found
+        return answers_read
 
     def _answers(self, replies: Iterable[Message]) -> dict[int, Message]:
-        """Return the replies of invited nodes that are no errors; log the errors."""
+        """Return the error-free replies of invited nodes, by node; log the errors."""
         answers = {}
         for reply in replies:
             node = reply.metadata.src_node_id
@@ -205,14 +207,15 @@ def _revealed(answer: Any) -> Revealed:
 
 
 class PrivateMeanStrategy(Strategy):
-    """Wraps a strategy, such as ``FedAvg()``, which chooses the nodes, evaluates, and is given the model moved by the private mean.
+    """A Flower strategy that moves the model of a wrapped strategy by the private mean of updates.
 
-    It sees one reply, as if of one client whose arrays are the server's plus the decoded mean of all updates: server optimisers such as
-    ``FedAdam`` work as they are, and strategies that compare clients with each other have nothing to compare. Clients need
-    `PrivateUpdateMod`. Arrays of floating point are one vector, which the mechanism clips to the task's ball; all clients weigh the same.
+    The wrapped strategy, such as ``FedAvg()``, chooses the nodes and evaluates. It sees a single reply, as if of one client whose arrays
+    are the server's plus the decoded mean of all updates: server optimisers such as ``FedAdam`` work unchanged, and strategies that compare
+    clients with each other have nothing to compare. Clients need `PrivateUpdateMod`. All floating-point arrays form one vector, which the
+    mechanism clips to the task's ball; all clients weigh the same.
 
-    A mechanism for secure sums is carried by masked messages (`quietbits.design.masked_sum`): the server learns the sum of those who
-    stayed, and the guarantee is computed anew for their noise. It is refused before masks are taken off where it is too weak.
+    Masked messages (`quietbits.design.masked_sum`) carry a mechanism for secure sums: the server learns the sum over the clients that
+    stayed, and the guarantee is computed anew for their noise. A round with too weak a guarantee is refused before masks are taken off.
 
     Parameters
     ----------
@@ -223,22 +226,23 @@ class PrivateMeanStrategy(Strategy):
     task : Task
         The budget: a ball of the model's dimension, the clients whose noise is counted on, epsilon and delta over all rounds.
     options : mapping
-        Design choices of the mechanism. Seeds that are not given are drawn anew for every round, by the server: they are public.
+        Design choices of the mechanism. The server draws omitted seeds anew for every round: they are public.
     largest_epsilon : float or None
-        What all rounds of the task together may spend if each had the noise of those who stayed; None for the task's epsilon. A round
-        above it is refused.
+        Largest epsilon of all rounds of the task together, if each round had the noise of the clients that stayed; a round above it is
+        refused. None means the task's epsilon.
     on_refusal : str
-        ``"raise"``: a refused round raises ``InfeasibleError`` and ends the run; ``"skip"``: it is logged, and the model stays.
+        ``"raise"``: a refused round raises ``InfeasibleError`` and ends the run; ``"skip"``: a refused round is logged, and the model
+        stays.
     timeout : float
-        How long to wait for clients' keys, letters and shares, in seconds each.
+        Seconds to wait for clients' keys, for their letters and for their shares.
     allow_real_numbers : bool
         Whether to carry a mechanism on real numbers, such as ``"gaussian"``: the low bits of its messages reveal more than the guarantee
-        says, and the guarantee's words then say so. Clients' mods must allow it, too.
+        says, and the guarantee then states this. Clients' mods must allow real numbers, too.
 
     Attributes
     ----------
     reports : list of RoundReport
-        Of all rounds so far.
+        Reports of all rounds so far.
     """
 
     def __init__(
@@ -265,14 +269,14 @@ class PrivateMeanStrategy(Strategy):
         self.reports: list[RoundReport] = []
         self._round: ServerRound | None = None
         self._released: list[Mechanism] = []
-        # Refuses mechanisms and tasks that cannot be carried.
+        # The plan refuses mechanisms and tasks that no federation can carry.
         RoundPlan("", mechanism, task, self.options, allow_real_numbers=allow_real_numbers)
 
     def guarantee(self) -> Guarantee:
-        """Return what is proven of all rounds so far, for a client that took part in each.
+        """Return the proven guarantee of all rounds so far, for a client that took part in each.
 
-        It is that of the round with the fewest clients, as often as there were rounds: with more clients the sum has more noise, which
-        is the sum of fewer clients and something that does not depend on the client in question.
+        The guarantee counts every round like the round with the fewest clients. A sum over more clients has more noise: the noise of the
+        fewer clients, plus noise that does not depend on the client in question.
         """
         if not self._released:
             return Guarantee(0.0, self.task.adjacency, entry_named(self.mechanism).trust_model, delta=self.task.delta)
@@ -280,7 +284,7 @@ class PrivateMeanStrategy(Strategy):
         return weakest.privacy().report(self.task.delta, self.task.adjacency, len(self._released)).guarantee
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:
-        """State the mechanism to the nodes that the wrapped strategy chose; for a secure sum, exchange keys first."""
+        """State the mechanism to the wrapped strategy's nodes; a secure sum exchanges keys first."""
         self._round = None
         messages = list(self.strategy.configure_train(server_round, arrays, config, grid))
         if not messages:
@@ -297,13 +301,13 @@ class PrivateMeanStrategy(Strategy):
             self._refuse(opened, error)
             return []
         if not opened.plan.adds_up:
-            # What local clients send is out, whatever the server makes of it.
+            # Local clients' messages are out, whatever the server makes of them.
             self._released.append(opened.plan.built())
         self._round = opened
         return messages
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> tuple[ArrayRecord | None, MetricRecord | None]:
-        """Decode the mean update of those who stayed, or refuse the round."""
+        """Decode the mean update of the clients that stayed, or refuse the round."""
         opened, self._round = self._round, None
         if opened is None:
             return None, None
@@ -322,9 +326,9 @@ class PrivateMeanStrategy(Strategy):
                 "metrics": MetricRecord({getattr(self.strategy, "weighted_by_key", "num-examples"): 1.0}),
             }
         )
-        one = next(iter(answers.values()))
-        one.content = moved
-        arrays, metrics = self.strategy.aggregate_train(server_round, [one])
+        reply = next(iter(answers.values()))
+        reply.content = moved
+        arrays, metrics = self.strategy.aggregate_train(server_round, [reply])
         assert report.guarantee is not None  # noqa: S101  # for mypy: the round was not refused
         stated = {
             "clients": report.stayed,
@@ -345,26 +349,28 @@ class PrivateMeanStrategy(Strategy):
         return self.strategy.aggregate_evaluate(server_round, replies)
 
     def summary(self) -> None:
-        """Log the mechanism and its budget, and what the wrapped strategy says."""
+        """Log the mechanism, its budget, and the wrapped strategy's summary."""
         logging.getLogger("flwr").info("\t├──> quietbits: %s, %s, options %s", self.mechanism, self.task, self.options)
         self.strategy.summary()
 
     def _plan(self, server_round: int) -> RoundPlan:
-        """Return the round with public randomness of its own: updates depend on the model, and that on the rounds before."""
-        seeds = [one.name for one in entry_named(self.mechanism).options if one.name.endswith(SEED) and one.name not in self.options]
+        """Return a plan with new public randomness, because updates depend on earlier randomness."""
+        seeds = [
+            option.name for option in entry_named(self.mechanism).options if option.name.endswith(SEED) and option.name not in self.options
+        ]
         options = {**self.options, **{name: secrets.randbits(63) for name in seeds}}
         name = f"{server_round}-{secrets.token_hex(8)}"
         seed = secrets.randbits(63)
         return RoundPlan(name, self.mechanism, self.task, options, seed=seed, allow_real_numbers=self.allow_real_numbers).probed()
 
     def _mean(self, opened: ServerRound) -> FloatArray:
-        """Return the decoded mean update; ask for masks only where the guarantee is strong enough."""
+        """Return the decoded mean update; unmask only if the guarantee is strong enough."""
         mechanism = opened.mechanism_of_those_who_stayed()
-        found = opened.plan.report(mechanism, self.task.rounds)
-        if found.epsilon > self.largest_epsilon:
+        report = opened.plan.report(mechanism, self.task.rounds)
+        if report.epsilon > self.largest_epsilon:
             raise InfeasibleError(
-                f"epsilon must be at most {self.largest_epsilon:g} over {self.task.rounds} rounds, and with the noise of the "
-                f"{len(opened.messages)} of {len(opened.invited)} clients that stayed it is {found.epsilon:.6g}"
+                f"epsilon must be at most {self.largest_epsilon:g} over {self.task.rounds} rounds, got {report.epsilon:.6g} with the "
+                f"noise of the {len(opened.messages)} of {len(opened.invited)} clients that stayed"
             )
         if opened.plan.adds_up:
             self._released.append(mechanism)

@@ -1,8 +1,8 @@
-"""A sweep of trivial tasks on two processes: killed and resumed twice, then one more time with nothing left to do.
+"""A sweep of trivial tasks on two processes, killed and resumed twice, then run with no task left.
 
-Prints milliseconds a task, of wall time because several processes are waited for, beside those of a plain loop with one SQLite insertion
-for each (the physical limit of any store), the exponent with which time grows with the number of tasks, and the largest memory of all
-processes together.
+The benchmark prints milliseconds per task: wall time, because several processes are waited for. A plain loop with one SQLite insertion per
+task is the physical limit of any store. The benchmark also prints the exponent of growth with the number of tasks, and the largest memory
+of all processes together.
 """
 
 import argparse
@@ -30,16 +30,16 @@ from shared.physical_limit import beside_limit
 from quietbits.analysis.sweeps.run import run_sweep
 
 WORKERS = 2
-# Shares of the tasks after which the sweep is killed.
+# The sweep is killed after these shares of the tasks.
 KILLS = (0.3, 0.65)
 SAMPLE_SECONDS = 0.5
-# Smaller sweeps, for the exponent.
+# Smaller sweeps give the exponent of growth.
 SMALLER = (100, 10)
 
 
 @dataclass(frozen=True)
 class Trivial:
-    """A task that makes one row of two numbers."""
+    """A task that makes a row of two numbers."""
 
     number: int
     seed: int = 0
@@ -61,22 +61,22 @@ class Trivial:
 
 
 class Trivials(Sequence[Trivial]):
-    """As many as are wanted, made when they are asked for."""
+    """A sequence of tasks that are made on demand."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def __len__(self) -> int:
-        """Return their number."""
+        """Return the number of tasks."""
         return self._count
 
     def __getitem__(self, place: int) -> Trivial:
-        """Return one of them."""
+        """Return the task at a place."""
         return Trivial(range(self._count)[place])
 
 
 def sweep(folder: Path, count: int) -> None:
-    """Run the sweep in this process and its workers, and say how far it is."""
+    """Run the sweep in this process and its workers, and print its progress."""
     said = [-1]
 
     def on_step(done: int, total: int, _: str) -> None:
@@ -89,7 +89,7 @@ def sweep(folder: Path, count: int) -> None:
 
 @dataclass(frozen=True)
 class Watched:
-    """A sweep that was watched from outside: its seconds until the first task and in all, where it began, and its largest memory."""
+    """A sweep as watched from outside: seconds to the first task and in all, start, largest memory."""
 
     before: float
     seconds: float
@@ -98,11 +98,11 @@ class Watched:
 
 
 def watch(folder: Path, count: int, until: float | None = None) -> Watched:
-    """Run the sweep in a process of its own, and kill it with its workers where a share of the tasks is done."""
+    """Run the sweep in a process of its own, and kill the process at a share of the tasks."""
     start = time.perf_counter()
     command = [sys.executable, __file__, "--tasks", str(count), "--folder", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
-    assert process.stdout is not None  # noqa: S101 - as it was asked for
+    assert process.stdout is not None  # noqa: S101 - Popen was called with a pipe
     peaks: dict[int, float] = {}
     sampled, before, began = 0.0, math.nan, -1
     for line in process.stdout:
@@ -122,20 +122,23 @@ def watch(folder: Path, count: int, until: float | None = None) -> Watched:
 
 
 def peak_memory(session: int) -> dict[int, float]:
-    """Return the largest memory so far, in MiB, of every process of a session; pages that they share count for each. Linux only."""
-    found = {}
+    """Return the largest memory so far, in MiB, of every process of a session (Linux only).
+
+    Pages that several processes share count for each of them.
+    """
+    memory = {}
     for status in Path("/proc").glob("[0-9]*/status"):
         try:
             if os.getsid(number := int(status.parent.name)) == session:
-                found[number] = peak_mebibytes(number)
+                memory[number] = peak_mebibytes(number)
         except OSError:
-            # It has ended.
+            # The process has ended.
             continue
-    return found
+    return memory
 
 
 def plain_loop(count: int) -> float:
-    """Return the seconds that the tasks take in a loop, each row put into an SQLite table as JSON, in one transaction."""
+    """Return the seconds of a loop that puts each task's row into SQLite in one transaction."""
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder) / "rows.sqlite")) as database:
         database.execute("CREATE TABLE results (name TEXT PRIMARY KEY, payload TEXT)")

@@ -1,7 +1,7 @@
-"""Tables in bulk: wall time a table on two processes, beside a loop that designs the same tables on one and writes none of them.
+"""Wall time per table of a grid on two processes, against a loop that writes no table.
 
-Prints what a table costs apart from its design, on tables of one bit, and then the time for 3 bits in and out. The physical limit is the
-time of the linear programs that HiGHS solves in the loop, shared by the processes.
+The benchmark prints a table's cost apart from its design, on tables of one bit, and then the time for 3 bits in and out. The physical limit
+is the time of the linear programs that HiGHS solves in the loop, shared by the processes.
 """
 
 import argparse
@@ -25,29 +25,29 @@ from quietbits.analysis.table_grid.verification import verify_folder
 from quietbits.design.tables.mvu import design_mvu
 
 WORKERS = 2
-# As many tables tell the speed of a plain loop.
+# So many tables measure the speed of a plain loop.
 LOOP = 10
 
 
 def budgets(count: int) -> tuple[float, ...]:
-    """Return as many different epsilons, from 0.5 to 5."""
+    """Return a count of different epsilons, from 0.5 to 5."""
     return tuple(np.geomspace(0.5, 5.0, count).round(6).tolist())
 
 
 def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of those that it has waited for."""
+    """Return the CPU seconds of this process and of its finished children."""
     return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
 
 
 def wall_seconds(run: Callable[[], object]) -> float:
-    """Return the wall time of one call, which waits on several processes."""
+    """Return the wall time of a call that waits for several processes."""
     start = time.perf_counter()
     run()
     return time.perf_counter() - start
 
 
 def compare(bits: int, count: int, workers: int) -> None:
-    """Print what a grid of tables takes, beside a loop."""
+    """Print the time of a grid of tables against a loop."""
     chosen = budgets(count)[:: -(-count // LOOP)]
     design_mvu(1.0, bits, bits)
     _, alone, programs = with_linear_programs(lambda: [design_mvu(epsilon, bits, bits) for epsilon in chosen])

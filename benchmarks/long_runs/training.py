@@ -1,11 +1,11 @@
-"""Trainings: softmax on digits, rounds of 600 clients with one image each, in CPU seconds.
+"""CPU seconds of trainings: softmax on digits, rounds of 600 clients with one image each.
 
-For each mechanism: 500 rounds, from those that fit into a few seconds. The plain average draws clients, computes all their gradients and
-their mean with numpy, takes a step, and measures its accuracy, which the engine's table has for each round, too: it is the physical limit.
-The engine's overhead is what a round takes beyond that, and beyond the mechanism's own encoding, aggregation and decoding of the same
-updates in the same chunks, over the latter; a checkpoint's time is shared by the rounds between two of them. Rounds take turns, so that
-other work on the machine slows down all alike; what is printed is the median round. How a round grows with the number of its clients is
-fitted for a few mechanisms.
+The benchmark extrapolates 500 rounds of each mechanism from the rounds that fit into a few seconds. The plain average draws clients,
+computes all their gradients and their mean with numpy, takes a step, and measures its accuracy, which the engine's table also has for each
+round: the plain average is the physical limit. The engine's overhead is a round's time beyond the plain average and beyond the mechanism's
+own encoding, aggregation and decoding of the same updates in the same chunks, relative to the latter; the rounds between two checkpoints
+share a checkpoint's time. Rounds take turns, so that other work on the machine slows down all alike; the benchmark prints the median round.
+A fit for a few mechanisms gives the growth of a round with the number of its clients.
 """
 
 import sys
@@ -32,13 +32,13 @@ from quietbits.analysis.training.task import TrainedMechanism, TrainingTask
 from quietbits.design.contracts.mechanism import VectorMechanism
 
 CLIENTS, ROUNDS, MEASURED = 600, 500, 100
-# Of a round, for the exponent, and the mechanisms that it is fitted for.
+# Rounds of FEWER_CLIENTS and of all clients give the exponent of growth for the mechanisms in GROWING.
 FEWER_CLIENTS, GROWING = (75, 150, 300), ("none", "gaussian", "distributed-skellam")
-# Of a mechanism, after which no further round is measured, once there are a few.
+# After SECONDS for a mechanism, and at least FEWEST rounds, no further round is measured.
 SECONDS, FEWEST = 6.0, 4
 LOCAL = {"round_epsilon": 4.0}
 SUM = {"epsilon": 50.0, "secret_sampling": False}
-# Measured a few times, and divided by the rounds between two of them.
+# A checkpoint is measured this many times; the rounds between two checkpoints share its time.
 CHECKPOINTS = 5
 CASES = {
     "none": ({}, {}),
@@ -74,7 +74,7 @@ USUAL = {"clients": 1442, "delta": 1e-5, "adjacency": "replace-one"}
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU seconds: of preparing, and of a round in the engine, in the mechanism alone, and of the plain average."""
+    """CPU seconds of preparation, and of a round in the engine, in the mechanism and in the plain average."""
 
     prepared: float
     engine: float
@@ -83,7 +83,7 @@ class Measured:
 
 
 def plain_round(everyone: Examples, test: Examples, weights: np.ndarray, rng: np.random.Generator, clients: int) -> np.ndarray:
-    """Return the weights after a step of gradient descent on a draw of the clients: the mean of all their gradients."""
+    """Return the weights after a step of gradient descent on the mean gradient of drawn clients."""
     chosen = rng.choice(len(everyone), clients, replace=False)
     images = everyone.inputs[chosen]
     errors = softmax(images @ weights[:-1] + weights[-1], axis=1)
@@ -95,7 +95,7 @@ def plain_round(everyone: Examples, test: Examples, weights: np.ndarray, rng: np
 
 
 def checkpoint_seconds(run: Federation) -> float:
-    """Return the time of one checkpoint."""
+    """Return the seconds of a checkpoint."""
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = Checkpoint(Path(folder) / "state.npz", CHECKPOINT_EVERY, b"key")
         return float(np.median([timed(lambda: checkpoint.save(run._arrays()))[1] for _ in range(CHECKPOINTS)]))
@@ -110,7 +110,7 @@ def summed(mechanism: VectorMechanism, number: int, chunks: list[np.ndarray], wo
 
 
 def measure(name: str, clients_per_round: int) -> Measured:
-    """Return what a mechanism takes, in rounds of a number of clients."""
+    """Measure a mechanism in rounds of a number of clients."""
     options, fields = CASES[name]
     setting = TrainingSetting(rounds=ROUNDS, clients_per_round=clients_per_round, **USUAL, **fields)
     task = TrainingTask(setting, TrainedMechanism(name, tuple(options.items())), 0)
@@ -131,7 +131,7 @@ def measure(name: str, clients_per_round: int) -> Measured:
         spent["encode"].append(timed(partial(summed, plan.mechanism, number, chunks, words))[1])
         weights, taken = timed(partial(plain_round, everything, run.data.test, weights, rng, clients_per_round))
         spent["plain"].append(taken)
-    # Without the first round, in which memory is allocated.
+    # The first round is left out, because it allocates memory.
     engine, encode, plain = (float(np.median(spent[part][1:])) for part in ("engine", "encode", "plain"))
     return Measured(prepared, engine + checkpoint_seconds(run) / CHECKPOINT_EVERY, encode, plain)
 
@@ -141,16 +141,16 @@ def main() -> None:
     if missing := set(entries()) - set(CASES):
         raise ValueError(f"mechanisms without a case: {', '.join(sorted(missing))}")
     for name in CASES:
-        found = measure(name, CLIENTS)
+        measured = measure(name, CLIENTS)
         power = None
         if name in GROWING:
-            times = [*(measure(name, clients).engine for clients in FEWER_CLIENTS), found.engine]
+            times = [*(measure(name, clients).engine for clients in FEWER_CLIENTS), measured.engine]
             power = slope([*FEWER_CLIENTS, CLIENTS], times)
         print(
-            f"{name}: {ROUNDS * found.engine:.1f} s for {ROUNDS} rounds; encoding {ROUNDS * found.encode:.1f} s, "
-            f"overhead {100 * (found.engine - found.encode - found.plain) / found.encode:.0f} % of it; "
-            f"plain average {1e3 * found.plain:.2f} ms a round; {beside_limit(found.engine, found.plain, power)}; "
-            f"prepared in {found.prepared:.1f} s",
+            f"{name}: {ROUNDS * measured.engine:.1f} s for {ROUNDS} rounds; encoding {ROUNDS * measured.encode:.1f} s, "
+            f"overhead {100 * (measured.engine - measured.encode - measured.plain) / measured.encode:.0f} % of it; "
+            f"plain average {1e3 * measured.plain:.2f} ms a round; {beside_limit(measured.engine, measured.plain, power)}; "
+            f"prepared in {measured.prepared:.1f} s",
             flush=True,
         )
 

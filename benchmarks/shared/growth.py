@@ -1,4 +1,4 @@
-"""How a routine's time grows with its size."""
+"""Growth of a routine's time with its size."""
 
 from collections.abc import Callable, Sequence
 
@@ -8,10 +8,10 @@ from .processor_time import seconds
 
 
 def slope(sizes: Sequence[int], times: Sequence[float]) -> float:
-    """Return the slope of a line through the logarithms of sizes and times: 1 where time is proportional to size."""
+    """Return the slope of a line through logarithms of sizes and times; 1 means proportional."""
     return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
 
 
 def exponent(run: Callable[[int], Callable[[], object]], sizes: Sequence[int], repetitions: int = 5) -> float:
-    """Return the slope for a routine that `run` makes for a size."""
+    """Return the slope for the routines that `run` makes for several sizes."""
     return slope(sizes, [seconds(run(size), repetitions) for size in sizes])

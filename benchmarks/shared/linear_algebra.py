@@ -1,9 +1,9 @@
-"""Which kernels multiply matrices."""
+"""The kernels that multiply matrices."""
 
 from threadpoolctl import threadpool_info
 
 
 def kernels() -> str:
-    """Return the names of OpenBLAS's kernels in use, or of the library where it has one kind only."""
+    """Return OpenBLAS's kernels in use, or the library's name if it has only one kind."""
     names = {library.get("architecture", library["internal_api"]) for library in threadpool_info() if library["user_api"] == "blas"}
     return ", ".join(sorted(names))

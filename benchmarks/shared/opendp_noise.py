@@ -1,4 +1,4 @@
-"""OpenDP's noise on vectors, always drawn with secure randomness; OpenDP comes with the extra ``bench``, which `make bench` installs."""
+"""OpenDP's noise on vectors, drawn with secure randomness; the extra ``bench`` installs OpenDP."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def load_opendp() -> ModuleType | None:
-    """Return OpenDP, or None after saying why it is not there."""
+    """Return OpenDP, or print why it is missing and return None."""
     try:
         import opendp.prelude as dp
     except (ImportError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The largest memory of a process. Linux only."""
+"""The largest memory of a process, on Linux only."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What a routine takes at least: drawing its random words, copying the numbers that it reads, solving its linear programs."""
+"""Limits of a routine's time: drawing random words, copying numbers, solving linear programs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,13 +13,13 @@ from quietbits.design.noise.random_words import WordSource, seeded_words
 
 from .processor_time import Result, seconds, timed
 
-# Words drawn at a time: few enough for the processor's caches.
+# Words are drawn in batches small enough for the processor's caches.
 WORDS = 2**14
 WORD_BYTES = 8
 
 
 class CountedWords(WordSource):
-    """Seeded words that are counted."""
+    """Seeded words with a count of the words drawn."""
 
     def __init__(self) -> None:
         self._words = seeded_words(np.random.default_rng(0))
@@ -32,21 +32,21 @@ class CountedWords(WordSource):
 
 
 def drawing_and_copying(run: Callable[[WordSource], object], words: WordSource, numbers: np.ndarray) -> float:
-    """Return the seconds for drawing as many words as a run does, and for copying the numbers that it reads or writes."""
+    """Return the seconds for drawing a run's random words, and for copying its numbers."""
     counted = CountedWords()
     run(counted)
     return counted.count / WORDS * seconds(partial(words, WORDS), calls=20) + seconds(numbers.copy)
 
 
 def keystream_seconds() -> float:
-    """Return the seconds for a word of AES-256-CTR, in a buffer that stays in the processor's cache: what secret words cost at least."""
+    """Return the seconds per word of AES-256-CTR in a cached buffer: the limit of secret words."""
     block, places = bytes(WORD_BYTES * WORDS), bytearray(WORD_BYTES * WORDS + 16)
     encryptor = Cipher(algorithms.AES(bytes(32)), modes.CTR(bytes(16))).encryptor()
     return seconds(partial(encryptor.update_into, block, places), calls=500) / WORDS
 
 
 def with_linear_programs(run: Callable[[], Result]) -> tuple[Result, float, float]:
-    """Return what one call returns, the seconds for it, and those of them in which HiGHS solves linear programs."""
+    """Return a call's result, its seconds, and its seconds in HiGHS's linear programs."""
     solve, solving = highspy.Highs.run, []
 
     def solve_timed(highs: highspy.Highs) -> object:
@@ -60,6 +60,6 @@ def with_linear_programs(run: Callable[[], Result]) -> tuple[Result, float, floa
 
 
 def beside_limit(taken: float, limit: float, power: float | None = None) -> str:
-    """Return how a line says what a time is beside the limit, and with which power of the size it grows."""
+    """Return a text that compares a time with its limit and states its power of growth."""
     beside = f"{taken / limit:.3g} x the physical limit"
     return beside if power is None else f"{beside}, grows with the {power:.2f}th power"

@@ -1,4 +1,4 @@
-"""How benchmarks measure: the processor's time, which other programs on the machine do not change."""
+"""Measurements of the processor's time, which other programs on the machine do not change."""
 
 import os
 import time
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from threadpoolctl import threadpool_limits
 
-# One thread of linear algebra, in libraries that are loaded and those that will be: the time of other threads is counted too late.
+# All libraries of linear algebra, loaded now or later, use one thread: the time of other threads is counted too late.
 os.environ["OMP_NUM_THREADS"] = "1"
 threadpool_limits(1)
 
@@ -15,16 +15,16 @@ Result = TypeVar("Result")
 
 
 def timed(run: Callable[[], Result]) -> tuple[Result, float]:
-    """Return what one call returns, and the processor's time for it."""
+    """Return a call's result and its processor time."""
     started = time.process_time()
     result = run()
     return result, time.process_time() - started
 
 
 def seconds(run: Callable[[], object], repetitions: int = 5, calls: int = 1) -> float:
-    """Return the processor's time for a call: the least mean of several series of calls, after one call to warm up.
+    """Return a call's processor time: the least mean of several series, after a warm-up call.
 
-    Nothing is warmed up where there is one call alone.
+    There is no warm-up for a single call.
     """
     if repetitions * calls > 1:
         run()

@@ -1,4 +1,4 @@
-"""Adam as a server's optimiser, with bias-corrected moments; the same bits on every machine, as those of `server_optimiser`."""
+"""Adam as a server's optimiser, with bias-corrected moments and the same bits on every machine."""
 
 from dataclasses import dataclass
 
@@ -13,9 +13,11 @@ from .server_optimiser import LARGEST_RATE, check_update
 
 @dataclass(frozen=True)
 class ServerAdam:
-    """Adaptive steps as Kingma, Ba 2015 (*Adam: a method for stochastic optimization*), algorithm 1, on the mean of clients' updates.
+    """Adam steps on the mean of clients' updates.
 
-    `FedAdam` does not correct early moments, and starts the second one above 0.
+    The steps are algorithm 1 of Kingma, Ba 2015 (*Adam: a method for stochastic optimization*).
+
+    `FedAdam` does not correct early moments, and starts the second moment above 0.
 
     Attributes
     ----------
@@ -28,7 +30,7 @@ class ServerAdam:
 
     Examples
     --------
-    The first step is the learning rate for every coordinate.
+    The first step moves every coordinate by the learning rate.
 
     >>> optimiser = ServerAdam(learning_rate=0.1)
     >>> optimiser.step(optimiser.start(np.zeros(2)), np.array([1.0, -0.1])).parameters.round(6).tolist()
@@ -41,7 +43,7 @@ class ServerAdam:
     adaptivity: float = 1e-8
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the ranges of the rates."""
         check_real("learning_rate", self.learning_rate, low=1 / LARGEST_RATE, high=LARGEST_RATE)
         check_real("first_decay", self.first_decay, low=0.0, high=1 - 1e-9)
         check_real("second_decay", self.second_decay, low=0.0, high=1 - 1e-9)
@@ -66,11 +68,11 @@ class ServerAdam:
 
 
 def _power(base: float, exponent: int) -> float:
-    """Return a power by products alone, in a fixed order: the last bit of the library's differs between machines."""
-    found = 1.0
+    """Return a power by products in a fixed order, with the same bits on every machine."""
+    power = 1.0
     while exponent:
         if exponent & 1:
-            found *= base
+            power *= base
         base *= base
         exponent >>= 1
-    return found
+    return power

@@ -1,13 +1,13 @@
-"""Clip norms that follow a quantile of the clients' norms over rounds, and what the private quantile costs.
+"""Clip norms that follow a quantile of the clients' norms over rounds, and their cost in privacy.
 
 Andrew, Thakkar, McMahan, Ramaswamy 2021, *Differentially private learning with adaptive clipping*.
 
 *The joint guarantee.* In a round with clip C a client sends its vector, clipped to C, and a bit b, whether the norm was at most C, counted
-as b - 1/2. Scale both by their noise: the sum's, s, and the count's, t. Where a client's data are there or not, the pair moves by
-``sqrt((C / s)**2 + (1 / (2 t))**2)`` at most, with equality for every vector of norm C; where they are replaced, by ``sqrt((2 C / s)**2 +
-(1 / t)**2)``, with equality for opposite vectors of which one was clipped. Both noises together are one Gaussian noise with the inverse of
-that as its multiplier: ``(z**-2 + (h / t)**2)**(-1/2)``, with z the sum's own noise over its own sensitivity, and the count's sensitivity
-h, 1/2 or 1. (Counted as b itself, a client's presence would move the count by 1.)
+as b - 1/2. Scale the sum by its noise s, and the count by its noise t. Under add-or-remove-one adjacency, the pair moves by at most
+``sqrt((C / s)**2 + (1 / (2 t))**2)``, with equality for every vector of norm C. Under replace-one adjacency, the pair moves by at most
+``sqrt((2 C / s)**2 + (1 / t)**2)``, with equality for opposite vectors of which one was clipped. Both noises together are one Gaussian
+noise whose multiplier is the inverse of that bound: ``(z**-2 + (h / t)**2)**(-1/2)``, with z the sum's own noise over its own sensitivity,
+and the count's sensitivity h, 1/2 or 1. (Counted as b itself, a client's presence would move the count by 1.)
 """
 
 import math
@@ -30,13 +30,13 @@ from ..noise.random_words import WordsLike
 
 LARGEST_RATE = 100.0
 SMALLEST_DEVIATION, LARGEST_DEVIATION = 1e-6, 1e15
-# An exponent of the update: with it no clip norm of a double's range overflows.
+# Largest exponent of an update: no clip norm of a double's range overflows with it.
 LARGEST_EXPONENT = 300.0
-# The paper's noise in the count: a twentieth of the clients of a round (section 2.2).
+# The paper's noise in the count is a twentieth of the clients of a round (section 2.2).
 CLIENTS_PER_DEVIATION = 20
 COUNT_SENSITIVITY = {"add-or-remove-one": 0.5, "replace-one": 1.0}
-"""By how much one client moves the count of b - 1/2, for each adjacency."""
-# A chain of fewer than ten operations, and twice that for its inverse.
+"""Largest change of the count of b - 1/2 by a client, for each adjacency."""
+# The bound covers a chain of fewer than ten operations, and twice as many for its inverse.
 ROUNDING = 32 * UNIT
 
 
@@ -57,14 +57,14 @@ class AdaptiveClipping:
     initial_clip : float
         Clip norm of the first round, from 1e-100 to 1e100.
     quantile : float
-        Share of the clients that are not clipped, in the long run; from 0 to 1.
+        Long-run share of the clients that are not clipped; from 0 to 1.
     learning_rate : float
-        Factor of the exponent; above 0, up to 100. The clip norm grows by at most ``exp(learning_rate * quantile)`` a round, noise in the
-        count left out.
+        Factor of the exponent; above 0, up to 100. Without noise in the count, the clip norm grows by at most
+        ``exp(learning_rate * quantile)`` a round.
 
     Examples
     --------
-    Half of the norms are 1 or less.
+    Half of the norms are at most 1.
 
     >>> clipping = AdaptiveClipping()
     >>> state = clipping.start()
@@ -90,14 +90,16 @@ class AdaptiveClipping:
         return ClippingState(0, self.initial_clip)
 
     def step(self, state: ClippingState, noisy_fraction: float) -> ClippingState:
-        """Return the state after one more round, from the noisy fraction of norms at most its clip norm."""
+        """Return the state after another round, from the noisy fraction of norms within the clip."""
         return ClippingState(state.rounds + 1, updated_clip(state.clip_norm, noisy_fraction, self.quantile, self.learning_rate))
 
 
 def updated_clip(clip_norm: float, noisy_fraction: float, quantile: float = 0.5, learning_rate: float = 0.2) -> float:
-    """Return ``clip_norm * exp(-learning_rate * (noisy_fraction - quantile))``, kept between 1e-100 and 1e100.
+    """Return the clip norm after a step toward the quantile, kept between 1e-100 and 1e100.
 
-    Noise may put the fraction outside [0, 1]; it is taken as it is (algorithm 1).
+    The step is ``clip_norm * exp(-learning_rate * (noisy_fraction - quantile))``.
+
+    Noise may put the fraction outside [0, 1]; algorithm 1 takes it unchanged.
 
     Examples
     --------
@@ -113,7 +115,7 @@ def updated_clip(clip_norm: float, noisy_fraction: float, quantile: float = 0.5,
 
 
 def within_clip(norms: ArrayLike, clip_norm: float) -> FloatArray:
-    """Return for each norm, shape (clients,) with at least one client, 1.0 if it is at most the clip norm, else 0.0."""
+    """Return 1.0 for each norm that is at most the clip norm, else 0.0; shape (clients,)."""
     array = np.asarray(norms, dtype=float)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"norms must have the shape (clients,), with at least one client, got {array.shape}")
@@ -124,14 +126,14 @@ def within_clip(norms: ArrayLike, clip_norm: float) -> FloatArray:
 
 
 def usual_count_deviation(clients: int) -> float:
-    """Return the paper's standard deviation of the noise in the count: a twentieth of the clients of a round."""
+    """Return the paper's standard deviation of the count's noise: a twentieth of the clients."""
     return check_integer("clients", clients, low=1, high=MOST_CLIENTS) / CLIENTS_PER_DEVIATION
 
 
 def central_fraction(
     norms: ArrayLike, clip_norm: float, clients: int, count_deviation: float, words: WordsLike, *, allow_real_numbers: bool = False
 ) -> float:
-    """Return the fraction of norms within the clip as a trusted server releases it, with Gaussian noise in the count.
+    """Return the fraction of norms within the clip, with central Gaussian noise.
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def central_fraction(
     clip_norm : float
         The round's clip norm.
     clients : int
-        What the count is divided by, which is public: the number of clients of a round; with Poisson sampling, the expected number.
+        The public divisor of the count: the number of clients of a round; with Poisson sampling, the expected number.
     count_deviation : float
         Standard deviation of the noise in the count; `usual_count_deviation` is the paper's.
     words : WordSource or numpy.random.Generator
@@ -167,23 +169,23 @@ def central_fraction(
 
 
 def combined_noise_multiplier(sum_multiplier: float, count_deviation: float, adjacency: str = "add-or-remove-one") -> float:
-    """Return the noise multiplier of a sum and a count that are released together; errs downward.
+    """Return a lower bound on the noise multiplier of a sum and a count released together.
 
     Parameters
     ----------
     sum_multiplier : float
-        Standard deviation of a coordinate's noise in the sum over the sum's L2 sensitivity for the adjacency: over C where a client's data
-        are there or not, over 2 C where they are replaced; from 0.001 to 10**6.
+        Standard deviation of a coordinate's noise in the sum over the sum's L2 sensitivity, which is C for add-or-remove-one and 2 C for
+        replace-one adjacency; from 0.001 to 10**6.
     count_deviation : float
         Standard deviation of the noise in the count of clients.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the guarantee.
 
     Returns
     -------
     float
         ``(sum_multiplier**-2 + (h / count_deviation)**2)**(-1/2)``, h = 1/2 for add-or-remove-one and 1 for replace-one adjacency (see the
-        module's docstring); for `gaussian_privacy`.
+        module's docstring); an argument for `gaussian_privacy`.
 
     Examples
     --------
@@ -195,14 +197,14 @@ def combined_noise_multiplier(sum_multiplier: float, count_deviation: float, adj
 
 
 def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = "add-or-remove-one") -> float:
-    """Return the noise multiplier that a sum needs, so that it and a count together have a given one; errs upward.
+    """Return an upper bound on the sum's noise multiplier that leaves a total of `total`.
 
-    The inverse of `combined_noise_multiplier`, with the same parameters and conventions.
+    The function inverts `combined_noise_multiplier`, with the same parameters and conventions.
 
     Raises
     ------
     InfeasibleError
-        If the count alone has a multiplier that is not above `total`.
+        If the noise multiplier of the count alone is at most `total`.
 
     Examples
     --------
@@ -211,7 +213,7 @@ def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = 
     """
     total = check_real("total", total, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
     inverse = _inverse_of_count(count_deviation, adjacency)
-    # (1 / total - inverse) (1 / total + inverse), which loses nothing where both are close; an error in either end counts relative to it.
+    # The product (1 / total - inverse) (1 / total + inverse) loses nothing where both are close; the room counts rounding errors of both.
     room = 1 / total * (1 - ROUNDING) - inverse * (1 + ROUNDING)
     if room <= 0:
         raise InfeasibleError(
@@ -224,10 +226,12 @@ def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = 
 def adaptive_clipping_privacy(
     sum_multiplier: float, count_deviation: float, adjacency: str = "add-or-remove-one", trust_model: str = "central"
 ) -> Privacy:
-    """Return what a round of sum and count reveals, both with Gaussian noise; parameters as in `combined_noise_multiplier`.
+    """Return the privacy of a round's sum and count with Gaussian noise.
+
+    The parameters are those of `combined_noise_multiplier`.
 
     Every round has the same privacy, whatever its clip norm: the clip is a function of earlier rounds' outputs, and the noise in the sum is
-    proportional to it. So rounds compose as those of `gaussian_privacy` do.
+    proportional to the clip. So rounds compose like the rounds of `gaussian_privacy`.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""What a client receives so that its model is the server's: the messages of the rounds it has missed, or the model itself; as bytes.
+"""Packages that update a client's model: the messages of missed rounds, or the whole model.
 
-Either kind states a checksum of the state that it leads to, so that accidental loss or change is detected. It is not a signature:
-whoever changes packages on purpose can change the checksum with them.
+A package states the checksum of the state that it leads to, which detects accidental loss or change. A checksum is not a signature: an
+attacker who changes a package can change its checksum as well.
 """
 
 import struct
@@ -15,11 +15,11 @@ from ...arguments import check_integer
 from ...errors import DataError
 from .model_state import CHECKSUM_BYTES, MOST_STATE_ROUNDS, ModelState
 
-# Kind, first round, number of rounds, bytes of a message; then the checksum.
+# The head of a history holds the kind, first round, number of rounds, bytes of a message, and the checksum.
 _HISTORY_HEAD = struct.Struct(f"<cIII{CHECKSUM_BYTES}s")
-# Kind, rounds, bytes of a number, number of moments, dimension; then the checksum.
+# The head of a model holds the kind, rounds, bytes of a number, number of moments, dimension, and the checksum.
 _MODEL_HEAD = struct.Struct(f"<cIBBQ{CHECKSUM_BYTES}s")
-# Number of messages of a round.
+# The head of a round holds its number of messages.
 _COUNT = struct.Struct("<I")
 _HISTORY_KIND, _MODEL_KIND = b"H", b"M"
 
@@ -32,18 +32,18 @@ MOST_MOMENTS = 2
 
 @dataclass(frozen=True)
 class HistoryPackage:
-    """The messages of consecutive rounds.
+    """Messages of consecutive rounds, as a package.
 
     Attributes
     ----------
     start_round : int
-        Number of rounds that the model has been through before these.
+        Number of the model's rounds before these.
     rounds : tuple of tuple of bytes
         The messages of each round, all of the same length, in the order in which the server added them up.
     message_bytes : int
         Bytes of a message, 1 to 2**20.
     checksum : bytes
-        That of the state after the last of these rounds: 16 bytes.
+        Checksum of the state after the last of these rounds: 16 bytes.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class HistoryPackage:
     checksum: bytes
 
     def __post_init__(self) -> None:
-        """Refuse what could not be written."""
+        """Refuse values that could not be written."""
         check_integer("start_round", self.start_round, low=0, high=MOST_STATE_ROUNDS)
         check_integer("start_round plus the number of rounds", self.end_round, low=0, high=MOST_STATE_ROUNDS)
         check_integer("message_bytes", self.message_bytes, low=1, high=LONGEST_MESSAGE)
@@ -71,18 +71,18 @@ class HistoryPackage:
 
     @property
     def end_round(self) -> int:
-        """Number of rounds that the model has been through afterwards."""
+        """Number of the model's rounds after these."""
         return self.start_round + len(self.rounds)
 
     def to_bytes(self) -> bytes:
-        """Return the package as it is sent; `read_package` reads it."""
+        """Return the bytes to send; `read_package` reads them."""
         head = _HISTORY_HEAD.pack(_HISTORY_KIND, self.start_round, len(self.rounds), self.message_bytes, self.checksum)
         return head + b"".join(_COUNT.pack(len(messages)) + b"".join(messages) for messages in self.rounds)
 
 
 @dataclass(frozen=True)
 class FullModelPackage:
-    """The whole model with the optimiser's memory, at most two moments, so that later rounds can be replayed.
+    """The whole model as a package, with up to two moments of its optimiser for later replays.
 
     Examples
     --------
@@ -96,14 +96,14 @@ class FullModelPackage:
     state: ModelState
 
     def to_bytes(self) -> bytes:
-        """Return the package as it is sent; `read_package` reads it."""
+        """Return the bytes to send; `read_package` reads them."""
         state, size = self.state, self.state.parameters.itemsize
         head = _MODEL_HEAD.pack(_MODEL_KIND, state.rounds, size, len(state.moments), state.dimension, state.checksum())
         return head + state.to_bytes()
 
 
 def history_package_bytes(rounds: int, messages: int, message_bytes: int) -> int:
-    """Return the length of a `HistoryPackage`, in bytes; `messages` is their number in all rounds together.
+    """Return the bytes of a `HistoryPackage`; `messages` counts the messages of all its rounds.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def history_package_bytes(rounds: int, messages: int, message_bytes: int) -> int
 
 
 def full_model_bytes(state_bytes: int) -> int:
-    """Return the length of a `FullModelPackage` in bytes, from that of the parameters and the optimiser's moments.
+    """Return the bytes of a `FullModelPackage`, from the bytes of the parameters and moments.
 
     Examples
     --------
@@ -127,13 +127,13 @@ def full_model_bytes(state_bytes: int) -> int:
 def read_package(content: bytes) -> HistoryPackage | FullModelPackage:
     """Return the package that was sent as these bytes.
 
-    A model is checked against its checksum here. Messages are checked when they have been applied (`apply_package`): it is the state they
-    lead to that has to be right.
+    A model is checked against its checksum here. A history is checked after its messages have been applied (`apply_package`), because its
+    checksum is that of the resulting state.
 
     Raises
     ------
     DataError
-        If the bytes are not a package, are incomplete, or are a model with another checksum.
+        If the bytes are not a package, are incomplete, or hold a model with another checksum.
 
     Examples
     --------
@@ -150,7 +150,7 @@ def read_package(content: bytes) -> HistoryPackage | FullModelPackage:
 
 
 def check_messages(messages: Sequence[bytes], message_bytes: int) -> None:
-    """Refuse messages of a round that do not all have the agreed length."""
+    """Check that all messages of a round have the agreed length."""
     for message in messages:
         if len(message) != message_bytes:
             raise ValueError(f"messages must have {message_bytes} bytes each, got one of {len(message)}")

@@ -1,8 +1,8 @@
-"""A server that keeps the messages of past rounds, and clients that replay them instead of downloading the model.
+"""A server that keeps the messages of past rounds, and clients that replay them instead of a download.
 
 Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient Federated Learning*), algorithms 5 and 6: the model is a
-function of the first model and of all messages, and messages of a few bytes make a history that is shorter than the model. Any coder
-whose decoding gives the same bits on every machine is suitable.
+function of the first model and of all messages, and a history of messages of a few bytes is shorter than the model. Any coder whose
+decoding gives the same bits on every machine is suitable.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,18 +27,18 @@ from .model_state import MOST_STATE_ROUNDS, ModelState
 from .server_optimiser import ServerOptimiser
 
 Decode = Callable[[bytes], FloatArray]
-"""Returns the update vector of a message, the same bits on every machine; ``ValueError`` if it is not a message."""
+"""Decoder of a message into an update vector, the same bits on every machine; ``ValueError`` for other bytes."""
 
 Deliver = Callable[[bytes], bytes]
-"""Returns what arrives of a package."""
+"""Channel that takes a package and returns the bytes that arrive."""
 
 
 @dataclass(frozen=True)
 class ModelHistory:
-    """What a server keeps: the current model, and the messages of the last rounds.
+    """The server's record: the current model, and the messages of the last rounds.
 
-    Messages are kept without their senders, and those of a round in the order of their bytes: whoever receives a history learns only which
-    messages there were.
+    Messages are kept without their senders, and the messages of a round in the order of their bytes: a history reveals nothing beyond the
+    messages themselves.
 
     Attributes
     ----------
@@ -47,9 +47,10 @@ class ModelHistory:
     message_bytes : int
         Bytes of a message, 1 to 2**20.
     rounds : tuple of tuple of bytes
-        Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped: nobody is sent them.
+        Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped: no client is sent
+        them.
     retain : int or None
-        Largest number of rounds to keep; None: all that are useful.
+        Largest number of rounds to keep; None keeps all useful rounds.
     """
 
     state: ModelState
@@ -64,7 +65,7 @@ class ModelHistory:
         if self.retain is not None:
             check_integer("retain", self.retain, low=0, high=MOST_STATE_ROUNDS)
         kept = len(self.rounds) if self.retain is None else min(self.retain, len(self.rounds))
-        messages = sum(len(one) for one in self.rounds[len(self.rounds) - kept :])
+        messages = sum(len(messages_of_round) for messages_of_round in self.rounds[len(self.rounds) - kept :])
         while kept and history_package_bytes(kept, messages, self.message_bytes) >= full_model_bytes(self.state.state_bytes):
             messages -= len(self.rounds[len(self.rounds) - kept])
             kept -= 1
@@ -72,7 +73,7 @@ class ModelHistory:
 
     @property
     def first_round(self) -> int:
-        """Number of rounds that a model must have been through for the history to reach back to it."""
+        """Rounds that a model must have been through so that the history reaches back to it."""
         return self.state.rounds - len(self.rounds)
 
     @cached_property
@@ -82,18 +83,18 @@ class ModelHistory:
 
 
 def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelState:
-    """Return the state after a round, the same bits wherever it is computed: what the server does, and each client after it.
+    """Return the state after a round, with the same bits at the server and at every client.
 
     Parameters
     ----------
     state : ModelState
         The state before the round.
     messages : sequence of bytes
-        The messages; they are decoded and added up, in float64, in this order. Without any, only the number of rounds grows.
+        The messages; they are decoded and added up, in float64, in this order. Without messages, only the number of rounds grows.
     decode : Decode
         The coder's receiver.
     optimiser : ServerOptimiser
-        Makes a step of the mean update.
+        Takes a step by the mean update.
 
     Raises
     ------
@@ -120,10 +121,10 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
 
 
 def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelHistory:
-    """Return the server's history after one more round, from the messages that arrived, in any order.
+    """Return the server's history after another round, from its messages in any order.
 
-    A message that has another length than agreed, or that `replay_round` refuses, raises ``ValueError``; the server leaves such messages
-    out.
+    ``ValueError`` is raised for a message of another length than agreed, and for a message that `replay_round` refuses; the server leaves
+    such messages out.
     """
     check_messages(messages, history.message_bytes)
     ordered = tuple(sorted(messages))
@@ -132,15 +133,17 @@ def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, 
 
 
 def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPackage | FullModelPackage:
-    """Return what brings a client up to date in the fewest bytes: the messages it has missed, if they are kept and shorter; else the model.
+    """Return the shortest package that brings a client up to date.
+
+    It holds the missed messages if they are kept and shorter than the model, and else the model.
 
     Parameters
     ----------
     history : ModelHistory
         The server's history.
     last_round : int or None
-        Number of rounds that the client's model has been through: 0 for the first model, if that is public, such as drawn from a public
-        seed. None if the client has no model.
+        Number of rounds that the client's model has been through: 0 for a public first model, such as a model drawn from a public seed.
+        None if the client has no model.
 
     Examples
     --------
@@ -157,7 +160,7 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
     last_round = check_integer("last_round", last_round, low=0, high=history.state.rounds)
     if last_round < history.first_round:
         return FullModelPackage(history.state)
-    # What is kept is shorter than the model.
+    # The kept rounds are shorter than the model.
     missed = history.rounds[last_round - history.first_round :]
     return HistoryPackage(last_round, missed, history.message_bytes, history.checksum)
 
@@ -165,19 +168,19 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
 def apply_package(
     content: bytes, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser, *, rollback: bool = False
 ) -> ModelState:
-    """Return the server's state, from what arrived at a client; its checksum is the one that the package states.
+    """Return the server's state from the bytes that arrived, checked by the package's checksum.
 
     Parameters
     ----------
     content : bytes
-        What arrived. It may begin with rounds that the client already has.
+        The bytes that arrived. They may begin with rounds that the client already has.
     state : ModelState or None
-        The client's state, if it has one; it is not changed.
+        The client's state, if it has a state; it is not changed.
     decode, optimiser
-        The server's, as in `replay_round`.
+        The server's decoder and optimiser, as in `replay_round`.
     rollback : bool
-        Whether a whole model is taken even if it has been through fewer rounds than the client's, or has other parameters or moments in
-        number or type: for a server that starts again.
+        Whether to accept a whole model of fewer rounds than the client's, or of another number or type of parameters or moments: for a
+        server that starts again.
 
     Raises
     ------
@@ -192,27 +195,27 @@ def apply_package(
         return package.state
     if state is None:
         raise DataError("package: a history cannot be used without a model")
-    known = state.rounds - package.start_round
-    if not 0 <= known <= len(package.rounds):
+    present = state.rounds - package.start_round
+    if not 0 <= present <= len(package.rounds):
         reach = f"from round {package.start_round} to {package.end_round}"
         raise DataError(f"package: leads {reach}, the client's model has been through {state.rounds} rounds")
     try:
-        for messages in package.rounds[known:]:
+        for messages in package.rounds[present:]:
             state = replay_round(state, messages, decode, optimiser)
     except ValueError as error:
         raise DataError(f"package: {error}") from error
     if state.checksum() != package.checksum:
-        found, stated = state.checksum().hex(), package.checksum.hex()
-        raise DataError(f"package: replayed, the model has the checksum {found}, the server's has {stated}")
+        got, stated = state.checksum().hex(), package.checksum.hex()
+        raise DataError(f"package: replayed, the model has the checksum {got}, the server's has {stated}")
     return state
 
 
-def _check_successor(found: ModelState, state: ModelState) -> None:
-    """Refuse a whole model that the client's own cannot have become: an older one may be an attack that plays back an old package."""
-    if found.rounds < state.rounds:
-        through = f"{found.rounds} rounds, the client's through {state.rounds}"
+def _check_successor(received: ModelState, state: ModelState) -> None:
+    """Refuse a whole model that cannot follow the client's: an old one may be a replay attack."""
+    if received.rounds < state.rounds:
+        through = f"{received.rounds} rounds, the client's through {state.rounds}"
         raise DataError(f"package: the model has been through {through}: rollback is refused")
-    shapes = [(one.dimension, one.parameters.dtype.name, len(one.moments)) for one in (found, state)]
+    shapes = [(model.dimension, model.parameters.dtype.name, len(model.moments)) for model in (received, state)]
     if shapes[0] != shapes[1]:
         stated, own = (f"{dimension} parameters of {kind} with {moments} moments" for dimension, kind, moments in shapes)
         raise DataError(f"package: the model has {stated}, the client's has {own}")
@@ -220,18 +223,18 @@ def _check_successor(found: ModelState, state: ModelState) -> None:
 
 @dataclass(frozen=True)
 class Synchronisation:
-    """How a client was brought up to date.
+    """The result of bringing a client up to date.
 
     Attributes
     ----------
     state : ModelState
-        Its state: the server's.
+        The client's new state, which equals the server's.
     bytes_down : int
-        Bytes that the server sent, including those that did not arrive.
+        Bytes that the server sent, including bytes that did not arrive.
     full_model : bool
         Whether the whole model was sent.
     resent : bool
-        Whether a first package had been lost or damaged.
+        Whether the first package was lost or damaged.
     """
 
     state: ModelState
@@ -243,7 +246,7 @@ class Synchronisation:
 def synchronise(
     history: ModelHistory, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser, deliver: Deliver = bytes
 ) -> Synchronisation:
-    """Bring a client up to date: by the shorter package, and by the whole model if that one was lost or damaged.
+    """Bring a client up to date by the shorter package, or else by the whole model.
 
     Parameters
     ----------
@@ -252,14 +255,14 @@ def synchronise(
     state : ModelState or None
         The client's state, if it has one.
     decode, optimiser
-        As in `replay_round`.
+        The server's decoder and optimiser, as in `replay_round`.
     deliver : Deliver
-        The channel that packages take; all arrive unchanged by default. A lost one arrives as no bytes.
+        The channel of packages; by default, all arrive unchanged. A lost package arrives as no bytes.
 
     Raises
     ------
     DataError
-        If the whole model was lost or damaged as well: the client keeps the state it has, and cannot take part in this round.
+        If the whole model was lost or damaged as well: the client keeps its state, and cannot take part in this round.
     """
     package = catch_up_package(history, None if state is None else state.rounds)
     sent = package.to_bytes()

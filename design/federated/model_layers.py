@@ -1,4 +1,4 @@
-"""The layers of models that papers train: shapes of their tensors, exact numbers of parameters, and where each layer lies in a vector."""
+"""Layers of published models: tensor shapes, exact parameter counts, places in a vector."""
 
 import math
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ from ...arguments import LARGEST_DIMENSION, check_choice, check_integer
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a model.
+    """A layer of a model, with the shapes of its tensors.
 
     Attributes
     ----------
     name : str
-        What it is called, such as ``"dense"``.
+        Name of the layer, such as ``"dense"``.
     shapes : tuple of tuple of int
-        Shapes of its tensors, in the order in which they lie in a vector: weights first, then biases.
+        Shapes of its tensors, in their order in a vector: weights first, then biases.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class ModelLayers:
-    """The layers of a model, in the order in which their parameters lie in a vector.
+    """The layers of a model, in the order of their parameters in a vector.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class ModelLayers:
         """Refuse a model without layers."""
         check_integer("number of layers", len(self.layers), low=1, high=LARGEST_DIMENSION)
 
-    # Asked for in every step of a training.
+    # A training reads the sizes in every step, so they are cached.
     @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Number of parameters of each layer."""
@@ -66,7 +66,7 @@ class ModelLayers:
 
     @cached_property
     def places(self) -> tuple[slice, ...]:
-        """Where each layer lies in a vector of all parameters."""
+        """Slice of each layer in a vector of all parameters."""
         return tuple(slice(end - size, end) for size, end in zip(self.sizes, accumulate(self.sizes), strict=True))
 
 
@@ -81,18 +81,18 @@ def convolution(side: int, inputs: int, outputs: int, name: str = "convolution")
 
 
 def lstm(inputs: int, units: int, name: str = "lstm") -> Layer:
-    """Return a long short-term memory: four gates, each fed by the inputs and the units, with one bias."""
+    """Return a long short-term memory: four gates, fed by inputs and units, with a single bias."""
     return Layer(name, ((inputs, 4 * units), (units, 4 * units), (4 * units,)))
 
 
-# F-EMNIST has images of 28 x 28 and 62 classes. Convolutions of 3 x 3 without padding and one pooling by 2: 28, 26, 13, 11.
+# F-EMNIST has images of 28 x 28 and 62 classes. Convolutions of 3 x 3 without padding and one pooling by 2 give sides of 28, 26, 13, 11.
 FEMNIST_CNN = ModelLayers(
     "femnist-cnn", (convolution(3, 1, 32), convolution(3, 32, 64), dense(11 * 11 * 64, 128, "hidden"), dense(128, 62, "output"))
 )
-# Figure 12 of the paper: 784-200-200-62.
+# Figure 12 of the paper states 784-200-200-62.
 FEMNIST_MLP = ModelLayers("femnist-mlp", (dense(784, 200, "first"), dense(200, 200, "second"), dense(200, 62, "output")))
-# 10 000 words and four special tokens, an embedding of 96, 670 units, and back through 96 (Reddi et al. 2021, *Adaptive federated
-# optimization*).
+# The model has 10 000 words and four special tokens, an embedding of 96, 670 units, and a projection back to 96 (Reddi et al. 2021,
+# *Adaptive federated optimization*).
 STACKOVERFLOW_LSTM = ModelLayers(
     "stackoverflow-lstm",
     (Layer("embedding", ((10_004, 96),)), lstm(96, 670), dense(670, 96, "projection"), dense(96, 10_004, "output")),
@@ -101,9 +101,9 @@ MODELS = {model.name: model for model in (FEMNIST_CNN, FEMNIST_MLP, STACKOVERFLO
 
 
 def model_layers(name: str) -> ModelLayers:
-    """Return a published model's layers: ``"femnist-cnn"``, ``"femnist-mlp"`` or ``"stackoverflow-lstm"``.
+    """Return the layers of a published model by name, such as ``"femnist-cnn"``.
 
-    The models of Chen, Choquette-Choo, Kairouz, Suresh 2022, whose Figures 11 to 13 state the layers and their numbers of parameters.
+    The models are those of Chen, Choquette-Choo, Kairouz, Suresh 2022; Figures 11 to 13 state their layers and parameter counts.
 
     Examples
     --------

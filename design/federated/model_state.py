@@ -1,4 +1,4 @@
-"""A model with its optimiser's memory: the same bits at the server and its clients, and a checksum to recognise them by."""
+"""A model with its optimiser's memory, the same bits at server and clients, and its checksum."""
 
 import hashlib
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class ModelState:
     parameters : ndarray of float32 or float64, shape (dimension,)
         The model, finite; read-only.
     moments : tuple of ndarray, same type and shape
-        What the optimiser remembers: nothing, momentum, or first and second moments; read-only.
+        The optimiser's memory: nothing, momentum, or first and second moments; read-only.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class ModelState:
             if np.asarray(array).dtype != kind or np.shape(array) != shape:
                 raise ValueError(f"moments must be {kind}, shape {shape}, like the parameters, got {array.dtype} and {np.shape(array)}")
         for name, array in zip(("parameters", *("moments" for _ in self.moments)), arrays, strict=True):
-            # In the array's own type: casting damaged numbers would warn of signalling NaNs.
+            # Finiteness is tested in the array's own type: a cast of damaged numbers would warn of signalling NaNs.
             if not np.isfinite(array).all():
                 raise NotFiniteError(f"{name} must hold finite numbers only, got {float(array[~np.isfinite(array)][0])!r}")
         kept = [np.array(array) for array in arrays]
@@ -71,14 +71,14 @@ class ModelState:
         return self.parameters.nbytes * (1 + len(self.moments))
 
     def to_bytes(self) -> bytes:
-        """Return parameters, then moments, little-endian: `state_bytes` bytes."""
+        """Return the parameters, then the moments, little-endian: `state_bytes` bytes."""
         little_endian = self.parameters.dtype.newbyteorder("<")
         return b"".join(array.astype(little_endian).tobytes() for array in (self.parameters, *self.moments))
 
     def checksum(self) -> bytes:
-        """Return a digest (BLAKE2b) of 16 bytes of the number of rounds, the arrays' type and all their bits.
+        """Return a 16-byte digest (BLAKE2b) of the rounds, the arrays' type and all their bits.
 
-        States that differ by accident have the same one with a probability of 2**-128.
+        States that differ by accident have equal checksums with a probability of 2**-128.
         """
         head = f"{self.rounds} {self.parameters.dtype.name} {len(self.moments)} {self.dimension};".encode()
         return hashlib.blake2b(head + self.to_bytes(), digest_size=CHECKSUM_BYTES).digest()

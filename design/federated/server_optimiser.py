@@ -1,6 +1,6 @@
-"""Steps of a server's optimiser that give the same bits on every machine: SGD, momentum, and FedAdam.
+"""Steps of a server's optimiser with the same bits on every machine: SGD, momentum, and FedAdam.
 
-Only sums, products, quotients and square roots of single numbers occur, in a fixed order; IEEE 754 fixes the result of each. There are no
+All steps use only sums, products, quotients and square roots of single numbers, in a fixed order; IEEE 754 fixes each result. They use no
 powers and no sums over coordinates, whose last bits differ between libraries.
 """
 
@@ -19,17 +19,17 @@ LARGEST_RATE = 1e6
 
 
 class ServerOptimiser(Protocol):
-    """Makes a new model from the old one and the mean of a round's updates."""
+    """A rule that makes a new model from the old model and the mean of a round's updates."""
 
     def start(self, parameters: ArrayLike) -> ModelState:
-        """Return the state before the first round, from a first model of float32 or float64, shape (dimension,)."""
+        """Return the state before the first round, from a first model, shape (dimension,)."""
         ...
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
-        """Return the state after one more round; nothing is changed in place.
+        """Return the state after another round, without changing anything in place.
 
-        The update, shape (dimension,), is the mean of the clients' updates, in the direction in which the model is to move. ``ValueError``
-        if the state is not this optimiser's, the update has another length, or a number of the result is not finite.
+        The update, shape (dimension,), is the mean of the clients' updates, and points in the direction of the model's move. ``ValueError``
+        is raised if the state belongs to another optimiser, the update has another length, or a number of the result is not finite.
         """
         ...
 
@@ -38,14 +38,14 @@ class ServerOptimiser(Protocol):
 class ServerSGD:
     """Gradient steps, with momentum or without: m = momentum m + update, x = x + learning_rate m.
 
-    Without momentum this is the server of federated averaging (FedAvg), with it that of FedAvgM.
+    Without momentum this is the server of federated averaging (FedAvg), with momentum the server of FedAvgM.
 
     Attributes
     ----------
     learning_rate : float
-        Above 0, up to 1e6; 1 takes the mean of the clients' models.
+        Above 0, up to 1e6; 1 gives the mean of the clients' models.
     momentum : float
-        From 0, for none, to 1.
+        From 0, which means none, to 1.
 
     Examples
     --------
@@ -61,19 +61,19 @@ class ServerSGD:
     momentum: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the ranges of the rates."""
         check_real("learning_rate", self.learning_rate, low=1 / LARGEST_RATE, high=LARGEST_RATE)
         check_real("momentum", self.momentum, low=0.0, high=1.0)
 
     def start(self, parameters: ArrayLike) -> ModelState:
-        """Return a state with one moment, of zeros, if there is momentum."""
+        """Return the first state, with one moment of zeros if there is momentum."""
         model = np.asarray(parameters)
         return ModelState(0, model, (np.zeros_like(model),) if self.momentum else ())
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
-        """Return the state after one more gradient step."""
+        """Return the state after another gradient step."""
         update = check_update(state, mean_update, moments=1 if self.momentum else 0)
-        # Overflow is found when the state is made.
+        # Overflow raises an error when the state is made.
         with np.errstate(over="ignore", invalid="ignore"):
             if not self.momentum:
                 return ModelState(state.rounds + 1, state.parameters + self.learning_rate * update)
@@ -83,19 +83,19 @@ class ServerSGD:
 
 @dataclass(frozen=True)
 class FedAdam:
-    """Adaptive steps: algorithm 2 of Reddi et al. 2021 (*Adaptive Federated Optimization*), without a correction of early moments.
+    """Adaptive steps without correction of early moments.
 
-    m = first_decay m + (1 - first_decay) update, v = second_decay v + (1 - second_decay) update^2, x = x + learning_rate m / (sqrt(v) +
-    adaptivity), where v begins as adaptivity^2.
+    The steps are algorithm 2 of Reddi et al. 2021 (*Adaptive Federated Optimization*): m = first_decay m + (1 - first_decay) update, v =
+    second_decay v + (1 - second_decay) update^2, x = x + learning_rate m / (sqrt(v) + adaptivity), where v begins as adaptivity^2.
 
     Attributes
     ----------
     learning_rate : float
         Above 0, up to 1e6.
     first_decay, second_decay : float
-        beta_1 and beta_2, from 0 to 1; the paper's are 0.9 and 0.99.
+        beta_1 and beta_2, from 0 to 1; the paper uses 0.9 and 0.99.
     adaptivity : float
-        tau, above 0; the smaller, the more alike the steps of all coordinates are.
+        tau, above 0; a smaller value makes the steps of all coordinates more alike.
 
     Examples
     --------
@@ -111,19 +111,19 @@ class FedAdam:
     adaptivity: float = 1e-3
 
     def __post_init__(self) -> None:
-        """Refuse what is out of range."""
+        """Check the ranges of the rates."""
         check_real("learning_rate", self.learning_rate, low=1 / LARGEST_RATE, high=LARGEST_RATE)
         check_real("first_decay", self.first_decay, low=0.0, high=1.0)
         check_real("second_decay", self.second_decay, low=0.0, high=1.0)
         check_real("adaptivity", self.adaptivity, low=1e-12, high=LARGEST_RATE)
 
     def start(self, parameters: ArrayLike) -> ModelState:
-        """Return a state with two moments: zeros, and squares of the adaptivity."""
+        """Return the first state: a moment of zeros, and a moment of the squared adaptivity."""
         model = np.asarray(parameters)
         return ModelState(0, model, (np.zeros_like(model), np.full_like(model, self.adaptivity * self.adaptivity)))
 
     def step(self, state: ModelState, mean_update: FloatArray) -> ModelState:
-        """Return the state after one more adaptive step."""
+        """Return the state after another adaptive step."""
         update = check_update(state, mean_update, moments=2)
         with np.errstate(over="ignore", invalid="ignore"):
             first = self.first_decay * state.moments[0] + (1.0 - self.first_decay) * update
@@ -133,7 +133,7 @@ class FedAdam:
 
 
 def check_update(state: ModelState, mean_update: FloatArray, moments: int) -> StateArray:
-    """Return the update in the state's own type, in which everything is computed."""
+    """Return the update in the state's own type, in which all steps are computed."""
     if len(state.moments) != moments:
         raise ValueError(f"state must have {moments} moments for this optimiser, got {len(state.moments)}")
     update = finite_values("mean_update", mean_update)

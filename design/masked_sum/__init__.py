@@ -1,1 +1,1 @@
-"""A secure sum between processes: clients agree on masks by public keys, and drop-outs' masks are recovered from secret shares."""
+"""A secure sum between processes: masks from public keys, and drop-outs' masks from secret shares."""

@@ -1,4 +1,4 @@
-"""A client's part in a masked sum: public keys, shares of its secrets, a masked message, and help with the masks of others."""
+"""A client's part in a masked sum: public keys, secret shares, a masked message, help to unmask."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -16,7 +16,10 @@ from .secret_sharing import SHARE_BYTES, split_secret
 
 @dataclass(frozen=True)
 class PublicKeys:
-    """Public values of a client: keys to seal letters to it and to agree on masks with it, and the commitment to its self seed."""
+    """Public values of a client: two public keys, and the commitment to its self seed.
+
+    Other clients seal letters with the key `sealing`, and agree on masks with the key `masking`.
+    """
 
     sealing: bytes
     masking: bytes
@@ -25,14 +28,14 @@ class PublicKeys:
 
 @dataclass(frozen=True)
 class Letter:
-    """A client's shares of its two secrets for one client, sealed, with commitments to both shares for the server.
+    """A client's sealed shares of its two secrets for a receiver, with commitments to both shares.
 
     Attributes
     ----------
     sealed : bytes
-        The two shares, which the receiver alone can read; empty in a client's letter to itself.
+        The two shares, which only the receiver can read; empty in a client's letter to itself.
     self_seed, masking_key : bytes
-        Commitments to the share of the self seed and to that of the masking key.
+        Commitments to the share of the self seed and to the share of the masking key.
     """
 
     sealed: bytes
@@ -42,14 +45,14 @@ class Letter:
 
 @dataclass(frozen=True)
 class Revealed:
-    """Shares that a client gives the server, by whose secret they are of.
+    """Shares that a client gives the server, by the client whose secret they belong to.
 
     Attributes
     ----------
     self_seeds : mapping
-        Of the seeds of those whose messages have arrived.
+        Shares of the self seeds of clients whose messages have arrived.
     masking_keys : mapping
-        Of the masking keys of those whose messages have not.
+        Shares of the masking keys of clients whose messages have not arrived.
     """
 
     self_seeds: Mapping[int, bytes]
@@ -57,7 +60,7 @@ class Revealed:
 
 
 def in_hexadecimal(values: Any) -> str:
-    """Return public keys, letters or shares as JSON, their bytes in hexadecimal."""
+    """Return public keys, letters or shares as JSON, with bytes in hexadecimal."""
 
     def written(value: Any) -> Any:
         return value.hex() if isinstance(value, bytes) else asdict(value)
@@ -66,17 +69,20 @@ def in_hexadecimal(values: Any) -> str:
 
 
 def from_hexadecimal(fields: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the fields of public keys, or of a letter, that JSON holds in hexadecimal."""
+    """Return the byte fields of public keys or of a letter from their hexadecimal JSON."""
     return {name: bytes.fromhex(value) for name, value in fields.items()}
 
 
 def shares_needed(clients: int) -> int:
-    """Return how many clients it takes to recover a secret: more than half, so that no two sets reveal both secrets of one client."""
+    """Return the number of clients that can recover a secret: more than half.
+
+    With more than half, no two disjoint sets of clients can reveal both secrets of a client.
+    """
     return clients // 2 + 1
 
 
 def mask_purpose(round_name: str) -> bytes:
-    """Return the purpose of agreed keys that masks are expanded from."""
+    """Return the purpose of agreed keys that expand to masks."""
     return f"quietbits mask {round_name}".encode()
 
 
@@ -86,30 +92,34 @@ def seed_commitment(round_name: str, client: int, seed: bytes) -> bytes:
 
 
 def share_commitment(round_name: str, kind: str, dealer: int, helper: int, share: bytes) -> bytes:
-    """Return the dealer's commitment to a helper's share of its secret, whose kind is ``"self_seed"`` or ``"masking_key"``."""
+    """Return the dealer's commitment to a helper's share of a secret, by the secret's kind.
+
+    The kind is ``"self_seed"`` or ``"masking_key"``.
+    """
     return commitment(share, f"quietbits share {kind} {round_name} {dealer} {helper}".encode())
 
 
 @dataclass
 class MaskingClient:
-    """One client in one round of the protocol of Bonawitz et al. 2017, *Practical Secure Aggregation*, against a server that is curious.
+    """A client in a round of Bonawitz et al. 2017, *Practical Secure Aggregation*, with a curious server.
 
-    Made by `start`; then `share`, `mask` and `reveal` in this order, each once. Between them it may be kept as `document`.
+    `start` makes a client; call `share`, `mask` and `reveal` once each, in this order. Between the calls the client may be kept as
+    `document`.
 
-    The server relays all keys: a server that hands out keys of its own in other clients' names can unmask. Signatures that the server
-    cannot make would prevent it, and are not part of this. Nothing proves that a message is honest: a client can add anything to the sum.
+    The server relays all keys: a server that hands out its own keys in other clients' names can unmask. Signatures that the server cannot
+    make would prevent this attack, and are not included. Nothing proves that a message is honest: a client can add anything to the sum.
 
-    Each step is taken once, which rests on the kept document: a client that is set back to an earlier document can be asked to `reveal`
-    again with other survivors, and the difference of the two sums is the message of the client that was left out of one of them.
+    The kept document ensures that a client takes each step only once. A client that is set back to an earlier document can be asked to
+    `reveal` again with other survivors; the difference of the two sums is the message of the client left out of one of them.
 
     Attributes
     ----------
     number : int
-        Who it is, among the clients of the round.
+        Number of the client among the clients of the round.
     round_name : str
         Different in every round: keys of one round are of no use in another.
     sealing_key, masking_key, self_seed : bytes
-        Its secrets, new in every round.
+        Secrets of the client, new in every round.
     """
 
     number: int
@@ -123,22 +133,25 @@ class MaskingClient:
 
     @classmethod
     def start(cls, number: int, round_name: str) -> "MaskingClient":
-        """Draw the secrets of a round."""
+        """Return a client with new secrets for a round."""
         return cls(number, round_name, new_key(), new_key(), new_key())
 
     @property
     def public_keys(self) -> PublicKeys:
-        """What everyone may know."""
+        """The client's public keys and the commitment to its self seed."""
         committed = seed_commitment(self.round_name, self.number, self.self_seed)
         return PublicKeys(public_key(self.sealing_key), public_key(self.masking_key), committed)
 
     def share(self, keys: Mapping[int, PublicKeys]) -> dict[int, Letter]:
-        """Return a letter to each client, itself among them, with its share of this client's secrets; `keys` are everyone's."""
+        """Return a letter to every client, itself included, with shares of this client's secrets.
+
+        `keys` are the public keys of all clients.
+        """
         self._take_step("share", "mask")
         self.keys = dict(sorted(keys.items()))
         if self.keys.get(self.number) != self.public_keys:
             raise ValueError(f"keys must have those of client {self.number} as it made them")
-        if len(keys) < 2 or len({key for one in keys.values() for key in (one.sealing, one.masking)}) < 2 * len(keys):
+        if len(keys) < 2 or len({key for public in keys.values() for key in (public.sealing, public.masking)}) < 2 * len(keys):
             raise ValueError(f"keys must be those of at least 2 different clients, got {len(keys)}")
         needed = shares_needed(len(keys))
         of_seed = split_secret(self.self_seed, len(keys), needed)
@@ -154,7 +167,7 @@ class MaskingClient:
         return letters
 
     def mask(self, values: ArrayLike, modulus: int, letters: Mapping[int, Letter]) -> WordArray:
-        """Return values from 0 to M - 1 under the masks shared with everyone whose letter has come, and a mask of its own."""
+        """Return residues modulo M under the client's own mask and all shared masks."""
         self._take_step("mask", "reveal")
         unknown = set(letters) - (set(self.keys) - {self.number})
         if unknown:
@@ -174,9 +187,10 @@ class MaskingClient:
         return message
 
     def reveal(self, survivors: Collection[int]) -> Revealed:
-        """Return shares of the self masks of those whose messages have arrived, and of the masking keys of those who masked in vain.
+        """Return shares of survivors' self seeds, and of the masking keys of drop-outs.
 
-        Once: a server that asked again with other survivors would get both secrets of one client, and with them its message.
+        The client reveals only once: by asking again with other survivors, a server would get both secrets of a client, and with them its
+        message.
         """
         self._take_step("reveal", "over")
         stayed = set(survivors)
@@ -184,17 +198,17 @@ class MaskingClient:
             raise ValueError(f"survivors must be among those who masked, with client {self.number}, got {sorted(stayed)}")
         self._check_enough(len(stayed))
         return Revealed(
-            {one: share[:SHARE_BYTES] for one, share in self.shares.items() if one in stayed},
-            {one: share[SHARE_BYTES:] for one, share in self.shares.items() if one not in stayed},
+            {other: share[:SHARE_BYTES] for other, share in self.shares.items() if other in stayed},
+            {other: share[SHARE_BYTES:] for other, share in self.shares.items() if other not in stayed},
         )
 
     def document(self) -> bytes:
-        """Return everything the client must keep until the next message, as JSON; it holds its secrets."""
+        """Return the client's state until the next message, as JSON with its secrets."""
         return json.dumps(asdict(self), default=bytes.hex).encode()
 
     @classmethod
     def from_document(cls, document: bytes) -> "MaskingClient":
-        """Return the client that was kept."""
+        """Return the client that a document kept."""
         kept: dict[str, Any] = json.loads(document)
         secret = {name: bytes.fromhex(kept[name]) for name in ("sealing_key", "masking_key", "self_seed")}
         keys = {int(client): PublicKeys(**from_hexadecimal(key)) for client, key in kept["keys"].items()}
@@ -209,7 +223,7 @@ class MaskingClient:
     def _check_enough(self, clients: int) -> None:
         needed = shares_needed(len(self.keys))
         if clients < needed:
-            raise InfeasibleError(f"{clients} of {len(self.keys)} clients remain, and it takes {needed} to recover masks")
+            raise InfeasibleError(f"clients must be at least {needed} of {len(self.keys)} to recover masks, got {clients} that remain")
 
     def _commitments(self, dealer: int, helper: int, shares: bytes) -> tuple[bytes, bytes]:
         parts = (("self_seed", shares[:SHARE_BYTES]), ("masking_key", shares[SHARE_BYTES:]))

@@ -1,4 +1,4 @@
-"""Keys that two clients agree on by way of a server that learns none of them, and what is made of a key: masks and sealed letters."""
+"""Keys that two clients agree on through a server that cannot learn them; masks and sealed letters."""
 
 import hashlib
 import secrets
@@ -20,7 +20,7 @@ WORD_BYTES = 8
 
 
 def new_key() -> bytes:
-    """Return 32 bytes of the operating system: a private key, or the seed of a mask."""
+    """Return 32 random bytes of the operating system, as a private key or as the seed of a mask."""
     return secrets.token_bytes(KEY_BYTES)
 
 
@@ -30,27 +30,29 @@ def public_key(private: bytes) -> bytes:
 
 
 def agreed_key(private: bytes, public: bytes, purpose: bytes) -> bytes:
-    """Return the key that both ends compute from their own private and the other's public key, one for each purpose (HKDF, SHA-256)."""
+    """Return the key shared by two clients for a purpose (X25519, HKDF, SHA-256)."""
     shared = X25519PrivateKey.from_private_bytes(private).exchange(X25519PublicKey.from_public_bytes(public))
     return HKDF(hashes.SHA256(), KEY_BYTES, salt=None, info=purpose).derive(shared)
 
 
 def commitment(secret: bytes, purpose: bytes) -> bytes:
-    """Return the SHA-256 digest of a secret and its purpose, which fixes the secret and does not reveal it.
+    """Return a commitment: the SHA-256 digest of a secret and its purpose.
 
-    The secret must have at least 256 bits of entropy for whoever sees the digest: guesses of it can be tested.
+    The digest fixes the secret and does not reveal it.
+
+    The secret needs at least 256 bits of entropy: anyone who sees the digest can test guesses of the secret.
     """
     return hashlib.sha256(len(purpose).to_bytes(8, "little") + purpose + secret).digest()
 
 
 def seal(key: bytes, content: bytes, purpose: bytes) -> bytes:
-    """Encrypt and authenticate with AES-256-GCM; `purpose` is authenticated with the content."""
+    """Encrypt and authenticate content with AES-256-GCM; the purpose is authenticated, too."""
     nonce = secrets.token_bytes(NONCE_BYTES)
     return nonce + AESGCM(key).encrypt(nonce, content, purpose)
 
 
 def unseal(key: bytes, sealed: bytes, purpose: bytes) -> bytes:
-    """Return what was sealed, or raise ``ValueError`` where it was changed."""
+    """Return the sealed content, or raise ``ValueError`` if it was changed."""
     try:
         return AESGCM(key).decrypt(sealed[:NONCE_BYTES], sealed[NONCE_BYTES:], purpose)
     except InvalidTag:
@@ -59,12 +61,12 @@ def unseal(key: bytes, sealed: bytes, purpose: bytes) -> bytes:
 
 @dataclass(eq=False)
 class KeyedWords(WordSource):
-    """The keystream of AES-256 in counter mode: whoever has the key draws the same words."""
+    """The keystream of AES-256 in counter mode: everyone with the key draws the same words."""
 
     key: bytes
 
     def __post_init__(self) -> None:
-        """Begin the stream. The counter may start at zero: a key serves once."""
+        """Begin the stream; its counter may start at zero because a key serves only once."""
         self._encryptor = Cipher(algorithms.AES(self.key), modes.CTR(bytes(COUNTER_BYTES))).encryptor()
 
     def __call__(self, count: int) -> WordArray:
@@ -73,5 +75,5 @@ class KeyedWords(WordSource):
 
 
 def keyed_mask(key: bytes, length: int, modulus: int) -> WordArray:
-    """Return the mask of a key: uniform on {0, ..., M - 1}**length for whoever does not have it."""
+    """Return the mask of a key, which is uniform to anyone without the key."""
     return KeyedWords(key).integers(modulus, length).astype(np.uint64)

@@ -1,11 +1,11 @@
-"""Shamir's secret sharing: any `threshold` shares of a secret give it back, and fewer say nothing of it."""
+"""Shamir's secret sharing: `threshold` shares give a secret back, and fewer shares reveal nothing."""
 
 import secrets
 from collections.abc import Mapping
 
 from ...arguments import check_integer
 
-# Shamir 1979, How to Share a Secret, over the field of this Mersenne prime: above every secret of 64 bytes.
+# Shamir 1979, How to Share a Secret, works over the field of this Mersenne prime, which is above every secret of 64 bytes.
 PRIME = 2**521 - 1
 SHARE_BYTES = 66
 SECRET_BYTES = 32
@@ -13,7 +13,9 @@ MOST_SHARES = 2**20
 
 
 def split_secret(secret: bytes, shares: int, threshold: int) -> list[bytes]:
-    """Return shares of a secret of 32 bytes, for places 1, 2, ...: values of a random polynomial whose value at zero is the secret.
+    """Return shares of a 32-byte secret, for places 1, 2, ....
+
+    A share is the value at its place of a random polynomial whose value at zero is the secret.
 
     Examples
     --------
@@ -36,7 +38,7 @@ def split_secret(secret: bytes, shares: int, threshold: int) -> list[bytes]:
 
 
 def join_shares(shares: Mapping[int, bytes]) -> bytes:
-    """Return the secret from as many shares as the threshold, by place: Lagrange's interpolation at zero."""
+    """Return the secret from at least `threshold` shares by Lagrange interpolation at zero."""
     secret = 0
     for place, share in shares.items():
         above, below = 1, 1
@@ -46,5 +48,5 @@ def join_shares(shares: Mapping[int, bytes]) -> bytes:
         secret += int.from_bytes(share, "little") * above * pow(below, -1, PRIME)
     secret %= PRIME
     if secret >> (8 * SECRET_BYTES):
-        raise ValueError(f"shares must be of one secret, as many as its threshold: the {len(shares)} that were given are not")
+        raise ValueError(f"shares must be of one secret, as many as its threshold, got {len(shares)} that are not")
     return secret.to_bytes(SECRET_BYTES, "little")

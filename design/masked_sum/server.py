@@ -1,4 +1,4 @@
-"""The server's part in a masked sum: it relays keys and sealed letters, and takes off what is left of the masks."""
+"""The server's part in a masked sum: relay keys and sealed letters, and take off the remaining masks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,18 +15,18 @@ from .secret_sharing import join_shares
 
 @dataclass
 class MaskingServer:
-    """One round, against drop-outs at any point: `keys` and `letters` are filled in as they arrive.
+    """The server of one round, with drop-outs at any point; fill `keys` and `letters` as they arrive.
 
     Attributes
     ----------
     round_name : str
-        That of the clients.
+        Name of the clients' round.
     keys : dict
         Public keys, by client.
     letters : dict
-        Letters by sender, and by receiver.
+        Letters by sender and receiver.
     false_shares : dict
-        Clients that gave a share in `total` which its dealer had not committed to, with the dealers, whose secrets the shares are of.
+        Clients whose share in `total` broke its dealer's commitment, with the dealers of their false shares.
 
     Examples
     --------
@@ -49,28 +49,28 @@ class MaskingServer:
 
     @property
     def shares_needed(self) -> int:
-        """How many clients it takes to recover a secret."""
+        """Number of clients that can recover a secret."""
         return shares_needed(len(self.keys))
 
     def check_enough(self, clients: int, what: str) -> None:
-        """Raise InfeasibleError if fewer clients than that are left."""
+        """Raise InfeasibleError if fewer than `shares_needed` clients are left."""
         needed = max(2, self.shares_needed)
         if clients < needed:
-            raise InfeasibleError(f"{clients} of {len(self.keys)} clients {what}, and it takes {needed} to recover masks")
+            raise InfeasibleError(f"clients must be at least {needed} of {len(self.keys)} to recover masks, got {clients} that {what}")
 
     def letters_to(self, receiver: int) -> dict[int, Letter]:
-        """Return the letters to a client from all others who have sent theirs."""
+        """Return the letters to a client from all other clients that have sent letters."""
         return {sender: letters[receiver] for sender, letters in self.letters.items() if sender != receiver}
 
     def total(self, messages: Mapping[int, WordArray], revealed: Mapping[int, Revealed], modulus: int) -> WordArray:
         """Return the sum modulo M of the values of the clients whose masked messages have arrived.
 
-        Every share is compared with its dealer's commitment. A false share is left out, and its sender is named in `false_shares`.
+        Every share is compared with its dealer's commitment. False shares are left out, and `false_shares` names their senders.
 
         Raises
         ------
         InfeasibleError
-            If too few clients gave right shares, or a client dealt shares that do not give its secret back.
+            If too few clients gave right shares, or a dealer's shares do not give its secret back.
         """
         self.check_enough(len(revealed), "gave their shares")
         lengths = {len(message) for message in messages.values()}
@@ -87,12 +87,12 @@ class MaskingServer:
             private = self._recovered("masking_key", gone, {helper: shares.masking_keys[gone] for helper, shares in revealed.items()})
             for client in messages:
                 mask = keyed_mask(agreed_key(private, self.keys[client].masking, mask_purpose(self.round_name)), length, modulus)
-                # The client's message holds the mask with the client's sign.
+                # The client's message holds this mask with the sign of the client.
                 total = (modular_subtract if client < gone else modular_add)(total, mask, modulus)
         return total
 
     def _recovered(self, kind: str, dealer: int, shares: Mapping[int, bytes]) -> bytes:
-        """Return a secret from the shares that its dealer committed to."""
+        """Return a secret from the shares that match their dealer's commitments."""
         right = {helper: share for helper, share in shares.items() if self._is_right(kind, dealer, helper, share)}
         false = sorted(shares.keys() - right.keys())
         for helper in false:

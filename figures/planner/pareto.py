@@ -28,11 +28,11 @@ from ..report.pages import fill_template, write_page
 from ..report.report_figures import svg_text
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
-# What is this many times as far off as the best of its trust model is left out, and counted in the caption.
+# A design with an error this many times the best of its trust model is left out, and counted in the caption.
 MOST_EXCESS = 100.0
-# Factors of ten, in bits and in error, within which only one point of a front is named.
+# Within these factors of ten, in bits and in error, only one point of a front is named.
 NEAR = (0.3, 0.5)
-# How names are written above and below their points.
+# Rotation and alignment of the names above and below their points.
 UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
 DOWN: Mapping[str, Any] = MappingProxyType({"rotation": -40, "verticalalignment": "top"})
 QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
@@ -62,14 +62,17 @@ def design_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_plan(frame: pd.DataFrame) -> Figure:
-    """Draw the designs of a plan: points, the least error within a number of bits as steps, names where a mechanism is on the front."""
+    """Draw the designs of a plan, each front as steps, and the names of mechanisms on it.
+
+    A front is the least error within a number of bits.
+    """
     figure = Figure(figsize=(WIDTH, 5.2), layout="constrained")
     axes = figure.add_subplot()
     left_out, up = 0, True
     for model, series in frame.groupby("trust_model", sort=False):
         shown = series[series["predicted_error"] <= MOST_EXCESS * series["predicted_error"].min()]
         left_out += len(series) - len(shown)
-        # Names above and below in turn, out of each other's way.
+        # Names alternate above and below their points, out of each other's way.
         _draw_model(axes, str(model), shown, MARKS.get(str(model), BLUE), up=up)
         up = not up
     first = frame.iloc[0]
@@ -79,7 +82,7 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
     axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
     axes.set_ylabel("predicted squared L2 error of the mean")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    # Room for names to the right of the last point.
+    # The axis leaves room for names to the right of the last point.
     low, high = axes.get_xlim()
     axes.set_xlim(low, high * (high / low) ** 0.18)
     axes.grid(visible=True)
@@ -118,14 +121,14 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             rotation_mode="anchor",
             **(UP if up else DOWN),
         )
-    # That of the best design: larger ones are of messages that are more restricted, and the others need not keep to them.
+    # The bound is that of the best design: larger bounds hold for more restricted messages, which other designs need not obey.
     bound = series["lower_bound"].iloc[int(series["predicted_error"].argmin())]
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
 
 
 def _apart(rows: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
-    """Return the points whose names do not cover those of others before them."""
+    """Return the points whose names do not cover earlier points' names."""
     kept = list[dict[Any, Any]]()
     for row in rows:
         bits = [abs(math.log10(row["bits_per_coordinate"] / other["bits_per_coordinate"])) for other in kept]
@@ -160,7 +163,7 @@ def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
 
 
 def _least(frame: pd.DataFrame, model: str) -> list[float]:
-    """Return the least error of a trust model over that of a trusted server's Gaussian noise."""
+    """Return a trust model's least error over a trusted server's with Gaussian noise."""
     return [(frame["predicted_error"] / frame["central_gaussian_error"])[frame["trust_model"] == model].min()]
 
 
@@ -179,7 +182,7 @@ FIGURE = FigureEntry(
 
 
 def write_plan_page(plan: Plan, path: Path) -> None:
-    """Write a plan as one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
+    """Write a plan as an HTML file that loads nothing from elsewhere; replace an existing file."""
     write_page(path, plan_page_html(plan))
 
 
@@ -189,7 +192,7 @@ def plan_page_html(plan: Plan) -> str:
     figure = Markup()
     if plan.feasible:
         with print_style():
-            # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+            # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
             figure = Markup(svg_text(draw_plan(plan.designs_frame()), "plan"))  # noqa: S704 -- see above
     words = task_in_words(plan.task)
     return fill_template(TEMPLATE, filters, folder=Path(__file__).parent, plan=plan, words=words, figure=figure, real_numbers=REAL_NUMBERS)

@@ -1,4 +1,4 @@
-"""One self-contained, offline HTML page on private frequencies: the top items with error bars, what it cost, and what is possible."""
+"""Private frequencies as a self-contained, offline HTML page: top items, costs, limits."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,10 @@ MOST_DRAWN = 30
 
 
 def write_frequency_report(study: FrequencyStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's report: one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
+    """Write a study's report as an HTML file that loads nothing from elsewhere.
+
+    An existing file is replaced.
+    """
     write_page(path, frequency_report_html(study, command=command))
 
 
@@ -30,16 +33,19 @@ def frequency_report_html(study: FrequencyStudy, *, command: str | None = None) 
 
 
 def top_items_figure(study: FrequencyStudy) -> str:
-    """Draw the items with the largest estimates, with 1.96 standard errors on either side, and what was true, as an ``<svg>`` element."""
+    """Draw the items with the largest estimates, and the truth, as an ``<svg>`` element.
+
+    Error bars reach 1.96 standard errors to either side.
+    """
     shown = study.items[:MOST_DRAWN]
     rows = range(len(shown))
     with report_style():
         figure = Figure(figsize=(8.6, 1.1 + 0.27 * len(shown)), layout="constrained")
         axes = figure.add_subplot()
         axes.errorbar(
-            [one.frequency for one in shown],
+            [estimate.frequency for estimate in shown],
             rows,
-            xerr=[Z95 * one.standard_error for one in shown],
+            xerr=[Z95 * estimate.standard_error for estimate in shown],
             color=BLUE.colour,
             marker=BLUE.marker,
             linestyle="",
@@ -47,7 +53,7 @@ def top_items_figure(study: FrequencyStudy) -> str:
             label="estimate",
         )
         axes.plot(
-            [one.true_frequency for one in shown],
+            [estimate.true_frequency for estimate in shown],
             rows,
             color=VERMILION.colour,
             marker="|",
@@ -56,7 +62,7 @@ def top_items_figure(study: FrequencyStudy) -> str:
             linestyle="",
             label="true (not private)",
         )
-        axes.set_yticks(rows, [_short(one.item) for one in shown])
+        axes.set_yticks(rows, [_short(estimate.item) for estimate in shown])
         axes.set_ylim(len(shown) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")
         axes.set_xlabel("share of the clients")

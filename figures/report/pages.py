@@ -1,4 +1,4 @@
-"""HTML pages: how templates are filled, and how a page is written."""
+"""HTML pages: filling templates, and writing pages."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,14 +18,14 @@ def fill_template(name: str, filters: Mapping[str, Callable[..., Any]], *, folde
 
     Parameters
     ----------
-    name : str
+    File of the template.
         The template's file.
     filters : mapping
         Filters of the template.
-    folder : Path
+    Folder of the template, which may also include templates of the style's folder.
         Folder of the template; it may include those of the folder of the pages' style, too.
     **values
-        What the template shows. Text is escaped and has no control characters, whoever's file it comes from; `Markup` alone is HTML.
+        Values that the template shows. Text of any origin is escaped and stripped of control characters; only `Markup` is HTML.
     """
     environment = Environment(loader=FileSystemLoader([folder, STYLES]), autoescape=True, undefined=StrictUndefined, finalize=_plain)
     environment.filters |= filters
@@ -33,7 +33,7 @@ def fill_template(name: str, filters: Mapping[str, Callable[..., Any]], *, folde
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page, which replaces what is there."""
+    """Write a page, and replace an existing file."""
     write_atomically(path, page.encode())
 
 

@@ -1,4 +1,4 @@
-"""One self-contained, offline HTML page with everything a reader needs to judge a study: results, certificates, tables, provenance."""
+"""A study as a self-contained, offline HTML page: results, certificates, tables, provenance."""
 
 import math
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ from ...design.tables.verification import verify_table
 from .pages import fill_template, write_page
 
 TEMPLATE = "report.html.jinja"
-# Of tables with more inputs than this only some rows are printed; the exact weights below them are complete.
+# A table with more inputs is printed with only some rows; the exact weights below the rows are complete.
 MOST_ROWS = 64
 
 
 @dataclass(frozen=True, eq=False)
 class PrintedTable:
-    """A verified lookup table as the page shows it: the mechanism's name, the file's checksum, and the rows printed as probabilities."""
+    """A verified lookup table for the page: the mechanism's name, the file's checksum, printed rows."""
 
     name: str
     table: LookupTable
@@ -30,16 +30,16 @@ class PrintedTable:
 
 
 def write_report(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's report: one HTML file that loads nothing from elsewhere.
+    """Write a study's report as an HTML file that loads nothing from elsewhere.
 
     Parameters
     ----------
     study : MeanStudy
         The study.
     path : Path
-        The file; replaced if it exists.
+        The file; an existing file is replaced.
     command : str or None
-        The command that made the study, for its provenance.
+        The command that made the study, for the report's provenance.
 
     Raises
     ------
@@ -50,8 +50,8 @@ def write_report(study: MeanStudy, path: Path, *, command: str | None = None) ->
 
 
 def report_html(study: MeanStudy, *, command: str | None = None) -> str:
-    """Return a study's report as HTML; `TableError` if a table on it does not verify."""
-    # Here, so that the headline alone does not load matplotlib.
+    """Return a study's report as HTML; raise `TableError` if a table does not verify."""
+    # The import stands here, so that the headline alone does not load matplotlib.
     from .report_figures import BOUND_NAMES, estimates_figure, variance_figure
 
     decimals = _decimals(min(estimate.standard_error for estimate in study.comparison.estimates))
@@ -80,8 +80,8 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
 def headline(study: MeanStudy) -> tuple[str, ...]:
     """Return a study's result in a few plain sentences.
 
-    They say: the estimate with an error that holds whatever the values are; how far clipping moves the mean, if it does; how far the table
-    can be from optimal, if that is certified; what the same error costs without compression.
+    The sentences state the estimate, with an error that holds whatever the values are; the shift of the mean by clipping, if there is a
+    shift; the table's distance from the optimum, if it is certified; and the cost of the same error without compression.
     """
     mvu, laplace = study.estimate, study.comparison.estimates[-1]
     margin = Z95 * mvu.worst_standard_error
@@ -110,7 +110,7 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
 
 
 def _decimals(error: float) -> int:
-    """Return how many decimals show two digits of an error."""
+    """Return the number of decimals that show two digits of an error."""
     return max(0, 1 - math.floor(math.log10(error)))
 
 
@@ -121,7 +121,7 @@ def _percent_up(share: float) -> str:
 
 
 def _shade(probability: float) -> str:
-    """Return the style of a table cell: the larger the probability, the deeper the blue, with legible text."""
+    """Return a table cell's style: a deeper blue for a larger probability, with legible text."""
     depth = math.sqrt(probability)
     red, green, blue = (round(255 - depth * (255 - end)) for end in (0, 114, 178))
     return f"background:rgb({red},{green},{blue});color:{'#fff' if depth > 0.9 else '#111'}"

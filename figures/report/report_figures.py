@@ -1,4 +1,4 @@
-"""The report's figures, as SVG text that stands inside an HTML page and needs nothing from outside it."""
+"""The report's figures as SVG text inside an HTML page, which loads nothing from outside."""
 
 import io
 import re
@@ -23,7 +23,10 @@ MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 
 
 def estimates_figure(study: MeanStudy) -> str:
-    """Draw each mechanism's estimate with 1.96 predicted standard errors on either side, and the true mean, as an ``<svg>`` element."""
+    """Draw each mechanism's estimate, and the true mean, as an ``<svg>`` element.
+
+    Error bars reach 1.96 predicted standard errors to either side.
+    """
     comparison = study.comparison
     with report_style():
         figure = Figure(figsize=(8.6, 0.9 + 0.5 * len(comparison.estimates)), layout="constrained")
@@ -52,7 +55,10 @@ def estimates_figure(study: MeanStudy) -> str:
 
 
 def variance_figure(study: MeanStudy) -> str:
-    """Draw the variance of one client's decoded message against the client's value, and the certified bound, as an ``<svg>`` element."""
+    """Draw the variance of a decoded message by the client's value, as an ``<svg>`` element.
+
+    The plot shows the certified bound, too.
+    """
     low, high = study.comparison.interval
     values = np.linspace(low, high, 1 + 20 * (2**study.bits_in - 1))
     with report_style():
@@ -65,7 +71,7 @@ def variance_figure(study: MeanStudy) -> str:
                 color=mark.colour,
                 linestyle=mark.line,
                 marker=mark.marker,
-                # Shifted from mechanism to mechanism, so that markers of curves that meet do not hide each other.
+                # Marks are shifted from mechanism to mechanism, so that markers of curves that meet do not hide each other.
                 markevery=(index * len(values) // 40, len(values) // 8),
                 markersize=6,
                 label=name,
@@ -93,16 +99,16 @@ def report_style() -> AbstractContextManager[None]:
             "axes.axisbelow": True,
             "grid.color": "#dddddd",
             "grid.linewidth": 0.6,
-            # A column's name is text, whatever characters are in it.
+            # A column's name is drawn as plain text, whatever its characters.
             "text.parse_math": False,
-            # Outlines instead of text: the figure looks the same wherever it is opened, and loads no font.
+            # Glyphs are drawn as outlines: the figure looks the same wherever it is opened, and loads no font.
             "svg.fonttype": "path",
         }
     )
 
 
 def drawable(name: str) -> str:
-    """Return a name of somebody's file as a figure shows it; escapes replace control characters and what the font does not have."""
+    """Return a user's name for a figure, with control and missing characters escaped."""
     return "".join(letter if ord(letter) in _letters() else letter.encode("unicode_escape").decode() for letter in printable(name))
 
 
@@ -119,7 +125,7 @@ def _draw_bound(axes: Axes, study: MeanStudy) -> None:
 
 
 def svg_text(figure: Figure, name: str) -> str:
-    """Return the figure as an element: no prolog, no metadata, and identifiers that no other figure on the page has."""
+    """Return the figure as an element without prolog or metadata, with identifiers of its own."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})

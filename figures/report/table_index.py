@@ -1,4 +1,4 @@
-"""The index of tables that were designed in bulk, as one self-contained, offline HTML page."""
+"""The index of a grid of tables as a self-contained, offline HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,19 +10,22 @@ from .pages import fill_template, write_page
 
 TEMPLATE = "table_index.html.jinja"
 PAGE_NAME = "index.html"
-# Browsers take seconds for more.
+# Browsers take seconds for more rows.
 MOST_ROWS = 10_000
 
 
 def write_table_index(index: Path, failures: Sequence[TaskFailure] = ()) -> Path:
-    """Write the page of an index that `design_tables` has written, beside it, and return its path; failures are listed below the tables."""
+    """Write an index's page beside the index that `design_tables` has written; return its path.
+
+    Failures are listed below the tables.
+    """
     page = index.with_name(PAGE_NAME)
     write_page(page, table_index_html(index, failures))
     return page
 
 
 def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
-    """Return an index as HTML: at most `MOST_ROWS` tables, and all that could not be designed, up to as many."""
+    """Return an index as HTML, with at most `MOST_ROWS` tables and as many failures."""
     rows = pq.read_table(index)
     filters = {"short": lambda value: "none" if value is None else f"{value:.6g}", "percent": _percent, "bytes": _bytes}
     versions = {

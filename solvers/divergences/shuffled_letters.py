@@ -1,4 +1,4 @@
-"""Privacy of letters that a table draws and that arrive shuffled, or as a histogram: the privacy blanket, computed.
+"""Privacy of shuffled letters of a table, or of their histogram: the privacy blanket, computed.
 
 Let w_y be the least probability that any row gives to letter y, and g their sum. Each of the n - 1 other clients can be thought of as
 drawing from the blanket w / g with probability g, and otherwise from what is left of its own row. Whoever is told which clients did not
@@ -8,8 +8,8 @@ density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
 
     D = E[max(0, 1/n sum_i T_i)],    T_i = (a(y) - e^epsilon b(y)) / w_y with probability w_y, and 0 with probability 1 - g
 
-(Balle, Bell, Gascón, Nissim 2019, *The privacy blanket of the shuffle model*, lemma 5.3), whatever the other clients hold. No other way to
-decompose rows proves more (Su, Cheng, Wang 2025, *Decomposition-based optimal bounds for privacy amplification via shuffling*).
+(Balle, Bell, Gascón, Nissim 2019, *The privacy blanket of the shuffle model*, lemma 5.3), whatever the other clients hold. No other
+decomposition of rows proves more (Su, Cheng, Wang 2025, *Decomposition-based optimal bounds for privacy amplification via shuffling*).
 
 `positive_part_bound` is an upper bound, close to the expected positive part of such a sum of independent, identical variables with few
 values. Every value is split between its two neighbours on a lattice so that its mean stays, which raises the expectation of every
@@ -40,53 +40,53 @@ if TYPE_CHECKING:
 
 LARGEST_EPSILON = 100.0
 
-# Points of the lattice: at least, and at most. Fewer than the accuracy asks for err further upward.
+# The lattice has at least and at most so many points. With fewer points than the accuracy needs, the bound is looser.
 FEWEST_POINTS, MOST_POINTS = 2**10, 2**22
-# How far the lattice reaches, in standard deviations of the tilted sum and in lengths on which the tilt falls by a factor of e.
+# Reach of the lattice, in standard deviations of the tilted sum and in lengths on which the tilt falls by a factor of e.
 DEVIATIONS, DECAYS = 11.0, 42.0
-# Relative error of a fast Fourier transform in the L2 norm, for each doubling of its length. Higham 2002, *Accuracy and stability of
-# numerical algorithms*, theorem 24.2, has 7 units where roots of unity are good to a unit.
+# FFT_UNITS bounds the relative error of a fast Fourier transform in the L2 norm, for each doubling of its length. Higham 2002, *Accuracy
+# and stability of numerical algorithms*, theorem 24.2, has 7 units where roots of unity are good to a unit.
 FFT_UNITS = 16
 # Powers of a transform below exp(-90) are left out, and their norm is counted as an error.
 NEGLIGIBLE = 90.0
-# Steps of Newton's method, or of halving, and the size of the last one.
+# Newton's method, or bisection, takes at most so many steps, and stops at the last step size.
 MOST_NEWTON_STEPS, LAST_STEP = 60, 1e-12
-# Exponents beyond this are cut off where they can only be too large to matter.
+# Exponents beyond this limit are cut off where they can only be too large to matter.
 LARGEST_EXPONENT = 700.0
 
 MOST_CLIENTS = 10**12
-# Pairs of rows times letters; and numbers held in memory at a time.
+# MOST_ENTRIES limits pairs of rows times letters; CHUNK limits the numbers held in memory at a time.
 MOST_ENTRIES, CHUNK = 2**21, 2**20
-# The lattice on which the worst of all pairs is found: points for a standard deviation of T, and points in all.
+# The worst of all pairs is computed on a lattice with so many points for a standard deviation of T, and so many points at most.
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
-# How far above the divergence its bound may lie, as a share: for epsilon, and for the many divergences of a loss distribution.
+# The bound exceeds the divergence by at most these shares: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
-# How close the divergence is to a delta, as a share, at the epsilon that is found, or epsilon to a jump; and what stands for a divergence
-# of zero.
+# At the returned epsilon, the divergence is within CLOSENESS of delta, as a share, or epsilon within JUMP of a jump. SMALLEST_DELTA stands
+# for a divergence of zero.
 CLOSENESS, JUMP, SMALLEST_DELTA = 1e-6, 1e-8, 1e-320
-# Losses of a distribution on either side of zero, and the share of delta that losses beyond them may have.
+# A distribution has so many losses on either side of zero; losses beyond them may have a share NEGLECTED of delta.
 LOSSES, NEGLECTED = 80, 1e-3
 LARGEST_LOG_RATIO = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledLetters:
-    """Letters of n clients whose order and senders are not seen; replace-one adjacency.
+    """Letters of n clients in unknown order, without senders; replace-one adjacency.
 
     Attributes
     ----------
     weights : array_like of shape (rows, letters)
-        What a client's letter is drawn with, for every input: non-negative numbers, rows with the same sum. Inputs between rows, whose
-        letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
+        Probabilities of a client's letters, for every input, up to a common factor: non-negative numbers, rows with the same sum. Inputs
+        between rows, whose letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
     clients : int
-        n, with the client that is to be hidden; the others draw by the table, whatever they hold. From 1 to 10**12.
+        n, with the client to be hidden; the others draw by the table, whatever they hold. From 1 to 10**12.
 
     Raises
     ------
     ValueError
         If the weights are no table, or a letter of one row is impossible for another.
     InfeasibleError
-        If the table has too many rows and letters for all pairs of rows to be looked at.
+        If the table has too many rows and letters for all pairs of rows to be compared.
 
     Examples
     --------
@@ -99,7 +99,7 @@ class ShuffledLetters:
     clients: int
 
     def __init__(self, weights: ArrayLike, clients: int) -> None:
-        """Check the arguments."""
+        """Check the table and the number of clients."""
         table = np.unique(_without_copies(check_weights(weights)), axis=0)
         object.__setattr__(self, "weights", table)
         object.__setattr__(self, "clients", check_integer("clients", clients, low=1, high=MOST_CLIENTS))
@@ -114,16 +114,22 @@ class ShuffledLetters:
 
     @cached_property
     def pure_epsilon(self) -> float:
-        """Largest log-ratio of a column, rounded upward: no shuffled letter reveals more than the letter itself."""
+        """Largest log-ratio of a column, rounded upward.
+
+        A shuffled letter reveals no more than the letter itself.
+        """
         ratio = float((self.weights.max(axis=0) / self.weights.min(axis=0)).max())
         return 0.0 if ratio == 1 else math.log(ratio) + 8 * UNIT * (1 + math.log(ratio))
 
     def delta(self, epsilon: float) -> float:
-        """Return the largest hockey-stick divergence of two rows; errs upward, mostly by a share of 1e-2 at most."""
+        """Return an upper bound on the largest hockey-stick divergence of two rows.
+
+        It mostly exceeds the divergence by a share of at most 1e-2.
+        """
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=LARGEST_LOG_RATIO), ACCURACY)
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon with at most this delta; errs upward, and is at most `pure_epsilon`."""
+        """Return an upper bound, at most `pure_epsilon`, on the smallest epsilon for this delta."""
         delta = check_delta(delta)
         if self.pure_epsilon == 0:
             return 0.0
@@ -142,10 +148,11 @@ class ShuffledLetters:
         return falling_root(excess, low, high, tolerance=CLOSENESS, jump=JUMP)
 
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
-        """Return a privacy loss distribution that dominates every pair of rows, for composition to this delta over `times` uses.
+        """Return a dominating privacy loss distribution, for composition over `times` uses.
 
-        It is that of the largest divergence of any pair as a function of epsilon, linear in e^epsilon between the points where it is
-        computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses beyond the grid count as certain failure.
+        It dominates every pair of rows: it is the loss distribution of the pairs' largest divergence as a function of epsilon, linear in
+        e^epsilon between the points where it is computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses beyond the
+        grid count as certain failure.
         """
         from dp_accounting.pld import privacy_loss_distribution as pld
         from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
@@ -156,15 +163,16 @@ class ShuffledLetters:
         interval = reach / LOSSES
         epsilons = interval * np.arange(LOSSES + 1)
         above = np.array([self._delta(epsilon, LOSS_ACCURACY) for epsilon in epsilons.tolist()])
-        # The divergence at -epsilon is that of the pair in the other order at epsilon: 1 - e^-epsilon + e^-epsilon delta.
+        # The divergence at -epsilon follows from the divergence of the pair in the other order at epsilon: 1 - e^-epsilon + e^-epsilon
+        # delta.
         below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * above[:0:-1]
-        # Divergences are convex in e^epsilon: what lies below the chords of bounds bounds them, too.
+        # Divergences are convex in e^epsilon: their bounds' lower convex hull bounds them, too.
         deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))
         return pld.PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(interval, -LOSSES, LOSSES, deltas))
 
     @cached_property
     def _scale(self) -> float:
-        """About the standard deviation of the privacy loss."""
+        """Approximate standard deviation of the privacy loss."""
         return float(np.sqrt(self._blanket @ (self._ratios.max(axis=0) - 1) ** 2 / self.clients))
 
     @cached_property
@@ -195,7 +203,7 @@ class ShuffledLetters:
         """Return T for each letter of pairs of rows, shape (pairs, letters), rounded upward."""
         first, second = (index[pairs] for index in self._pairs)
         own, other = self._ratios[first], factor * self._ratios[second]
-        # Quotients and products of at most 12 units each, which may cancel.
+        # Quotients and products are good to at most 12 units each, and may cancel.
         return np.asarray(own - other + 16 * UNIT * (own + other))
 
     def _delta(self, epsilon: float, accuracy: float) -> float:
@@ -205,17 +213,17 @@ class ShuffledLetters:
         if len(self.weights) == 2:
             both = self._values(factor, everything)
             # Both directions are alike for randomised response.
-            laws = [sorted(zip(one.tolist(), self._blanket.tolist(), strict=True)) for one in both]
+            laws = [sorted(zip(values.tolist(), self._blanket.tolist(), strict=True)) for values in both]
             different = both[:1] if laws[0] == laws[1] else both
-            return min(max(positive_part_bound(one, self._blanket, self._rest, self.clients, accuracy) for one in different), 1.0)
+            return min(max(positive_part_bound(values, self._blanket, self._rest, self.clients, accuracy) for values in different), 1.0)
         law = self._dominating_law(factor)
         return min(positive_part_bound(law.values, law.probabilities, 0.0, self.clients, accuracy), 1.0)
 
     def _dominating_law(self, factor: float) -> "_Law":
-        """Return a law that is larger in convex order than T of every pair of rows, and so is the sum of n such numbers.
+        """Return a law that is larger in convex order than T of every pair of rows.
 
-        All T have the same mean. The largest of their E[max(0, T - k)], as a function of k on a lattice and linear in between, is that of
-        another law, whose probabilities are its second differences.
+        The sum of n such numbers is then larger in convex order, too. All T have the same mean. The largest of their E[max(0, T - k)], as a
+        function of k on a lattice and linear in between, belongs to another law, whose probabilities are its second differences.
         """
         extremes = [self._ratios.max(axis=0) - factor, 1 - factor * self._ratios.max(axis=0)]
         spread = math.sqrt(float(self._blanket @ np.maximum(extremes[0] ** 2, extremes[1] ** 2)))
@@ -225,7 +233,7 @@ class ShuffledLetters:
         zero = 2 - math.floor(low / step)
         size = max(1, CHUNK // len(lattice))
         best = np.zeros(len(lattice))
-        # Of the pair that is best at each point: its probability there, and its E[max(0, T - k)] one point before and one after.
+        # For the best pair at each point, the arrays hold its probability there, and its E[max(0, T - k)] one point before and one after.
         masses, before, after = (np.zeros(len(lattice)) for _ in range(3))
         for start in range(0, len(self._pairs[0]), size):
             values = self._values(factor, slice(start, start + size))
@@ -239,7 +247,7 @@ class ShuffledLetters:
             masses = np.where(better, laws[winner, own], masses)
             before = np.where(better, above[winner, np.maximum(own - 1, 0)], before)
             after = np.where(better, above[winner, np.minimum(own + 1, len(lattice) - 1)], after)
-        # Second differences of the largest: those of the pair that is best there, and what others have more on either side.
+        # The second difference of the maximum is that of the best pair there, plus the excess of other pairs on either side.
         gains = np.zeros(len(lattice))
         gains[1:-1] = np.maximum(best[:-2] - before[1:-1], 0.0) + np.maximum(best[2:] - after[1:-1], 0.0)
         # A sum of as many terms as the lattice has points is good to twice as many units.
@@ -247,7 +255,7 @@ class ShuffledLetters:
         return _Law(np.asarray(lattice, dtype=np.float64), masses + gains)
 
     def _on_lattice(self, places: FloatArray, points: int, zero: int) -> FloatArray:
-        """Return the probabilities of lattice points for each pair, after splitting every value between its neighbours."""
+        """Return each pair's lattice probabilities, with each value split between its neighbours."""
         lower = np.floor(places).astype(np.intp)
         share = places - lower
         laws = np.zeros((len(places), points))
@@ -260,16 +268,16 @@ class ShuffledLetters:
 
 @dataclass(frozen=True, eq=False)
 class _Law:
-    """Values and their probabilities."""
+    """Values of a variable with their probabilities."""
 
     values: FloatArray
     probabilities: FloatArray
 
 
 def _without_copies(table: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Return two rows for a table all of whose pairs of rows are alike, with the letters that both send as often put together.
+    """Return two rows that stand for a table like randomised response, with like letters merged.
 
-    That is randomised response: one number on the diagonal, another one elsewhere.
+    In such a table all pairs of rows are alike: one number on the diagonal, another number elsewhere.
     """
     rows, letters = table.shape
     elsewhere = table[~np.eye(rows, letters, dtype=bool)]
@@ -279,10 +287,10 @@ def _without_copies(table: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[n
 
 
 def _lower_hull(points: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the largest convex function below some points, at those points, which rise."""
+    """Return the largest convex function below values at increasing points, at these points."""
     kept: list[int] = []
     for place in range(len(points)):
-        # A point goes that does not lie below the line from the one before it to the new one.
+        # Drop points on or above the chord from the point before to the new point.
         while len(kept) > 1 and (values[kept[-1]] - values[kept[-2]]) * (points[place] - points[kept[-1]]) >= (
             values[place] - values[kept[-1]]
         ) * (points[kept[-1]] - points[kept[-2]]):
@@ -292,7 +300,9 @@ def _lower_hull(points: FloatArray, values: FloatArray) -> FloatArray:
 
 
 def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: float, count: int, accuracy: float) -> float:
-    """Return an upper bound on E[max(0, sum)] / count, by a share of about `accuracy`, or twice that where sums are often exactly 0.
+    """Return an upper bound on E[max(0, sum)] / count.
+
+    The bound exceeds the expectation by a share of about `accuracy`, or twice that where sums are often exactly 0.
 
     Parameters
     ----------
@@ -301,15 +311,15 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     probabilities : ndarray of shape (values,)
         Their probabilities.
     rest : float
-        Probability of 0. With the others it may be more than 1: a larger measure gives a larger bound.
+        Probability of 0. All probabilities together may exceed 1: a larger measure gives a larger bound.
     count : int
         Number of variables.
     accuracy : float
-        What splitting values may add, as a share, where there are points enough: from 1e-6 to 1.
+        Largest relative increase by the splitting of values, if the lattice has points enough: from 1e-6 to 1.
 
     Examples
     --------
-    The mean absolute deviation of heads among 100 tosses, halved and per toss:
+    The example bounds the mean absolute deviation of heads among 100 tosses, halved and per toss:
 
     >>> bound = positive_part_bound(np.array([-0.5, 0.5]), np.array([0.5, 0.5]), 0.0, 100, 1e-4)
     >>> exact = math.comb(100, 50) / 2**102
@@ -323,11 +333,11 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     tilt = min(tilt, LARGEST_EXPONENT / float(values.max()))
     weights = probabilities * np.exp(np.maximum(tilt * values, -LARGEST_EXPONENT))
     total = float(weights.sum()) + rest
-    # Shares first: a weight times a square may be beyond the largest float.
+    # Shares come first: a weight times a square may be beyond the largest float.
     shares = weights / total
     mean = float(shares @ values)
     spread = math.sqrt(count * max(float(shares @ values**2) - mean**2, 0.0))
-    # A split over a step h multiplies each variable's moment by cosh(t h / 2) <= exp((t h)^2 / 8) at most; it adds h^2 / 4 to its variance.
+    # A split over a step h multiplies each variable's moment by at most cosh(t h / 2) <= exp((t h)^2 / 8); it adds h^2 / 4 to its variance.
     step = math.sqrt(4 * accuracy / count) / tilt
     reach = abs(count * mean) + DEVIATIONS * spread + DECAYS / tilt
     points = int(min(max(2.0 ** math.ceil(math.log2(reach / step)), FEWEST_POINTS), MOST_POINTS))
@@ -337,13 +347,13 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     mass = float(law.sum())
     law /= mass
     transform = np.fft.rfft(law)
-    # Errors in the L2 norm: of the inverse transform, and of a power whose base is off by the error of the forward one.
+    # Both errors are in the L2 norm: the inverse transform's, and the power's, whose base carries the forward transform's error.
     doublings = FFT_UNITS * UNIT * math.log2(points)
     base_error = doublings * math.sqrt(points) * float(np.linalg.norm(law)) + 64 * UNIT
     sizes = np.abs(transform)
     logs = np.log(np.minimum(sizes + base_error, 1.0 + base_error))
     alive = count * logs > -NEGLIGIBLE
-    # Sizes and angles apart: complex logarithms and exponentials take twice as long.
+    # Sizes and angles are computed apart: complex logarithms and exponentials take twice as long.
     raised, turned = np.exp(count * np.log(np.maximum(sizes[alive], UNIT))), count * np.angle(transform[alive])
     power = np.zeros(len(transform), dtype=complex)
     power.real[alive], power.imag[alive] = raised * np.cos(turned), raised * np.sin(turned)
@@ -351,7 +361,7 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     squares = float(np.exp(2 * (count - 1) * logs[alive]).sum()) + len(transform) * math.exp(-2 * NEGLIGIBLE * (1 - 1 / count))
     error = doublings * float(np.linalg.norm(summed)) + count * base_error * math.sqrt(2 * squares / points) + math.exp(-NEGLIGIBLE)
 
-    # Sums above zero, up to where the tilt has left nothing of them; what lies above or far below wraps around, and is only added.
+    # Sums above zero count up to where the tilt has left nothing of them; higher or far lower sums wrap around, and are only added.
     above = min(points - 1, math.ceil(DECAYS / (tilt * step)))
     sums = step * np.arange(1, above + 1)
     untilted = sums * np.exp(-tilt * sums)
@@ -364,9 +374,9 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
 
 
 def _each_alone(values: FloatArray, probabilities: FloatArray, rest: float, count: int) -> float:
-    """Return the logarithm of a bound that does without the others: the positive part of a sum is at most the sum of positive parts.
+    """Return the logarithm of a simpler bound: the sum of the variables' positive parts.
 
-    It is what holds where values are so large and so rare that the lattice is too coarse for them.
+    This bound serves where values are so large and so rare that the lattice is too coarse for them.
     """
     alone = float(probabilities @ np.maximum(values, 0.0))
     together = max(float(probabilities.sum()) + rest, 1.0)
@@ -375,14 +385,14 @@ def _each_alone(values: FloatArray, probabilities: FloatArray, rest: float, coun
 
 
 def _centring_tilt(values: FloatArray, probabilities: FloatArray) -> float:
-    """Return the tilt with which the mean is zero, nearly; 0 where it is not negative to begin with, or no value is positive."""
+    """Return the tilt that makes the mean nearly zero; 0 if no tilt does or is needed."""
     possible = probabilities > 0
     values, probabilities = values[possible], probabilities[possible]
     if values.max(initial=0.0) <= 0 or float(probabilities @ values) >= 0:
         return 0.0
 
     def newton_step(tilt: float) -> float:
-        """Return the tilted mean over its derivative; a factor that both have does not matter."""
+        """Return the tilted mean over its derivative; a common factor of both cancels."""
         exponents = tilt * values
         weighed = probabilities * np.exp(exponents - exponents.max()) * values
         return float(weighed.sum() / (weighed @ values))
@@ -403,7 +413,7 @@ def _centring_tilt(values: FloatArray, probabilities: FloatArray) -> float:
 
 
 def _lattice_law(values: FloatArray, probabilities: FloatArray, rest: float, tilt: float, step: float, points: int) -> FloatArray:
-    """Return tilted weights of the lattice's points, modulo their number, after each value was split between its two neighbours."""
+    """Return tilted weights of lattice points, with each value split between neighbours."""
     lower = np.floor(values / step)
     share = values / step - lower
     law = np.zeros(points)
@@ -415,18 +425,23 @@ def _lattice_law(values: FloatArray, probabilities: FloatArray, rest: float, til
 
 
 def largest_clones_epsilon(clients: int, delta: float) -> float:
-    """Return the largest local epsilon that the closed form is stated for: ln(n / (8 ln(2 / delta)) - 1); minus infinity for none."""
+    """Return the largest local epsilon of the closed form: ln(n / (8 ln(2 / delta)) - 1).
+
+    It is minus infinity where the form covers no local epsilon.
+    """
     clients, delta = check_integer("clients", clients, low=1, high=MOST_CLIENTS), check_delta(delta)
     ratio = clients / (8 * math.log(2 / delta)) - 1
     return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def clones_epsilon(local_epsilon: float, clients: int, delta: float) -> float:
-    """Return what n shuffled messages with a local epsilon are said to reveal; infinite above `largest_clones_epsilon`.
+    """Return the published epsilon of n shuffled messages, if the closed form covers it.
 
-    ln(1 + (e^e0 - 1) (4 sqrt(2 ln(4 / delta)) / sqrt((e^e0 + 1) n) + 4 / n)), for replace-one adjacency (Feldman, McMillan, Talwar 2023,
-    *Stronger privacy amplification by shuffling for Rényi and approximate differential privacy*, theorem 3.2). As published: its proof is
-    not repeated here.
+    It is infinite above `largest_clones_epsilon`.
+
+    The bound is ln(1 + (e^e0 - 1) (4 sqrt(2 ln(4 / delta)) / sqrt((e^e0 + 1) n) + 4 / n)), for replace-one adjacency (Feldman, McMillan,
+    Talwar 2023, *Stronger privacy amplification by shuffling for Rényi and approximate differential privacy*, theorem 3.2). The function
+    states the theorem as published; its proof is not repeated here.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What no mechanism can do better than: by bits, by privacy, by rate-distortion."""
+"""Lower bounds for every mechanism: by bits, by privacy, by rate-distortion."""

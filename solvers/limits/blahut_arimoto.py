@@ -1,7 +1,7 @@
-"""Blahut and Arimoto's iteration for the rate-distortion function, accelerated, and the bounds that certify its result.
+"""Blahut and Arimoto's iteration for the rate-distortion function, accelerated, with a certificate.
 
-Everything here is in nats. Distortions are reduced by the least one of each source symbol, and so is the target: that moves the curve and
-keeps s D from cancelling. `docs/frequency-limits.md` has the proofs.
+Rates are in nats. The least distortion of each source symbol is subtracted from its distortions, and their mean from the target: the
+subtraction shifts the curve and keeps s D from cancelling. `docs/frequency-limits.md` has the proofs.
 """
 
 import math
@@ -13,10 +13,10 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..numerics.rounding import UNIT
 
-# exp(-x) is zero in floats.
+# exp(-UNDERFLOW) is zero in floats.
 UNDERFLOW = 746.0
 LEAST_MASS = 1e-280
-# Slopes in a row on one side of the target before that on the other side is tried again.
+# After more slopes in a row on one side of the target, the search tries the slope on the other side again.
 MOST_ON_ONE_SIDE = 4
 
 
@@ -29,11 +29,11 @@ class ReducedProblem:
     source : ndarray
         Probabilities, all above 0.
     distortion : ndarray
-        From 0, which every row has, to infinity.
+        Distortions from 0, which every row contains, to infinity.
     target : float
-        Largest mean distortion; 0 where it is least.
+        Largest mean distortion; 0 asks for the least distortion.
     target_error : float
-        How far rounding may have moved the target.
+        Upper bound on the target's rounding error.
     """
 
     source: FloatArray
@@ -43,11 +43,11 @@ class ReducedProblem:
 
     @property
     def finite_distortion(self) -> FloatArray:
-        """Distortions with 0 where they are infinite: nothing is ever sent there."""
+        """Distortions with 0 in place of infinity, because no infinite distortion is ever sent."""
         return np.where(np.isfinite(self.distortion), self.distortion, 0.0)
 
     def steepest(self) -> float:
-        """Return a slope at which all but the least distortions are as good as forbidden."""
+        """Return a slope at which all but the least distortions have negligible weight."""
         positive = self.distortion[(self.distortion > 0) & np.isfinite(self.distortion)]
         return min(UNDERFLOW / float(positive.min()), 1e300) if positive.size else 1.0
 
@@ -57,7 +57,7 @@ class ReducedProblem:
 
     @property
     def goal(self) -> float:
-        """A distortion below the target by what rounding may add to it."""
+        """Distortion below the target by an allowance for rounding."""
         return self.target * (1 - 4 * UNIT * (sum(self.distortion.shape) + 8))
 
     def channel(self, output: FloatArray, slope: float) -> FloatArray:
@@ -67,7 +67,7 @@ class ReducedProblem:
         return weights
 
     def lower_bound(self, log_weights: FloatArray, slope: float, log_cost: float) -> float:
-        """Return Berger's dual bound; errs downward.
+        """Return Berger's dual lower bound on the rate.
 
         For every a and every s >= 0, R(D) >= sum_x p(x) a(x) - s D - ln max_y sum_x p(x) exp(a(x) - s d(x, y)), where `log_cost` is the
         last term.
@@ -77,18 +77,19 @@ class ReducedProblem:
         return float(bound) - self.rounding(float(sizes.max()), float(self.source @ sizes), slope)
 
     def rounding(self, largest: float, mean: float, slope: float) -> float:
-        """Return an allowance for rounding in a bound or a rate with logarithms of this largest and mean size.
+        """Return an allowance for rounding in a bound or a rate, from the size of its logarithms.
 
-        Terms of sums have an error of at most u (4 (746 + 2 largest) + 8), their exponents' part included, a sum of n terms n u more; twice
-        that. A product of a slope with the target errs by what the target does.
+        A term of a sum has an error of at most u (4 (746 + 2 largest) + 8), with the error of its exponent; a sum of n terms adds n u; the
+        allowance is twice the total. A product of a slope with the target inherits the target's error.
         """
         terms = sum(self.distortion.shape)
         return UNIT * (8 * (UNDERFLOW + 2 * largest) + 4 * terms * (1 + mean) + 64) + slope * (self.target_error + 4 * UNIT * self.target)
 
     def test_channel(self, output: FloatArray, slope: float, slack: float) -> "TestChannel":
-        """Return the best channel for this guess of the output's distribution; its distortion is below the target.
+        """Return the best channel for a guess of the output's distribution.
 
-        That is output(y) exp(-s d(x, y)) / Z(x) with the least slope s that suffices, to `slack` nats.
+        Its distortion is below the target. The channel is output(y) exp(-s d(x, y)) / Z(x) with the least sufficient slope s, to `slack`
+        nats.
         """
         finite = self.finite_distortion
         goal = self.goal
@@ -108,7 +109,7 @@ class ReducedProblem:
             slope = slope + (distortion - aim) / spread if spread > 0 else math.inf
             if not low < slope < high:
                 slope = (low + high) / 2 if high < math.inf else 2 * low
-        raise ConvergenceError(f"no slope has the distortion {self.target!r} for the output that was found")
+        raise ConvergenceError(f"no slope has the distortion {self.target!r} for this output")
 
     def measured(self, weights: FloatArray, slope: float, distortion: float) -> "TestChannel":
         """Return a channel with its mutual information."""
@@ -122,7 +123,7 @@ class ReducedProblem:
 
 @dataclass(frozen=True, eq=False)
 class TestChannel:
-    """A channel that attains a distortion, and its mutual information in nats, which errs upward."""
+    """A channel that attains a distortion, and an upper bound on its mutual information in nats."""
 
     __test__ = False
 
@@ -135,7 +136,7 @@ class TestChannel:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedChannel:
-    """A channel, a bound below on every channel's rate for its distortion, and how many iterations they took."""
+    """A channel, a lower bound on every channel's rate for its distortion, and the iterations taken."""
 
     channel: TestChannel
     lower_bound: float
@@ -145,9 +146,9 @@ class CertifiedChannel:
 def solve_blahut_arimoto(problem: ReducedProblem, tolerance: float, max_iterations: int) -> CertifiedChannel:
     """Return a channel whose rate is within `tolerance` nats of a lower bound.
 
-    The output's distribution is found for one slope after the other, only as precisely as the distance from the target asks for; the slopes
-    by regula falsi within a bracket. The bound is the best of all slopes. Where the curve is straight, one slope has many distortions, and
-    the channel is a mixture of those on both sides of the target.
+    The iteration computes the output's distribution for a sequence of slopes, only as precisely as the distance from the target requires;
+    regula falsi within a bracket gives the slopes. The bound is the best of all slopes. Where the curve is straight, one slope has many
+    distortions, and the channel is a mixture of channels on both sides of the target.
 
     Raises
     ------
@@ -164,22 +165,22 @@ def solve_blahut_arimoto(problem: ReducedProblem, tolerance: float, max_iteratio
         stage = _fixed_slope(problem, output, slope, precision, max_iterations - spent)
         output, spent = stage.output, spent + stage.iterations
         lower = max(lower, stage.lower_bound)
-        found = [problem.test_channel(output, slope, tolerance / 16)]
+        channels = [problem.test_channel(output, slope, tolerance / 16)]
         mismatch, visited = 0.0, None
         if problem.target > 0:
             weights = problem.channel(output, slope)
             distortion = float(problem.source @ (weights * finite).sum(axis=1))
-            mismatch = abs(found[0].slope - slope) * abs(distortion - problem.target)
+            mismatch = abs(channels[0].slope - slope) * abs(distortion - problem.target)
             visited = _Visited(slope, distortion, weights)
             search.add(visited)
             mixed = search.mixture()
-            found += [problem.measured(mixed, slope, problem.goal)] if mixed is not None else []
-        channel = min(found, key=lambda one: one.rate)
+            channels += [problem.measured(mixed, slope, problem.goal)] if mixed is not None else []
+        channel = min(channels, key=lambda candidate: candidate.rate)
         gap = channel.rate - lower
         if gap <= tolerance:
             return CertifiedChannel(channel, lower, spent)
         if mismatch > precision / 4 or precision <= tolerance / 4:
-            slope = slope if visited is None else min(search.next(visited, found[0].slope), steepest)
+            slope = slope if visited is None else min(search.next(visited, channels[0].slope), steepest)
         precision = max(tolerance / 8, min(precision / 2, max(mismatch, precision / 8)))
     raise ConvergenceError(
         f"Blahut and Arimoto's iteration reached a gap of {gap / math.log(2):.3g} bits, not {tolerance / math.log(2):.3g}, "
@@ -195,10 +196,11 @@ class _Stage:
 
 
 def _fixed_slope(problem: ReducedProblem, output: FloatArray, slope: float, precision: float, most: int) -> _Stage:
-    """Return the distribution of outputs for one slope, until max_y ln c(y) is at most the precision, and the bound at the target.
+    """Return the output's distribution for a slope, until max_y ln c(y) <= precision.
 
-    One iteration multiplies by c(y) = sum_x p(x) exp(-s d(x, y))/Z(x). Every two of them are extrapolated in the logarithms (SQUAREM,
-    Varadhan, Roland 2008, scheme S3), unless that raises the objective -sum_x p(x) ln Z(x), which two iterations never do.
+    The result holds the bound at the target, too. One iteration multiplies the output by c(y) = sum_x p(x) exp(-s d(x, y))/Z(x). Every two
+    iterations are extrapolated in the logarithms (SQUAREM, Varadhan, Roland 2008, scheme S3), unless the extrapolation raises the objective
+    -sum_x p(x) ln Z(x), which two iterations never do.
     """
     kernel = problem.kernel(slope)
     lower, reach = -math.inf, 4.0
@@ -223,10 +225,10 @@ def _fixed_slope(problem: ReducedProblem, output: FloatArray, slope: float, prec
         length = min(max(length, 1.0), reach)
         exponent = np.log(np.maximum(output, LEAST_MASS)) + 2 * length * steps + length**2 * turn
         extrapolated = _normalised(np.exp(exponent - exponent.max()))
-        partition, growth, found = visit(extrapolated)
+        partition, growth, extrapolated_objective = visit(extrapolated)
         spent += 2
-        if found <= objective:
-            output, objective = extrapolated, found
+        if extrapolated_objective <= objective:
+            output, objective = extrapolated, extrapolated_objective
             reach = 4 * reach if length == reach else reach
         else:
             reach = max(reach / 2, 2.0)
@@ -242,7 +244,7 @@ def _normalised(masses: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _Visited:
-    """A slope and the channel that was found for it."""
+    """A slope with its channel and the channel's distortion."""
 
     slope: float
     distortion: float
@@ -250,11 +252,11 @@ class _Visited:
 
 
 class _SlopeSearch:
-    """The latest slopes on both sides of the distortion that is wanted."""
+    """The latest slopes on both sides of the target distortion."""
 
     def __init__(self, goal: float) -> None:
         self.goal = goal
-        # The latest on the near side, and on the other one.
+        # `near` is the latest slope, and `far` the latest slope on the other side of the target.
         self.near: _Visited | None = None
         self.far: _Visited | None = None
         self.side = 0
@@ -262,7 +264,7 @@ class _SlopeSearch:
         self.stride = 0.0
 
     def add(self, visited: _Visited) -> None:
-        """Keep a slope with its channel."""
+        """Add a slope with its channel."""
         side = 1 if visited.distortion > self.goal else -1
         if side == self.side:
             self.one_sided += 1
@@ -271,24 +273,27 @@ class _SlopeSearch:
         self.near = visited
 
     def mixture(self) -> FloatArray | None:
-        """Return the channel of the wanted distortion between the two, if there are two."""
+        """Return the channel of the target distortion between near and far, or None without both."""
         if self.near is None or self.far is None:
             return None
         share = (self.goal - self.far.distortion) / (self.near.distortion - self.far.distortion)
         return np.asarray(share * self.near.weights + (1 - share) * self.far.weights)
 
     def next(self, near: _Visited, guess: float) -> float:
-        """Return the next slope; `guess` is that for which the output found for the nearest would meet the target."""
+        """Return the next slope.
+
+        `guess` is the slope at which the latest output would meet the target.
+        """
         far = self.far
         if far is None:
-            # Outputs that adapt to the slope change the distortion by more than the guess allows for.
+            # Outputs adapt to the slope and change the distortion by more than the guess allows for.
             return min(max(guess, near.slope / 2), 2 * near.slope)
         apart = math.log(far.slope / near.slope)
         if self.one_sided > MOST_ON_ONE_SIDE or apart * self.side <= 0:
-            # The far one may have been found with too little precision: it is tried again a little farther away, then farther.
+            # The far slope's output may be too imprecise, so the search retries a slope a little farther away, then farther.
             self.stride = max(2 * self.stride, 2 * abs(apart), 1e-12)
             return near.slope * math.exp(self.side * self.stride)
         self.stride = 0.0
-        near_error, far_error = (math.log(max(one.distortion, 1e-300) / self.goal) for one in (near, far))
+        near_error, far_error = (math.log(max(visited.distortion, 1e-300) / self.goal) for visited in (near, far))
         share = min(max(near_error / (near_error - far_error), 0.05), 0.95)
         return near.slope * math.exp(apart * (0.5 if self.one_sided > 2 else share))

@@ -1,8 +1,8 @@
-"""Limits of central privacy: the least squared L2 error of the mean of vectors of the L2 ball that differential privacy allows.
+"""Lower bounds of central privacy on the squared L2 error of the mean of vectors of the L2 ball.
 
-Neighbours differ in one client's vector (replace-one). Whoever keeps (epsilon, delta) when a client is added or removed keeps
-(2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants, hold for every mechanism, however much it sends, and err
-downward. `docs/limits.md` has the proofs.
+Neighbours differ in one client's vector (replace-one). A mechanism with (epsilon, delta) under add-or-remove-one adjacency has (2 epsilon,
+(1 + e^epsilon) delta) here. All bounds have explicit constants, hold for every mechanism, whatever it sends, and are lower bounds after
+rounding. `docs/limits.md` has the proofs.
 """
 
 import math
@@ -20,7 +20,9 @@ LARGEST_RHO = 300.0
 
 
 def central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared error of the mean for every (epsilon, delta) private mechanism, biased or not.
+    """Return a lower bound on a mean's worst-case squared error under (epsilon, delta) privacy.
+
+    The bound holds for biased and unbiased mechanisms.
 
     Parameters
     ----------
@@ -38,9 +40,9 @@ def central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0
     Returns
     -------
     float
-        At most ``radius**2``, the error of the estimate zero. With few clients for their dimension it is about
-        ``0.44 * dimension * (radius / (clients * epsilon))**2``, with many four times that; with delta = 0 of the order of dimension**2.
-        Errs downward.
+        At most ``radius**2``, the error of the estimate zero. With few clients for their dimension, the bound is about
+        ``0.44 * dimension * (radius / (clients * epsilon))**2``, and with many clients four times as large; with delta = 0, it is of the
+        order of dimension**2.
 
     Examples
     --------
@@ -55,16 +57,16 @@ def central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0
 
 
 def unbiased_central_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared error of the mean for every unbiased (epsilon, delta) private mechanism.
+    """Return a lower bound on an unbiased private mean's worst-case squared error.
 
-    Arguments as in `central_bound`.
+    The arguments are those of `central_bound`.
 
     Returns
     -------
     float
-        With at least as many clients as coordinates about ``4 * dimension * (radius / (clients * epsilon))**2`` for a small epsilon; more
-        for delta = 0. With fewer clients and delta above 0 less: to show each vector with probability delta is private and unbiased. Errs
-        downward.
+        With at least as many clients as coordinates, about ``4 * dimension * (radius / (clients * epsilon))**2`` for a small epsilon, and
+        more for delta = 0. With fewer clients and delta above 0, the bound is lower: a mechanism that shows each vector with probability
+        delta is private and unbiased.
 
     Examples
     --------
@@ -81,18 +83,21 @@ def unbiased_central_bound(dimension: int, clients: int, epsilon: float, delta: 
 
 
 def concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared error of the mean for every mechanism of rho zero-concentrated privacy, biased or not.
+    """Return a lower bound on a mean's worst-case squared error under rho-concentrated privacy.
+
+    The bound holds for biased and unbiased mechanisms of zero-concentrated differential privacy.
 
     Parameters
     ----------
     rho : float
-        Rényi divergences of order a are at most ``a * rho`` where one client's vector is replaced; from 1e-9 to 300. (Bun, Steinke 2016,
-        *Concentrated differential privacy*, definition 1.1.) The others are those of `central_bound`.
+        Parameter of zero-concentrated privacy (Bun, Steinke 2016, *Concentrated differential privacy*, definition 1.1): Rényi divergences
+        of order a are at most ``a * rho`` where one client's vector is replaced; from 1e-9 to 300. The other parameters are those of
+        `central_bound`.
 
     Returns
     -------
     float
-        Errs downward.
+        Lower bound on the error.
 
     Examples
     --------
@@ -105,16 +110,15 @@ def concentrated_central_bound(dimension: int, clients: int, rho: float, *, radi
 
 
 def unbiased_concentrated_central_bound(dimension: int, clients: int, rho: float, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared error of the mean for every unbiased mechanism of rho zero-concentrated privacy.
+    """Return a lower bound on an unbiased mean's worst error under rho-concentrated privacy.
 
-    Arguments as in `concentrated_central_bound`.
+    The arguments are those of `concentrated_central_bound`.
 
     Returns
     -------
     float
-        With at least as many clients as coordinates ``4 * dimension * (radius / clients)**2 / (exp(2 * rho) - 1)``: the error of Gaussian
-        noise, ``2 * dimension * (radius / clients)**2 / rho``, is no more than ``(exp(2 * rho) - 1) / (2 * rho)`` times as large. Errs
-        downward.
+        With at least as many clients as coordinates, ``4 * dimension * (radius / clients)**2 / (exp(2 * rho) - 1)``: the error of Gaussian
+        noise, ``2 * dimension * (radius / clients)**2 / rho``, is at most ``(exp(2 * rho) - 1) / (2 * rho)`` times as large.
 
     Examples
     --------
@@ -131,7 +135,7 @@ def unbiased_concentrated_central_bound(dimension: int, clients: int, rho: float
 
 
 def check_sizes(dimension: int, clients: int, radius: float) -> tuple[int, int, float]:
-    """Return the size of a problem, or raise ValueError."""
+    """Return the checked sizes of a problem."""
     return (
         check_integer("dimension", dimension, low=1, high=LARGEST_EXACT_INTEGER),
         check_integer("clients", clients, low=1, high=MOST_CLIENTS),
@@ -140,24 +144,30 @@ def check_sizes(dimension: int, clients: int, radius: float) -> tuple[int, int, 
 
 
 def check_budget(epsilon: float, delta: float) -> tuple[float, float]:
-    """Return a privacy budget, or raise ValueError."""
+    """Return the checked privacy budget."""
     epsilon = check_real("epsilon", epsilon, low=SMALLEST_EPSILON, high=LARGEST_EPSILON)
     return epsilon, check_real("delta", delta, low=0.0, high=1 - 1e-16)
 
 
 def sign_risks(dimension: int, clients: int, epsilon: float, delta: float) -> PriorRisks:
-    """Return the risks where coordinates have a group of clients each, who all hold one end of that axis or the other."""
+    """Return the risks of a prior with a group of clients for each coordinate.
+
+    All clients of a group hold the same random end of the coordinate's axis.
+    """
     sizes = group_sizes(clients)
     axes = np.minimum(dimension, np.floor(clients / sizes))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        # Of a group of k: k epsilon, and delta (e^(k epsilon) - 1)/(e^epsilon - 1).
+        # Group privacy gives a group of k clients k epsilon and delta (e^(k epsilon) - 1)/(e^epsilon - 1).
         revealed = delta * np.exp((sizes - 1) * epsilon) * np.expm1(-sizes * epsilon) / np.expm1(-epsilon) if delta > 0 else 0 * sizes
         odds = (np.sinh(sizes * epsilon / 2) ** 2 + revealed) / (1 - revealed)
     return PriorRisks(axes * (sizes / clients) ** 2, np.where(revealed < 1, odds, np.inf))
 
 
 def pure_spread(epsilon: float, delta: float) -> float:
-    """Return the root of the largest chi-square divergence of the parts of two neighbours that are epsilon indistinguishable."""
+    """Return the root of the largest chi-square divergence of neighbours' pure parts.
+
+    The pure parts of two neighbours are epsilon indistinguishable.
+    """
     return 2 * _sinh_of_half(epsilon) * math.sqrt(1 - delta)
 
 
@@ -176,7 +186,7 @@ def fingerprint_error(dimension: int, clients: int, spread: float, delta: float)
 
 @lru_cache(maxsize=64)
 def _cap_risks(dimension: int, clients: int, epsilon: float) -> PriorRisks:
-    """Return the risks where blocks of coordinates have a group of clients each, who all hold one random vector of the block's sphere."""
+    """Return the risks of groups that hold a random vector of a sphere of their own block."""
     blocks = sorted({*(2**power for power in range(0, dimension.bit_length(), 2)), dimension})
     moments, odds = [], []
     for size in blocks:
@@ -185,14 +195,14 @@ def _cap_risks(dimension: int, clients: int, epsilon: float) -> PriorRisks:
         moments.append(count * (groups / clients) ** 2)
         odds.append(posterior_odds(size, groups * epsilon))
     risks = PriorRisks(np.concatenate(moments), np.concatenate(odds))
-    # All who ask share what is kept.
+    # The cache shares these arrays among all callers.
     for shared in (risks.second_moments, risks.odds):
         shared.setflags(write=False)
     return risks
 
 
 def _frame_error(dimension: int, clients: int, epsilon: float, delta: float) -> float:
-    """Return the bound on unbiased estimates where some clients hold random orthogonal vectors, for the unit ball and delta above 0."""
+    """Return the bound for unbiased estimates of random orthogonal vectors, for delta above 0."""
     active = group_sizes(min(clients, dimension))
     pure = math.hypot(pure_spread(epsilon, delta), math.sqrt(delta))
     root = 1 / (pure / np.sqrt(dimension - active + 1) + np.sqrt(delta / active)) / clients
@@ -200,7 +210,7 @@ def _frame_error(dimension: int, clients: int, epsilon: float, delta: float) -> 
 
 
 def _concentrated_risks(dimension: int, clients: int, rho: float) -> tuple[PriorRisks, PriorRisks]:
-    """Return the risks of one group with a random vector of the sphere, and of a group for each coordinate with a sign."""
+    """Return the risks of one group with a random unit vector, and of a signed group per axis."""
     sizes = group_sizes(clients)
     axes = np.minimum(dimension, np.floor(clients / sizes))
     with np.errstate(over="ignore"):

@@ -1,7 +1,7 @@
-"""Limits of compression: the least error of a mean of vectors of the L2 ball that are sent in a given number of bits.
+"""Lower bounds of compression on the error of a mean of vectors of the L2 ball, for given bits.
 
-Bounds hold for every encoder and decoder, however they draw randomness of their own or share it, and err downward. What is shared must not
-depend on the vectors. `docs/limits.md` has the proofs.
+The bounds hold for every encoder and decoder, with private or shared randomness, and are lower bounds after rounding. Shared randomness
+must not depend on the vectors. `docs/limits.md` has the proofs.
 """
 
 import math
@@ -21,25 +21,27 @@ HALVINGS = 100
 
 
 def compression_bound(dimension: int, bits: float, *, radius: float = 1.0, shared_randomness: bool = True) -> float:
-    """Return a bound on the worst-case squared L2 error of a vector that is known from one message, or of a mean known from one sum.
+    """Return a lower bound on the worst-case squared L2 error of a vector sent in a message.
+
+    The bound also holds for a mean that the server decodes from a secure sum.
 
     Parameters
     ----------
     dimension : int
         Number of coordinates.
     bits : float
-        Logarithm to base 2 of the number of different messages, at least 0. Of a secure sum: of the modulus, over all coordinates; the
-        bound is then on the error of the mean, since all clients may hold the same vector.
+        Logarithm to base 2 of the number of different messages, at least 0. For a secure sum, logarithm of the modulus, over all
+        coordinates; the bound is then on the error of the mean, since all clients may hold the same vector.
     radius : float
         L2 norm of the longest vectors.
     shared_randomness : bool
-        Whether encoder and decoder may share randomness, such as a random rotation. Without it the bound is at least
-        ``radius**2 * 2**(-2 * bits / dimension)``; with it, that is false.
+        Whether encoder and decoder may share randomness, such as a random rotation. Without shared randomness the bound is at least
+        ``radius**2 * 2**(-2 * bits / dimension)``; with shared randomness, this is false.
 
     Returns
     -------
     float
-        ``radius**2`` for no bits; errs downward.
+        Lower bound on the error; ``radius**2`` for no bits.
 
     Examples
     --------
@@ -53,13 +55,15 @@ def compression_bound(dimension: int, bits: float, *, radius: float = 1.0, share
 
 
 def unbiased_compression_bound(dimension: int, bits: float, *, radius: float = 1.0, shared_randomness: bool = True) -> float:
-    """Return a bound on the worst-case variance of an unbiased estimate from one message; arguments as in `compression_bound`.
+    """Return a lower bound on the worst-case variance of an unbiased estimate from a message.
+
+    The arguments are those of `compression_bound`.
 
     Returns
     -------
     float
         At least ``radius**2 / (2**(2 * bits / (dimension - 2)) - 1)``, which is about ``0.72 * radius**2 * dimension / bits`` for few bits.
-        Infinite for no bits, and without shared randomness for fewer messages than dimension + 1. Errs downward.
+        The bound is infinite for no bits, and without shared randomness for fewer messages than dimension + 1.
 
     Examples
     --------
@@ -70,21 +74,22 @@ def unbiased_compression_bound(dimension: int, bits: float, *, radius: float = 1
     shared = _message_risks(dimension, np.array([bits])).unbiased_error()
     if shared_randomness:
         return radius**2 * shared
-    # The ball must lie in the convex hull of what is decoded.
+    # The ball must lie in the convex hull of the decoded vectors.
     spans = bits >= 53 or math.floor(2**bits) > dimension
     return radius**2 * max(shared, _covering_error(dimension, bits)) if spans else math.inf
 
 
 def mean_compression_bound(dimension: int, bits: float, clients: int, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared L2 error of a mean whose server sees a message of the given bits from every client.
+    """Return a lower bound on a mean's worst-case squared L2 error, with `bits` per client.
 
-    Messages are sent at the same time; randomness may be shared by all. Other arguments as in `compression_bound`.
+    The server sees every client's message. Messages are sent at the same time; all clients may share randomness. The other arguments are
+    those of `compression_bound`.
 
     Returns
     -------
     float
-        About ``0.26 * radius**2 * dimension / (clients * bits)`` where that is between 1/clients and 1, in units of the squared radius:
-        groups of clients that hold the same vector. Errs downward.
+        About ``0.26 * radius**2 * dimension / (clients * bits)`` where this is between 1/clients and 1, in units of the squared radius. The
+        bound comes from groups of clients that hold the same vector.
 
     Examples
     --------
@@ -100,24 +105,25 @@ def mean_compression_bound(dimension: int, bits: float, clients: int, *, radius:
 
 
 def unbiased_mean_compression_bound(dimension: int, bits: float, clients: int, *, radius: float = 1.0) -> float:
-    """Return the same bound for every unbiased estimate of the mean: that of one client over their number. Errs downward."""
+    """Return a lower bound on an unbiased mean's variance: one client's bound over their number."""
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     return unbiased_compression_bound(dimension, bits, radius=radius) / clients
 
 
 def necessary_bits(error: float, dimension: int, clients: int, trust_model: str, *, unbiased: bool = False, radius: float = 1.0) -> float:
-    """Return the fewest bits of a client's message with which compression alone does not rule out an error of the mean.
+    """Return the fewest bits per message for which compression permits an error of the mean.
 
     Parameters
     ----------
     error : float
-        Squared L2 error in the worst case; above 0.
+        Worst-case squared L2 error; above 0.
     dimension : int
         Number of coordinates.
     clients : int
         Number of clients.
     trust_model : str
-        ``"secure-sum"``: the server sees nothing but one sum, in as many bits as a message; ``"local"`` or ``"central"``: every message.
+        ``"secure-sum"``: the server sees only a sum of as many bits as a message; ``"local"`` or ``"central"``: the server sees every
+        message.
     unbiased : bool
         Whether the estimate must be unbiased.
     radius : float
@@ -126,8 +132,8 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
     Returns
     -------
     float
-        Bits, not rounded to a whole number; with fewer, no mechanism has that error, private or not. 0.0 where nothing is ruled out. Errs
-        downward.
+        Lower bound on the bits, not rounded to a whole number: with fewer bits no mechanism, private or not, has that error. 0.0 if every
+        number of bits permits it.
 
     Examples
     --------
@@ -148,7 +154,7 @@ def necessary_bits(error: float, dimension: int, clients: int, trust_model: str,
     low, high = 0.0, 1.0
     while bound(high) > error:
         low, high = high, 2 * high
-    # The bound exceeds the error there, and with fewer bits all the more.
+    # The bound exceeds the error at this number of bits, and for all fewer bits.
     return bisect(lambda bits: bound(bits) > error, low, high, HALVINGS).holds
 
 
@@ -161,14 +167,14 @@ def _checked(dimension: int, bits: float, radius: float) -> tuple[int, float, fl
 
 
 def _message_risks(dimension: int, bits: FloatArray) -> PriorRisks:
-    """Return the risks of three priors, one row each, for a message of these bits about a vector of the unit ball."""
+    """Return the risks of three priors, one row each, for a message about a unit vector."""
     nats = bits * math.log(2)
     with np.errstate(over="ignore"):
-        # Uniform on the ball.
+        # The first prior is uniform on the ball.
         ball = np.expm1(2 * nats / dimension)
-        # Uniform on the sphere.
+        # The second prior is uniform on the sphere.
         sphere = np.expm1(2 * nats / (dimension - 2)) if dimension > 2 else np.full_like(nats, np.inf)
-    # Twice as many points on a diameter as there are messages, equally far apart; whole numbers in spite of rounding.
+    # The third prior has twice as many equidistant points on a diameter as there are messages; ROUNDING keeps the count whole.
     messages = np.floor(np.exp2(np.minimum(nats / math.log(2), 400.0)) * (1 + ROUNDING))
     line = 4 * (messages - 1) * (messages + 1) / 3
     points = (2 * messages + 1) / (3 * (2 * messages - 1))

@@ -1,6 +1,6 @@
-"""How little noise coordinates can have whose messages are independent and whose Rényi divergences keep a vector's budget.
+"""Lower bounds on coordinate noise of vectors with independent messages and a Rényi budget.
 
-The Chapman-Robbins bound, the Cramér-Rao limit on a grid: the variance of an unbiased estimate at row k is at least
+The Chapman-Robbins bound is the Cramér-Rao limit on a grid: the variance of an unbiased estimate at row k is at least
 ``(i - k)**2 / chi2(P_i || P_k)`` squared grid steps, whatever the letters; `docs/theory.md` bounds chi2 by the accounted divergence.
 """
 
@@ -13,26 +13,26 @@ from ..accounting.renyi_curve import DEFAULT_ORDERS
 from ..numerics.bisection import bisect
 from ..table_search.renyi_budget import SMALLEST_ORDER, RenyiBudget
 
-# Chi-squared divergences of these orders and more are bounded.
+# The bound covers chi-squared divergences of these orders and above.
 LEAST_ORDER = 2.0
 HALVINGS = 20
-# Where (exp(x) - 1) / x**2 is least.
+# (exp(x) - 1) / x**2 is least at this x.
 STEEPNESS = 1.5936
-# Rounding errors of a bound: products and exponentials of a few rounded numbers.
+# Rounding errors come from products and exponentials of a few rounded numbers.
 ROUNDING = 1e-12
 
 
 def least_coordinate_variance(budget: RenyiBudget) -> float:
-    """Return a bound on the variance of each coordinate of a vector that keeps a budget by its Rényi divergence.
+    """Return a lower bound on each coordinate's variance under a vector's Rényi budget.
 
-    It holds for every unbiased table on the budget's grid, with any letters and any number of them, each coordinate by itself, at each of
-    its inputs; accounts are those of the relaxation (`RenyiBudget`) at one of quietbits' orders. 0.0, which says nothing, where an order
-    below 2 can prove the budget.
+    The bound holds for every unbiased table on the budget's grid, with any letters and any number of letters, for each coordinate by
+    itself, at each of its inputs; accounts are those of the relaxation (`RenyiBudget`) at one of quietbits' orders. It is 0.0, which says
+    nothing, if an order below 2 can prove the budget.
 
     Returns
     -------
     float
-        In squared grid steps; errs downward. Where divergences are small it is about ``order * K / (2 rho)`` for p = 2: the variance of
+        Lower bound in squared grid steps. Where divergences are small, it is about ``order * K / (2 rho)`` for p = 2: the variance of
         Gaussian noise with the same account.
 
     Examples
@@ -50,13 +50,14 @@ def least_coordinate_variance(budget: RenyiBudget) -> float:
 
 
 def chi_squared_bound(order: float, divergence: FloatArray) -> FloatArray:
-    """Return what the chi-squared divergence of two distributions is at most whose Rényi divergences, both ways, are at most `divergence`.
+    """Return an upper bound on the chi-squared divergence from Rényi divergences of an order.
 
-    ``2 (exp((a - 1) D) - 1) / (a (a - 1))`` for an order a from 2, or any smaller one from 2 on; at infinity also
-    ``(exp(D) - 1) (1 - exp(-D))``. Errs upward. At order 2 it is the divergence itself, and for small D it is 2 D / a, as for neighbours of
-    a smooth family, whose Fisher information is chi2 over distance squared.
+    The Rényi divergences of the two distributions, both ways, are at most `divergence`. The bound is
+    ``2 (exp((a - 1) D) - 1) / (a (a - 1))`` for an order a from 2, or any smaller order from 2 on; at infinity also
+    ``(exp(D) - 1) (1 - exp(-D))``. At order 2 the bound is the chi-squared divergence itself, and for small D it is 2 D / a, as for
+    neighbours of a smooth family, whose Fisher information is chi2 over distance squared.
     """
-    # Divergences rise with the order; this smaller order is nearly the best one.
+    # Divergences rise with the order; this smaller order is nearly the best order.
     smaller = np.clip(1 + STEEPNESS / np.maximum(divergence, 1e-300), LEAST_ORDER, order)
     bound = 2 * np.expm1((smaller - 1) * divergence) / (smaller * (smaller - 1))
     if math.isinf(order):
@@ -65,11 +66,11 @@ def chi_squared_bound(order: float, divergence: FloatArray) -> FloatArray:
 
 
 def _at_order(budget: RenyiBudget, order: float) -> float:
-    # Every row has another one up to half a grid away.
+    # Every row has another row at distances up to half the grid.
     steps = np.arange(1, min(budget.reach, budget.inputs // 2 - 1) + 1)
     if len(steps) == 0:
         return 0.0
-    # The steeper a line, the more it allows to distances that cost more than a coordinate has on average, and the less to the others.
+    # A steeper line allows more to distances that cost more than a coordinate has on average, and less to the others.
     costly = budget.relative_prices()[steps] > 1 / budget.dimension
 
     def bounds(share: float) -> FloatArray:
@@ -85,6 +86,6 @@ def _at_order(budget: RenyiBudget, order: float) -> float:
         values = bounds(share)
         return falling(values) >= rising(values)
 
-    # Which line a table keeps is not known: the least over lines of the larger of a falling and a rising function.
+    # The line that a table keeps is unknown: take the least over lines of the larger of a falling and a rising function.
     lines = bisect(falling_is_larger, 0.0, 1.0, HALVINGS)
     return max(rising(bounds(lines.holds)), falling(bounds(lines.fails))) * (1 - ROUNDING)

@@ -1,7 +1,8 @@
-"""Limits of compression for frequencies: how well a message of a given number of bits can tell how often each item is held.
+"""Lower bounds of compression on the error of frequencies, for messages of given bits.
 
-Each of n clients holds one of d items; what is estimated is the vector of shares of clients. Bounds hold for every encoder and decoder,
-private or not, that may share randomness which does not depend on the items, and err downward. `docs/frequency-limits.md` has the proofs.
+Each of n clients holds one of d items; the server estimates the vector of shares of clients. The bounds hold for every encoder and decoder,
+private or not, with shared randomness that does not depend on the items, and are lower bounds after rounding. `docs/frequency-limits.md`
+has the proofs.
 
 A `Packing` is an explicit set of histograms of which any two are far apart: Lemma 5.2 of Chen, Özgür, Cormode, Bharadwaj (2023), with all
 constants. `parts` groups of floor(clients / parts) clients hold the same item each; clients left over hold item 0 in every member.
@@ -21,32 +22,32 @@ from .histogram_entropy import log_multisets
 from .prior_risk import ROUNDING, group_sizes
 
 LOSSES = ("linf", "l2", "l2-squared")
-# The share of a Reed-Solomon word's places in which two words differ.
+# DIFFERING lists the shares of places in which two Reed-Solomon words differ.
 DIFFERING = np.array([0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0])
-# Probabilities of a block's likeliest item, at whose slopes the rate of a block is bounded.
+# Slopes at these probabilities of a block's likeliest item bound the rate of a block.
 LIKELIEST = 1 - np.geomspace(0.499, 1e-12, 240)
 
 
 def frequency_compression_bound(categories: int, clients: int, bits: float, *, loss: str = "linf") -> float:
-    """Return a bound on the worst-case error of frequencies that are known from one sum, or from one message, of the given bits.
+    """Return a lower bound on the worst-case error of frequencies from a sum or a message.
 
     Parameters
     ----------
     categories : int
-        How many items there are.
+        Number of items.
     clients : int
-        How many clients hold one item each.
+        Number of clients; every client holds one item.
     bits : float
-        Logarithm to base 2 of the number of different messages, at least 0. Of a secure sum: of the modulus, over all coordinates. Where
-        the server sees every client's message: the bits of all of them.
+        Logarithm to base 2 of the number of different messages, at least 0. For a secure sum, logarithm of the modulus, over all
+        coordinates. If the server sees every client's message, the bits of all messages.
     loss : str
-        ``"linf"``, the expected largest error of a frequency; ``"l2"``, the expected Euclidean norm of all errors; or ``"l2-squared"``,
-        the expected square of that.
+        ``"linf"``, the expected largest error of a frequency; ``"l2"``, the expected Euclidean norm of all errors; or ``"l2-squared"``, the
+        expected square of that norm.
 
     Returns
     -------
     float
-        Zero from log2 C(clients + categories - 1, clients) bits on. Errs downward.
+        Lower bound on the error; zero from log2 C(clients + categories - 1, clients) bits on.
 
     Examples
     --------
@@ -69,22 +70,24 @@ def frequency_compression_bound(categories: int, clients: int, bits: float, *, l
 
 
 def necessary_frequency_bits(error: float, categories: int, clients: int, trust_model: str, *, loss: str = "linf") -> float:
-    """Return the fewest bits of a client's message with which compression alone does not rule out an error of the frequencies.
+    """Return the fewest bits per message for which compression alone permits an error.
 
     Parameters
     ----------
     error : float
-        In the worst case; at least 0, where frequencies are exact.
+        Worst-case error of the frequencies, at least 0; 0 asks for exact frequencies.
     categories, clients, loss
-        As in `frequency_compression_bound`.
+        The arguments of `frequency_compression_bound`.
     trust_model : str
-        ``"secure-sum"``: the server sees nothing but one sum, in as many bits as a message; ``"local"`` or ``"central"``: every message.
+        ``"secure-sum"``: the server sees only a sum of as many bits as a message; ``"local"`` or ``"central"``: the server sees every
+        message.
 
     Returns
     -------
     float
-        Bits, not rounded to a whole number; with fewer, no mechanism has that error. For exact frequencies that is the entropy of the
-        histogram, log2 C(clients + categories - 1, clients), under a secure sum, and its share of each client otherwise. Errs downward.
+        Lower bound on the bits, not rounded to a whole number: with fewer bits no mechanism has that error. For exact frequencies under a
+        secure sum, it is the entropy of the histogram, log2 C(clients + categories - 1, clients), and otherwise each client's share of the
+        entropy.
 
     Examples
     --------
@@ -111,7 +114,7 @@ def necessary_frequency_bits(error: float, categories: int, clients: int, trust_
 
 
 def check_frequencies(categories: int, clients: int) -> tuple[int, int]:
-    """Return the size of a problem, or raise ValueError."""
+    """Return the checked sizes of a problem."""
     return (
         check_integer("categories", categories, low=1, high=LARGEST_EXACT_INTEGER),
         check_integer("clients", clients, low=1, high=MOST_CLIENTS),
@@ -120,25 +123,26 @@ def check_frequencies(categories: int, clients: int) -> tuple[int, int]:
 
 @dataclass(frozen=True, eq=False)
 class OneHotCurves:
-    """Rate-distortion curves, bounded by tangents: R(D) >= offset - slope D nats, one row for each curve.
+    """Rate-distortion curves, bounded by tangents, one row for each curve.
 
-    The source is an item among equally likely ones, and D the expected squared distance of its unit vector from any estimate.
+    A tangent is R(D) >= offset - slope D nats. The source is an item among equally likely items, and D the expected squared distance of its
+    unit vector from any estimate.
     """
 
     offset: FloatArray
     slope: FloatArray
 
     def rate(self, distortion: FloatArray) -> FloatArray:
-        """Return the nats that each curve needs for a distortion; errs downward."""
+        """Return a lower bound on the nats that each curve needs for a distortion."""
         return np.asarray(np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0))
 
     def distortion(self, nats: FloatArray) -> FloatArray:
-        """Return the distortion that each curve has for a rate; errs downward."""
+        """Return a lower bound on the distortion of each curve for a rate."""
         return np.asarray(np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0))
 
 
 def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
-    """Return the curves for these numbers of items, 2 or more each."""
+    """Return the curves for these numbers of items, at least 2 each."""
     likeliest = LIKELIEST[None, :]
     others = sizes[:, None] - 1
     rest = (1 - likeliest) / others
@@ -154,7 +158,7 @@ def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
 
 @dataclass(frozen=True, eq=False)
 class _CountedFamily:
-    """Packings by counting: without a message for each member, the error is the scale times the share of members that are missed."""
+    """Packings by counting: the error is the scale times the share of members without a message."""
 
     log_size: FloatArray
     linf_distance: FloatArray
@@ -201,7 +205,7 @@ def _blocks(categories: int, clients: int) -> _Blocks:
 
 
 def _groups(clients: int) -> tuple[FloatArray, FloatArray]:
-    """Return numbers of groups, and the share of clients that one group of each is."""
+    """Return numbers of groups, and the share of clients in a group of each."""
     sizes = group_sizes(clients)
     parts = np.unique(np.concatenate([sizes, np.floor(clients / sizes)]))
     return parts, np.floor(clients / parts) / clients
@@ -209,16 +213,16 @@ def _groups(clients: int) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Packing:
-    """A set of frequency vectors.
+    """A set of frequency vectors of which any two are far apart.
 
     Attributes
     ----------
     log2_size : float
-        Logarithm to base 2 of how many there are; errs downward.
+        Lower bound on the logarithm to base 2 of the set's size.
     linf_distance : float
-        Least distance of two of them in a coordinate where they differ most.
+        Least distance of two vectors in the coordinate where they differ most.
     l2_distance : float
-        Least Euclidean distance of two of them.
+        Least Euclidean distance of two vectors.
     """
 
     log2_size: float
@@ -227,10 +231,10 @@ class Packing:
 
 
 def multiset_packing(categories: int, clients: int, parts: int) -> Packing:
-    """Return all histograms in which each group holds any item: C(categories + parts - 1, parts) of them.
+    """Return all C(categories + parts - 1, parts) histograms in which each group holds any item.
 
-    They are at least g/n apart in a coordinate and sqrt(2) g/n in all, where g is the size of a group. With one client a group they are all
-    histograms.
+    Two histograms are at least g/n apart in a coordinate and sqrt(2) g/n in Euclidean distance, where g is the size of a group. With one
+    client per group, the set has all histograms.
 
     Examples
     --------
@@ -245,17 +249,17 @@ def multiset_packing(categories: int, clients: int, parts: int) -> Packing:
 
 
 def reed_solomon_packing(categories: int, clients: int, parts: int, differing: int) -> Packing:
-    """Return histograms in which group j holds an item of block j, as a word of a Reed-Solomon code says.
+    """Return histograms in which groups hold items of their own blocks by a Reed-Solomon word.
 
     Blocks have q items, the largest power of two that `categories / parts` allows; words are the values of the polynomials of degree at
-    most `parts - differing` over the field of q elements, at `parts` of its points. Any two differ in `differing` places or more: q to
-    the power of `parts - differing + 1` histograms, at least sqrt(2 differing) g/n apart. No code of that length and distance has more
+    most `parts - differing` over the field of q elements, at `parts` of its points. Any two words differ in `differing` places or more: q
+    to the power of `parts - differing + 1` histograms, at least sqrt(2 differing) g/n apart. No code of that length and distance has more
     words.
 
     Raises
     ------
     ValueError
-        Where parts exceed q, too, which needs about the square root of `categories` or less.
+        If parts exceed q; parts must be at most about the square root of `categories`.
 
     Examples
     --------

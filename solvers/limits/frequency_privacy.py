@@ -1,8 +1,8 @@
-"""Limits of privacy for frequencies: the least error of the shares of clients that hold each item, in any number of bits.
+"""Lower bounds of privacy on the error of frequencies, whatever the number of bits.
 
-Each of n clients holds one of d items. Neighbours differ in one client's item (replace-one); whoever keeps (epsilon, delta) when a client
-is added or removed keeps (2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants and err downward.
-`docs/frequency-limits.md` has the proofs.
+Each of n clients holds one of d items. Neighbours differ in one client's item (replace-one); a mechanism with (epsilon, delta) under
+add-or-remove-one adjacency has (2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants and are lower bounds after
+rounding. `docs/frequency-limits.md` has the proofs.
 """
 
 import math
@@ -18,7 +18,7 @@ from .compression import BOUNDED_TRUST_MODELS
 from .frequency_limits import LOSSES, check_frequencies, one_hot_curves
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
-# Shares of clients that a hidden perturbation moves, and how far below their mean a count may fall, in standard deviations.
+# The search tries these shares of clients that a hidden perturbation moves, and these drops of a count below its mean, in deviations.
 PERTURBATIONS = np.geomspace(1e-9, 1.0, 180)
 SHORTFALLS = np.array([0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0])
 
@@ -33,31 +33,33 @@ def frequency_bound(
     loss: str = "l2-squared",
     unbiased: bool = False,
 ) -> float:
-    """Return a bound on the worst-case error of the frequencies for every private mechanism, however much it sends.
+    """Return a lower bound on the worst-case error of the frequencies under privacy.
+
+    The bound holds for every private mechanism, whatever it sends.
 
     Parameters
     ----------
     categories : int
-        How many items there are.
+        Number of items.
     clients : int
-        How many clients hold one item each; their number is public.
+        Number of clients, which is public; every client holds one item.
     epsilon : float
         Privacy parameter for the replacement of one client's item, from 1e-6 to 10**5.
     delta : float
         From 0 to below 1; 0 for pure privacy, which has the higher bound.
     trust_model : str
-        ``"central"`` and ``"secure-sum"``: what is published is private, and the bound the same. ``"local"``: every client's message is
-        private; messages are sent at the same time, and randomness may be shared by all.
+        ``"central"`` and ``"secure-sum"``: what the server publishes is private, and the bounds are equal. ``"local"``: every client's
+        message is private; messages are sent at the same time, and all clients may share randomness.
     loss : str
-        ``"linf"``, the expected largest error of a frequency; ``"l2"``, the expected Euclidean norm of all errors; or ``"l2-squared"``,
-        the expected square of that.
+        ``"linf"``, the expected largest error of a frequency; ``"l2"``, the expected Euclidean norm of all errors; or ``"l2-squared"``, the
+        expected square of that norm.
     unbiased : bool
-        Whether the estimate must be unbiased: a higher bound on ``"l2-squared"``, and of no effect on the others.
+        Whether the estimate must be unbiased, which raises the bound on ``"l2-squared"`` and leaves the other bounds.
 
     Returns
     -------
     float
-        In units of shares of clients. Errs downward; 0.0 for a single category.
+        Lower bound on the error in shares of clients; 0.0 for a single category.
 
     Examples
     --------
@@ -95,17 +97,18 @@ def _central(categories: int, clients: int, epsilon: float, delta: float, loss: 
 
 
 def revealed(sizes: FloatArray, epsilon: float, delta: float) -> FloatArray:
-    """Return delta of groups of these sizes, delta (e^(k epsilon) - 1)/(e^epsilon - 1)."""
+    """Return delta of groups of these sizes: delta (e^(k epsilon) - 1)/(e^epsilon - 1)."""
     if delta == 0:
         return np.zeros_like(sizes)
     return np.asarray(delta * np.exp((sizes - 1) * epsilon) * np.expm1(-sizes * epsilon) / np.expm1(-epsilon))
 
 
 def item_odds(items: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
-    """Return a bound on explained over unexplained variance of one item among equally likely ones, seen with this privacy; errs upward.
+    """Return an upper bound on explained over unexplained variance of a private item.
 
-    Pure privacy: the largest sum of squares of a posterior whose probabilities differ by a factor of e^epsilon at most has j items that are
-    as likely as possible, with j next to items/(1 + e^epsilon). Otherwise by the probability of a correct guess.
+    All items are equally likely before the message. With pure privacy, posterior probabilities differ by a factor of at most e^epsilon. The
+    posterior of the largest sum of squares then has j items that are as likely as possible, with j next to items/(1 + e^epsilon). Otherwise
+    the probability of a correct guess gives the bound.
     """
     low = np.exp(-epsilon)
     best = items * low / (1 + low)
@@ -121,7 +124,7 @@ def item_odds(items: FloatArray, epsilon: FloatArray, delta: FloatArray) -> Floa
 
 
 def _item_risks(categories: int, clients: int, epsilon: float, delta: float) -> tuple[PriorRisks, FloatArray]:
-    """Return the risks where blocks of items have a group of clients each, who all hold one item, and the diameters of these priors."""
+    """Return the risks and diameters of priors in which groups hold an item of a block each."""
     sizes = group_sizes(clients)
     items = np.append(2.0 ** np.arange(1, max(2, categories.bit_length())), categories)
     items = np.unique(items[items <= categories])[:, None]
@@ -137,9 +140,9 @@ def _largest_error(categories: int, clients: int, epsilon: float, delta: float) 
     sizes = group_sizes(clients)
     shares = sizes / clients
     if delta > 0:
-        known = revealed(sizes, epsilon, delta)
-        missed = categories * (1 - known) / (np.expm1(sizes * epsilon) + categories)
-        return float(np.max(np.where(known < 1, shares / 2 * missed, 0.0)))
+        group_delta = revealed(sizes, epsilon, delta)
+        missed = categories * (1 - group_delta) / (np.expm1(sizes * epsilon) + categories)
+        return float(np.max(np.where(group_delta < 1, shares / 2 * missed, 0.0)))
     blocks = 2.0 ** np.arange(categories.bit_length() - 1)[:, None]
     items = np.floor(categories / blocks)
     missed = -np.expm1(-blocks * np.log1p((items - 1) * np.exp(-sizes * epsilon)))
@@ -162,30 +165,32 @@ def _local(categories: int, clients: int, epsilon: float, delta: float, loss: st
 
 
 def _group_risks(categories: int, clients: int, epsilon: float, delta: float) -> tuple[PriorRisks, PriorRisks]:
-    """Return the risks of independent groups with one item each: of all, and of two."""
+    """Return the risks of independent groups with one item each: of all groups, and of two."""
     sizes = group_sizes(clients)
     weights = group_weights(sizes, clients)
     items = np.unique(np.append(2.0 ** np.arange(1, max(2, categories.bit_length())), categories))
     items = items[items <= categories][:, None]
-    known = revealed(sizes, epsilon, delta)
-    of_all = item_odds(items, sizes * epsilon, known)
+    group_delta = revealed(sizes, epsilon, delta)
+    of_all = item_odds(items, sizes * epsilon, group_delta)
     if delta == 0:
         of_two = np.expm1(sizes * np.log1p(4 * np.sinh(min(epsilon / 2, 350.0)) ** 2)) / 2
     else:
-        of_two = np.where(known < 1, (np.sinh(np.minimum(sizes * epsilon / 2, 350.0)) ** 2 + known) / (1 - known), np.inf)
+        of_two = np.where(group_delta < 1, (np.sinh(np.minimum(sizes * epsilon / 2, 350.0)) ** 2 + group_delta) / (1 - group_delta), np.inf)
     return PriorRisks(weights * (1 - 1 / items), of_all), PriorRisks(weights / 2, of_two)
 
 
 @dataclass(frozen=True, eq=False)
 class LostAffinity:
-    """One minus the affinity of two laws of a private message, whose clients' laws differ in the sign of one pair of items.
+    """One minus the affinity of two laws of a private message.
+
+    The clients' laws of items differ in the sign of one pair of items.
 
     Attributes
     ----------
     mean : ndarray
-        Bounds on its mean over all pairs.
+        Upper bounds on the mean loss over all pairs.
     most : ndarray
-        Bounds on it for each pair.
+        Upper bounds on the loss for each pair.
     """
 
     mean: FloatArray
@@ -193,20 +198,23 @@ class LostAffinity:
 
 
 def lost_affinity(items: int, moved: FloatArray, epsilon: float) -> LostAffinity:
-    """Return how well a message tells signs of pairs with probabilities (1 +- moved)/items from their opposites; errs upward."""
+    """Return upper bounds on the affinity lost when the sign of a pair of items changes.
+
+    Items of a pair have probabilities (1 +- moved)/items.
+    """
     growth = math.expm1(min(epsilon, 700.0))
-    # The least ratio of the two laws is one minus that.
+    # The least ratio of the two laws is 1 - lost.
     lost = np.minimum(2 * moved * growth / items, 1 - math.exp(-min(epsilon, 700.0)))
     root = 1 + np.sqrt(1 - lost)
     halved = (1 - moved) * growth / 2
     worst = np.where(halved <= 1, 1 / (1 + halved) ** 2, 1 / (4 * np.maximum(halved, 1)))
-    # Of all pairs of laws with ratios that are no smaller, those of randomised response have the least affinity.
+    # Among all pairs of laws with at least these ratios, randomised response has the least affinity.
     most = (1 - np.sqrt(1 - lost)) ** 2 / (2 - lost)
     return LostAffinity(np.minimum(2 * (moved * growth / (items * root)) ** 2 * worst, most), most)
 
 
 def _dense_perturbation(categories: int, clients: int, epsilon: float, *, squared: bool) -> float:
-    """Return the bound where clients draw items from a law in which pairs of items are perturbed by hidden signs (Assouad)."""
+    """Return the bound for a law of items whose pairs are perturbed by hidden signs (Assouad)."""
     items = 2 * (categories // 2)
     moved = PERTURBATIONS
     affinity = lost_affinity(items, moved, epsilon)
@@ -220,13 +228,16 @@ def _dense_perturbation(categories: int, clients: int, epsilon: float, *, square
 
 
 def message_information(moved: FloatArray, epsilon: float) -> FloatArray:
-    """Return nats that one private message can share with hidden items that it holds with these probabilities; errs upward."""
+    """Return an upper bound on the nats that a private message shares with its hidden item.
+
+    A client holds a hidden item with probability `moved`.
+    """
     growth = math.expm1(min(epsilon, 700.0))
     return np.asarray(moved**2 * growth**2 / (4 * (1 + moved * growth)) * (1 + ROUNDING))
 
 
 def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
-    """Return the bound on the squared error where clients hold item 0, or else one of some hidden items of a block each."""
+    """Return the bound on the squared error where clients hold item 0 or a block's hidden item."""
     parts = 2.0 ** np.arange(max(1, (categories - 1).bit_length() - 1))
     sizes = np.floor((categories - 1) / parts)
     parts, sizes = parts[sizes >= 2], sizes[sizes >= 2]
@@ -235,7 +246,7 @@ def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
     curves = one_hot_curves(sizes)
     best = 0.0
     for moved, information in zip(PERTURBATIONS[::-1], message_information(PERTURBATIONS, epsilon)[::-1], strict=True):
-        # No distortion is above 1: smaller perturbations have no larger errors than these.
+        # No distortion is above 1, so smaller perturbations have no larger errors than these.
         if moved <= best:
             break
         hidden = moved**2 / parts * curves.distortion(clients * information / parts**2)
@@ -245,7 +256,7 @@ def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
 
 
 def _hidden_item(categories: int, clients: int, epsilon: float) -> float:
-    """Return the bound on the largest error where clients hold item 0, or else one hidden item (Fano)."""
+    """Return the bound on the largest error where clients hold item 0 or a hidden item (Fano)."""
     choices = categories - 1
     if choices < 2:
         return 0.0
@@ -261,6 +272,6 @@ def _hidden_item(categories: int, clients: int, epsilon: float) -> float:
     expected = PERTURBATIONS * clients
     fallen = SHORTFALLS[:, None] / np.sqrt(expected)
     kept = np.maximum(1 - fallen, 0.0)
-    # Chernoff's bound on a count below its mean.
+    # Chernoff's bound limits the probability of a count below its mean.
     rare = np.exp(-expected * (fallen + kept * np.log(np.maximum(kept, 1e-300))))
     return float(np.max(kept * PERTURBATIONS / 2 * np.maximum(1 - success - rare, 0.0)))

@@ -1,7 +1,8 @@
-"""How many rows a Bernoulli(1/2) matrix S needs so that histograms of n items are told apart by S mu: a union bound that is computed.
+"""Rows of a Bernoulli(1/2) matrix S that distinguish histograms mu by S mu: a computed union bound.
 
-Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem 4.2, with
-all constants. `docs/exact-histograms.md` has the proofs. The entries of S are independent of the histogram; all sizes err upward.
+The bound is theorem 4.2 of Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency
+estimation*, with all constants. `docs/exact-histograms.md` has the proofs. The entries of S are independent of the histogram; all sizes are
+upper bounds.
 """
 
 import math
@@ -16,15 +17,16 @@ from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
 MOST_CLIENTS = 2000
-# Up to here the sum over k is taken term by term; it takes time of the third power.
+# The sum over k is taken term by term up to this number of clients; it takes time of the third power.
 TERMWISE_CLIENTS = 256
 
 
 def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -> int:
-    """Return a number of rows that tells every two histograms of n items apart, except with probability q over S.
+    """Return a number of rows that distinguishes all histograms with probability 1 - q.
 
-    Then also every two histograms of fewer items. Up to 256 clients the union bound's sum is taken as it is; beyond, a sum of n terms is
-    bounded by n times the largest, which takes about log(n) / log(sqrt(n)) more rows.
+    The histograms have n items, and the probability is over S; the rows then also distinguish all histograms of fewer items. Up to 256
+    clients the union bound's sum is computed exactly; beyond, a sum of n terms is bounded by n times the largest term, which takes about
+    log(n) / log(sqrt(n)) more rows.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -
     parts = _log_compositions(clients)
     if clients <= TERMWISE_CLIENTS:
         for total in range(1, clients + 1):
-            # delta and its negative have the same zeros, and so have the multiples of one vector: of two entries only k = 1 counts.
+            # delta, -delta and all multiples of a vector have the same zeros: with two entries only k = 1 counts.
             pairs = np.add.outer(parts[total, : total + 1], parts[total, : total + 1])
             pairs[1, 1] = 0.0 if total == 1 else -np.inf
             sums = multiplicities[: total + 1, : total + 1]
@@ -62,17 +64,17 @@ def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -
 
 
 def code_size_of_histogram(counts: ArrayLike, dimension: int, failure_probability: float = 0.01) -> int:
-    """Return a number of rows that tells one histogram from all others of as many items, except with probability q over S.
+    """Return a number of rows that identifies a given histogram with probability 1 - q.
 
-    About half of `code_size`. S is to be drawn after, or independently of, the histogram; then what `decode_histogram` finds is right
-    with probability 1 - q, whether or not uniqueness was proven.
+    The number is about half of `code_size`. S must be drawn after the histogram, or independently of the histogram; then the result of
+    `decode_histogram` is right with probability 1 - q, whether or not uniqueness was proven.
 
     Parameters
     ----------
     counts : array_like of int
-        How often each item occurs, in any order, zeros left out or not; at most 2000 in all.
+        Count of each item, in any order, with or without zeros; at most 2000 in all.
     dimension, failure_probability
-        As in `code_size`.
+        The arguments of `code_size`.
 
     Examples
     --------
@@ -95,7 +97,7 @@ def code_size_of_histogram(counts: ArrayLike, dimension: int, failure_probabilit
     for total in range(1, clients + 1):
         pairs = np.add.outer(parts[total, : total + 1], removed[: total + 1, total])
         if total > 1:
-            # delta = k (e_i - e_j) is a multiple of the one with k = 1, and is 0 where that is.
+            # delta = k (e_i - e_j) is a multiple of the delta with k = 1, and has the same zeros.
             pairs[1, 1] = -np.inf
         sums = counted[: total + 1, : total + 1]
         np.logaddexp(sums, pairs, out=sums)
@@ -103,10 +105,10 @@ def code_size_of_histogram(counts: ArrayLike, dimension: int, failure_probabilit
 
 
 def zero_probability(support: int) -> float:
-    """Return a bound on P(b . delta = 0) for fair bits b and whole numbers delta of sum 0, `support` of them, at least 2, not 0.
+    """Return an upper bound on P(b . delta = 0), for fair bits b and integers delta of sum 0.
 
-    C(s, floor(s/2)) / 2^s, by Erdős' form of the Littlewood-Offord lemma; 1/4 for s = 3. Errs upward, by rounding only where all
-    numbers are 1 or -1.
+    `support`, at least 2, is the number of nonzero entries of delta. The bound is C(s, floor(s/2)) / 2^s, by Erdős' form of the
+    Littlewood-Offord lemma, and 1/4 for s = 3. Where all entries are 1 or -1, the bound is exact up to rounding.
     """
     return math.exp(float(_log_zero_probabilities(check_integer("support", support, low=2, high=2 * MOST_CLIENTS))[support]))
 
@@ -123,7 +125,7 @@ def _least_rows(log_counts: FloatArray, failure_probability: float) -> int:
     """Return the least m with sum_s count_s p_s^m <= q; `log_counts` by support s, from 0."""
     support = np.flatnonzero(log_counts > -np.inf)
     counts, zeros = log_counts[support], _log_zero_probabilities(len(log_counts) - 1)[support]
-    # Sums of at most 3 s + 8 logarithms, none off by more than 4 units, of magnitudes that add up to less than what is multiplied here.
+    # The sums have at most 3 s + 8 logarithms, none off by more than 4 units; the sum of their magnitudes is below the factor of `chain`.
     chain = UNIT * 4 * (3 * len(log_counts) + 8)
 
     def bound(rows: int) -> float:
@@ -136,7 +138,10 @@ def _least_rows(log_counts: FloatArray, failure_probability: float) -> int:
 
 
 def _log_zero_probabilities(largest: int) -> FloatArray:
-    """Return ln p_s for s = 0..largest: p_2j = p_(2j-1) = C(2j, j) / 4^j = prod_(i <= j) (2i - 1) / (2i)."""
+    """Return ln p_s for s = 0..largest.
+
+    p_2j = p_(2j-1) = C(2j, j) / 4^j = prod_(i <= j) (2i - 1) / (2i).
+    """
     halves = np.arange(1, largest // 2 + 2)
     even = np.concatenate([[0.0], np.cumsum(np.log1p(-1 / (2 * halves)))])
     logs: FloatArray = even[(np.arange(largest + 1) + 1) // 2]
@@ -155,7 +160,10 @@ def _log_binomials(top: int, largest: int) -> FloatArray:
 
 
 def _log_compositions(clients: int) -> FloatArray:
-    """Return ln C(k - 1, a - 1), the ways to write k as a sum of a positive numbers; axes k and a, both 0..n."""
+    """Return ln C(k - 1, a - 1), the ways to write k as a sum of a positive numbers.
+
+    The axes are k and a, both 0..n.
+    """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     for total in range(1, clients + 1):
         logs[total, 1:] = _log_binomials(total - 1, clients - 1)
@@ -163,7 +171,10 @@ def _log_compositions(clients: int) -> FloatArray:
 
 
 def _log_supports(dimension: int, clients: int) -> FloatArray:
-    """Return ln C(d, a) C(d - a, b): supports of a positive and b negative entries; -inf where either is empty."""
+    """Return ln C(d, a) C(d - a, b), the supports of a positive and b negative entries.
+
+    It is -inf where either support is empty.
+    """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     own = _log_binomials(dimension, clients)
     for size in range(1, min(clients, dimension) + 1):
@@ -172,7 +183,10 @@ def _log_supports(dimension: int, clients: int) -> FloatArray:
 
 
 def _log_supports_beside(dimension: int, distinct: int, clients: int) -> FloatArray:
-    """Return ln C(d - b, a): supports of a positive entries beside b negative ones; -inf where either is empty or b is too large."""
+    """Return ln C(d - b, a), the supports of a positive entries beside b negative entries.
+
+    It is -inf where either support is empty or b is too large.
+    """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     for size in range(1, distinct + 1):
         logs[1:, size] = _log_binomials(dimension - size, clients)[1:]
@@ -180,13 +194,16 @@ def _log_supports_beside(dimension: int, distinct: int, clients: int) -> FloatAr
 
 
 def _log_removed(counts: IntegerArray) -> FloatArray:
-    """Return ln of the number of ways to take k items away of b kinds, at least one of each; axes b and k, both 0..n."""
+    """Return ln of the number of ways to take k items away of b kinds, at least one of each.
+
+    The axes are b and k, both 0..n.
+    """
     clients = int(counts.sum())
     ways = [[0] * (clients + 1) for _ in range(clients + 1)]
     ways[0][0] = 1
     for seen, count in enumerate(counts.tolist()):
         for kinds in range(seen + 1, 0, -1):
-            # A window of `count` of the row before: what takes 1..count of this item.
+            # A window of `count` entries of the row before counts the ways to take 1..count of this item.
             window, before = 0, ways[kinds - 1]
             row = ways[kinds]
             for total in range(1, clients + 1):
@@ -196,7 +213,7 @@ def _log_removed(counts: IntegerArray) -> FloatArray:
 
 
 def _by_support(logs: FloatArray) -> FloatArray:
-    """Add up over a + b = s."""
+    """Return the sums over all a + b = s."""
     size = len(logs)
     sums = np.full(2 * size - 1, -np.inf)
     for first in range(size):

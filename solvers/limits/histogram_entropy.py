@@ -1,6 +1,6 @@
-"""Entropy in bits of the histogram of n items of d categories: what a message that tells the histogram must hold.
+"""Entropy in bits of the histogram of n items of d categories, which bounds a message's bits.
 
-Results are two numbers that the entropy lies between, rounding and truncation counted. `docs/frequency-limits.md` has the proofs.
+A result is a lower and an upper bound on the entropy, with rounding and truncation included. `docs/frequency-limits.md` has the proofs.
 """
 
 import math
@@ -14,9 +14,9 @@ from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_integer
 from ...arrays import FloatArray, IntegerArray
 from ..numerics.rounding import UNIT
 
-# The sum over counts takes time in proportion to the square root of clients times categories.
+# The sum over counts takes time proportional to the square root of clients times categories.
 MOST_COUNTED_CLIENTS = 10**9
-# Stirling's series is used from here on; its error is below 1/(1680 n**7) there.
+# Stirling's series is used from this number on; its error there is below 1/(1680 n**7).
 SERIES_FROM = 16
 # Counts farther from their mean than 10.8 standard deviations and 40 have a mass below 1e-24 (Bernstein's inequality).
 TAIL_DEVIATIONS, TAIL_COUNTS, TAIL_MASS = 10.8, 40.0, 1e-24
@@ -25,14 +25,14 @@ CELLS_AT_ONCE = 2**21
 
 @dataclass(frozen=True)
 class EntropyBounds:
-    """Two numbers of bits that an entropy lies between.
+    """Lower and upper bound on an entropy, in bits.
 
     Attributes
     ----------
     lower : float
-        Errs downward.
+        Lower bound on the entropy.
     upper : float
-        Errs upward.
+        Upper bound on the entropy.
     """
 
     lower: float
@@ -40,14 +40,16 @@ class EntropyBounds:
 
 
 def uniform_histogram_entropy(categories: int, clients: int) -> EntropyBounds:
-    """Return log2 of the number of histograms, C(clients + categories - 1, clients): the entropy if all are equally likely.
+    """Return log2 of the number of histograms: the entropy if all are equally likely.
+
+    There are C(clients + categories - 1, clients) histograms.
 
     Parameters
     ----------
     categories : int
-        How many items there are, up to 2**53.
+        Number of items, up to 2**53.
     clients : int
-        How many items are counted, up to 2**53.
+        Number of counted items, up to 2**53.
 
     Examples
     --------
@@ -58,23 +60,23 @@ def uniform_histogram_entropy(categories: int, clients: int) -> EntropyBounds:
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     if categories == 1:
         return EntropyBounds(0.0, 0.0)
-    found = log_multisets(categories, np.array([clients]))
-    return EntropyBounds(float(found.lower[0]) / math.log(2), float(found.upper[0]) / math.log(2))
+    logarithms = log_multisets(categories, np.array([clients]))
+    return EntropyBounds(float(logarithms.lower[0]) / math.log(2), float(logarithms.upper[0]) / math.log(2))
 
 
 @dataclass(frozen=True, eq=False)
 class LogarithmBounds:
-    """Two numbers that each of some logarithms, in nats, lies between."""
+    """Lower and upper bounds on logarithms, in nats."""
 
     lower: FloatArray
     upper: FloatArray
 
 
 def log_multisets(categories: int, parts: ArrayLike) -> LogarithmBounds:
-    """Return ln C(parts + categories - 1, parts), for each number of parts; there are two categories at least.
+    """Return ln C(parts + categories - 1, parts) for each number of parts and >= 2 categories.
 
-    With m = categories - 1 and N = parts + m it is R ln(N/R) + m ln(1 + R/m) + ln(N/(2 pi R m))/2 + r(N) - r(R) - r(m), r being the rest of
-    Stirling's formula: no large numbers cancel.
+    With R = parts, m = categories - 1 and N = R + m, the logarithm is R ln(N/R) + m ln(1 + R/m) + ln(N/(2 pi R m))/2 + r(N) - r(R) - r(m),
+    r being the rest of Stirling's formula: no large numbers cancel.
     """
     chosen = np.asarray(parts, dtype=float)
     rest = float(categories - 1)
@@ -85,7 +87,7 @@ def log_multisets(categories: int, parts: ArrayLike) -> LogarithmBounds:
         0.5 * np.log(total / (2 * np.pi * chosen * rest)),
         _stirling_rest(total) - _stirling_rest(chosen) - _stirling_rest(np.array([rest])),
     )
-    # Each term has at most 12 units of rounding, and so have the bits; the rests less than 7e-12 of truncation, and 1e-13 of rounding.
+    # Each term, and the bits, have at most 12 units of rounding; the rests have less than 7e-12 of truncation, and 1e-13 of rounding.
     nats = np.asarray(sum(terms))
     error = 16 * UNIT * sum(np.abs(term) for term in terms) + 1e-11
     return LogarithmBounds(np.maximum(nats - error, 0.0), nats + error)
@@ -101,23 +103,23 @@ def _stirling_rest(numbers: FloatArray) -> FloatArray:
 
 
 def multinomial_histogram_entropy(probabilities: ArrayLike, clients: int, multiplicities: ArrayLike | None = None) -> EntropyBounds:
-    """Return the entropy of the histogram of independent items, each drawn with the same probabilities.
+    """Return the entropy of the histogram of independent, identically distributed items.
 
-    H = n H(p) - log2 n! + sum_i E log2 X_i!, where X_i is binomial: exact, for any number of categories.
+    The entropy is exact for any number of categories: H = n H(p) - log2 n! + sum_i E log2 X_i!, where X_i is binomial.
 
     Parameters
     ----------
     probabilities : array_like
         Probabilities of the items; with their multiplicities they must add up to 1, to 1e-9.
     clients : int
-        How many items are counted, up to 10**9.
+        Number of counted items, up to 10**9.
     multiplicities : array_like of int, optional
-        How many items have each probability; one each by default. Time does not depend on them.
+        Number of items of each probability; by default 1 each. Time does not depend on the multiplicities.
 
     Returns
     -------
     EntropyBounds
-        At most about 1e-12 of n log2(n) apart.
+        Bounds that are at most about 1e-12 of n log2(n) apart.
 
     Examples
     --------
@@ -141,16 +143,16 @@ def multinomial_histogram_entropy(probabilities: ArrayLike, clients: int, multip
         expected += math.fsum(_expected_log_factorials(clients, masses[chunk], first[chunk], int(widths[stop - 1])) * counts[chunk])
         start = stop
     nats = each - factorial + expected
-    # A window's weights are off by 6 units for each count, sums of as many terms by one for each; logarithms of factorials by 8.
+    # A window's weights have errors of 6 units for each count, sums of n terms n units, and logarithms of factorials 8 units.
     error = UNIT * (16 * each + 16 * factorial + (16 * float(widths[-1]) + 64) * expected) + 2 * TAIL_MASS * factorial * float(counts.sum())
-    # The probabilities are meant to be divided by their sum.
+    # The allowance includes the division of the probabilities by their sum.
     error += 4 * UNIT * clients * (1 + float(surprise.max()))
     bits, allowance = nats / math.log(2), error / math.log(2)
     return EntropyBounds(max(0.0, bits - allowance), max(0.0, bits) + allowance)
 
 
 def _checked(probabilities: ArrayLike, multiplicities: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Return different probabilities above 0, narrowest windows first, and how often each occurs."""
+    """Return distinct probabilities above 0 with multiplicities, narrowest windows first."""
     masses = np.asarray(probabilities, dtype=float)
     if masses.ndim != 1 or masses.size == 0 or not np.all((masses >= 0) & (masses <= 1)):
         raise ValueError(f"probabilities must be a list of numbers from 0 to 1, got {probabilities!r}")
@@ -168,7 +170,10 @@ def _checked(probabilities: ArrayLike, multiplicities: ArrayLike | None) -> tupl
 
 
 def _windows(clients: int, masses: FloatArray) -> tuple[FloatArray, IntegerArray]:
-    """Return the first count of each window that holds all but `TAIL_MASS`, and how many it has; these do not decrease."""
+    """Return the first count and the width of each window that holds all but `TAIL_MASS`.
+
+    Widths do not decrease.
+    """
     reach = TAIL_DEVIATIONS * np.sqrt(clients * masses * (1 - masses)) + TAIL_COUNTS
     first = np.maximum(np.floor(clients * masses - reach), 0.0)
     widths = np.minimum(np.ceil(clients * masses + reach), clients) - first + 1
@@ -180,7 +185,7 @@ def _expected_log_factorials(clients: int, masses: FloatArray, first: FloatArray
     steps = np.arange(width)
     counts = first[:, None] + steps
     with np.errstate(divide="ignore"):
-        # Each weight relative to the one before; there are none beyond the number of clients.
+        # Odds give each weight relative to the previous weight; there are no weights beyond the number of clients.
         odds = np.where(masses < 1, masses / (1 - masses), 0.0)
     ratios = np.maximum(clients - counts[:, :-1], 0.0) / (counts[:, :-1] + 1) * odds[:, None]
     weights = np.cumprod(np.concatenate([np.ones((masses.size, 1)), ratios], axis=1), axis=1)

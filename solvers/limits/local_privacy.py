@@ -1,7 +1,7 @@
-"""Limits of local privacy: the least squared L2 error of the mean of vectors of the L2 ball where every client's message is private.
+"""Lower bounds of local privacy on the squared L2 error of the mean of vectors of the L2 ball.
 
-Messages are sent at the same time and are of any length; randomness may be shared by all. All bounds have explicit constants and err
-downward. `docs/limits.md` has the proofs.
+Every client's message is private. Messages are sent at the same time and have any length; all clients may share randomness. All bounds have
+explicit constants and are lower bounds after rounding. `docs/limits.md` has the proofs.
 """
 
 import math
@@ -21,15 +21,17 @@ from .private_posterior import posterior_odds, private_information
 
 
 def local_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared error of the mean for every protocol whose messages are (epsilon, delta) private each.
+    """Return a lower bound on the mean's worst-case squared error under local privacy.
 
-    Parameters are those of `central_bound`, of one client's message.
+    The bound holds for every protocol whose messages are (epsilon, delta) private each.
+
+    The parameters are those of `central_bound`, with epsilon and delta for a client's message.
 
     Returns
     -------
     float
-        With delta = 0, about ``1.47 * radius**2 * dimension / (clients * epsilon**2)`` for a small epsilon where that is below a third of
-        radius**2. Errs downward.
+        With delta = 0, about ``1.47 * radius**2 * dimension / (clients * epsilon**2)`` for a small epsilon, if this is below a third of
+        radius**2.
 
     Examples
     --------
@@ -56,15 +58,15 @@ def local_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0
 
 
 def unbiased_local_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
-    """Return a bound on the worst-case squared error of the mean for every unbiased protocol with (epsilon, delta) private messages.
+    """Return a lower bound on an unbiased mean's worst-case squared error under local privacy.
 
-    Arguments as in `local_bound`.
+    The arguments are those of `local_bound`.
 
     Returns
     -------
     float
-        The bound of one client over the number of clients. With delta = 0 it is the error of PrivUnit with its best cap (Asi, Feldman,
-        Talwar 2022), to the last digits that are computed. Errs downward.
+        The bound of a single client over the number of clients. With delta = 0, it equals the error of PrivUnit with its best cap (Asi,
+        Feldman, Talwar 2022), up to the last digits computed.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""How much a purely private message can say about a vector on a sphere.
+"""The largest information of a purely private message about a vector on a sphere.
 
-A uniformly random unit vector is seen through a mechanism with whose messages all vectors are e^epsilon indistinguishable. Seen from a
-message, its density is between a and a e^epsilon for some a, and its mean is longest where the density is a e^epsilon on a cap. That mean m
-solves (e^epsilon - 1) E (X - m)^+ = m, X a coordinate of a uniformly random unit vector (`docs/limits.md`).
+The mechanism's messages make all vectors e^epsilon indistinguishable; the vector is a uniformly random unit vector. Given a message, the
+posterior density is between a and a e^epsilon for some a, and the posterior mean is longest where the density is a e^epsilon on a cap. That
+mean m solves (e^epsilon - 1) E (X - m)^+ = m, X a coordinate of a uniformly random unit vector (`docs/limits.md`).
 """
 
 import functools
@@ -16,16 +16,16 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from .prior_risk import ROUNDING
 
-# Beyond this dimension the ratio of Gamma functions is taken from its series, of which logarithms of Gamma functions would lose digits.
+# Above this dimension a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
 SERIES_FROM = 1e4
-# Nothing is gained by a mean that is so close to 1 that its odds overflow.
+# A mean so close to 1 that its odds overflow gains nothing.
 LARGEST_LOG_ODDS = 700.0
-# Newton's steps: the last one leaves an error of about its square. Five are usual.
+# The last of Newton's steps leaves an error of about its square. Five steps are usual.
 LAST_STEP, MOST_STEPS = 1e-7, 100
 
 
 def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
-    """Return m**2/(1 - m**2) for the longest posterior mean m of a uniformly random unit vector; errs upward.
+    """Return an upper bound on m**2/(1 - m**2) for the longest posterior mean m.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of the shape of epsilon
-        Infinite where it exceeds the range of floats.
+        Upper bounds, infinite where they exceed the range of floats.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
             return np.asarray(np.sinh(given / 2) ** 2 * (1 + ROUNDING))
     budgets = given.ravel()
     gain = _log_expm1(budgets)
-    # Newton's steps for the logarithm of the condition, from bounds on the odds: those of one dimension, and by the information.
+    # Newton's steps solve the condition's logarithm, from bounds on the odds: the odds of one dimension, and an information bound.
     log_odds = 2 * gain - budgets - math.log(4)
     if dimension > 2:
         log_odds = np.minimum(log_odds, _log_expm1(2 * private_information(budgets) / (dimension - 2)))
@@ -58,7 +58,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
     for _ in range(MOST_STEPS):
         log_excess, log_mean = _log_mean_excess(dimension, log_odds)
         condition = gain + log_excess + 0.5 * np.logaddexp(0.0, -log_odds)
-        # Its derivative is -(1 - m**2)/2 E X 1{X > m} / E (X - m)^+.
+        # The derivative of the excess is -(1 - m**2)/2 E X 1{X > m} / E (X - m)^+.
         step = 2 * condition * np.exp(log_excess - log_mean + np.logaddexp(0.0, log_odds))
         before, log_odds = log_odds, np.minimum(log_odds + step, LARGEST_LOG_ODDS)
         if np.abs(log_odds - before).max(initial=0.0) <= LAST_STEP:
@@ -67,9 +67,9 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
 
 
 def private_information(epsilon: ArrayLike) -> FloatArray:
-    """Return the most nats that one purely private message can share with the client's data, for each epsilon; errs upward.
+    """Return an upper bound on the nats that a purely private message shares with its data.
 
-    ``x - 1 - log(x)`` with ``x = epsilon / (1 - exp(-epsilon))``: about epsilon**2 / 8 for a small epsilon.
+    The bound for each epsilon is ``x - 1 - log(x)`` with ``x = epsilon / (1 - exp(-epsilon))``: about epsilon**2 / 8 for a small epsilon.
     """
     budgets = np.asarray(epsilon, dtype=float)
     excess = -budgets / np.expm1(-budgets) - 1
@@ -83,16 +83,19 @@ def _log_expm1(values: FloatArray) -> FloatArray:
 
 @functools.cache
 def _rules() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return nodes and weights of the two sums of `_log_mean_excess`: over the half-line, and over the interval from 0 to 1."""
-    # Both were compared with 40-digit sums for dimensions 2 to 10**9: to 1e-11 where they are used.
+    """Return nodes and weights for `_log_mean_excess`, on the half-line and on [0, 1]."""
+    # Both rules were compared with 40-digit sums for dimensions 2 to 10**9: the error is below 1e-11 where they are used.
     half_line, interval = scipy.special.roots_laguerre(64), scipy.special.roots_legendre(48)
     return half_line[0], half_line[1], 0.5 * (interval[0] + 1), 0.5 * interval[1]
 
 
 def _log_mean_excess(dimension: int, log_odds: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log E (X - t)^+, which errs upward, and log E X 1{X > t}, for a coordinate X of a random unit vector; t**2 has these odds."""
+    """Return an upper bound on log E (X - t)^+, and log E X 1{X > t}; t**2 has the given odds.
+
+    X is a coordinate of a random unit vector.
+    """
     half = (dimension - 1) / 2
-    log_rest = -np.logaddexp(0.0, log_odds)  # of 1 - t**2
+    log_rest = -np.logaddexp(0.0, log_odds)  # log(1 - t**2)
     ratio = np.exp(-log_odds)  # (1 - t**2)/t**2
     squared = np.exp(-np.logaddexp(0.0, -log_odds))
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).
@@ -100,10 +103,10 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> tuple[FloatArray, 
     far_nodes, far_weights, near_nodes, near_weights = _rules()
     far = ratio <= 0.5 * half
     result = np.empty_like(log_mean)
-    # E (X - t)^+ is that times E [1 - (1 + ratio S)**(-1/2)] with S = 1 - exp(-V/half), V exponential.
+    # E (X - t)^+ is this mean times E [1 - (1 + ratio S)**(-1/2)] with S = 1 - exp(-V/half), V exponential.
     steps = -np.expm1(-far_nodes / half)
     result[far] = log_mean[far] + np.log(-np.expm1(-0.5 * np.log1p(ratio[far][:, None] * steps)) @ far_weights)
-    # Near the equator: E X 1{X > t} - t (1/2 - P(0 < X < t)).
+    # Near the equator, the excess is E X 1{X > t} - t (1/2 - P(0 < X < t)).
     near_squared = np.minimum(squared[~far], 0.9)
     density = np.exp((half - 1) * np.log1p(-near_squared[:, None] * near_nodes**2)) @ near_weights
     threshold = np.sqrt(near_squared)

@@ -19,15 +19,15 @@ from ..numerics.rounding import UNIT
 from .blahut_arimoto import CertifiedChannel, ReducedProblem, TestChannel, solve_blahut_arimoto
 
 START_ITERATIONS = 5
-# Least multiplier at the start, as a share of their mean.
+# Least multiplier at the start, as a share of the multipliers' mean.
 FLOOR = 0.1
-# Of the boundary's distance: how far a step goes.
+# A step covers this share of the distance to the boundary.
 STEP_SHARE = 0.99
 # Largest change of a(x) in a step.
 LONGEST_EXPONENT = 3.0
-# Least product of a multiplier with its slack, as a share of their mean: points stay near the central path.
+# Least product of a multiplier with its slack, as a share of the products' mean: points stay near the central path.
 CENTRALITY = 1e-4
-# A matrix is scaled to a diagonal of ones, and that much is added; this number of refinements removes what it costs.
+# A matrix is scaled to a unit diagonal before the ridge is added; a fixed number of refinements removes the ridge's error.
 RIDGE = 1e-14
 LEAST_PIVOT = 1e-15
 REFINEMENTS = 2
@@ -38,26 +38,26 @@ ITERATIONS = {"interior-point": 500, "blahut-arimoto": 200_000}
 
 @dataclass(frozen=True, eq=False)
 class RateDistortion:
-    """The least rate for a distortion, between two proven numbers.
+    """The least rate for a distortion, as a proven lower and upper bound.
 
     Attributes
     ----------
     rate : float
-        Mutual information in bits of `channel`, whose distortion is at most the target; errs upward.
+        Upper bound on the mutual information of `channel` in bits; the channel's distortion is at most the target.
     lower_bound : float
-        No channel for the target has a lower rate, in bits; from the dual problem, errs downward.
+        Lower bound, from the dual problem, on every channel's rate for the target in bits.
     distortion : float
         Mean distortion of `channel`.
     slope : float
-        Bits that one unit of distortion saves: minus the curve's derivative, about.
+        Bits that one unit of distortion saves: about minus the curve's derivative.
     channel : ndarray of shape (source symbols, reproduction symbols)
-        Probabilities of reproductions. Symbols of probability zero get their best reproduction.
+        Probabilities of reproductions, given each source symbol. Symbols of probability zero get their best reproduction.
     output : ndarray
         Probabilities of reproductions for the source.
     method : str
-        What found it.
+        Name of the method.
     iterations : int
-        How many iterations that took.
+        Number of the method's iterations.
     """
 
     rate: float
@@ -84,7 +84,7 @@ def rate_distortion(
     method: str = "interior-point",
     max_iterations: int | None = None,
 ) -> RateDistortion:
-    """Return the least number of bits per symbol that reproduces a source with a mean distortion of at most the target.
+    """Return the least number of bits per symbol that reproduces a source to a mean distortion.
 
     Parameters
     ----------
@@ -97,15 +97,15 @@ def rate_distortion(
     tolerance : float
         Largest gap between rate and lower bound in bits, from 1e-11 to 1.
     method : str
-        ``"interior-point"``, on the dual problem with the slope among the unknowns: for gaps of 1e-6 bits or less; or
-        ``"blahut-arimoto"``, accelerated: for more symbols and moderate gaps.
+        ``"interior-point"`` solves the dual problem with the slope among the unknowns, for gaps of 1e-6 bits or less; ``"blahut-arimoto"``
+        is the accelerated iteration, for more symbols and moderate gaps.
     max_iterations : int, optional
-        500 and 200 000 by default.
+        Largest number of iterations; by default 500 and 200 000.
 
     Returns
     -------
     RateDistortion
-        Its gap is at most the tolerance. From the largest distortion that needs no bits on, rate and bound are zero.
+        The gap is at most the tolerance. From the largest distortion that needs no bits on, rate and bound are zero.
 
     Raises
     ------
@@ -119,8 +119,8 @@ def rate_distortion(
     Examples
     --------
     >>> import numpy as np
-    >>> found = rate_distortion([0.5, 0.5], 1 - np.eye(2), 0.11)
-    >>> round(found.rate, 5), found.gap < 1e-6
+    >>> curve = rate_distortion([0.5, 0.5], 1 - np.eye(2), 0.11)
+    >>> round(curve.rate, 5), curve.gap < 1e-6
     (0.50008, True)
     """
     probabilities, matrix = _checked(source, distortion)
@@ -161,7 +161,7 @@ def _reduced(probabilities: FloatArray, matrix: FloatArray, target: float) -> Re
     least_mean = math.fsum(probabilities * least)
     error = 8 * UNIT * (math.fsum(probabilities * np.abs(least)) + abs(target)) if np.any(least) else 0.0
     if target < least_mean - error:
-        raise InfeasibleError(f"target {target!r} is below the least mean distortion, {least_mean!r}; take at least that")
+        raise InfeasibleError(f"target must be at least the least mean distortion {least_mean!r}, got {target!r}")
     remaining = target - least_mean
     return ReducedProblem(probabilities, matrix - least[:, None], remaining if remaining > error else 0.0, error)
 
@@ -173,18 +173,18 @@ def _without_bits(matrix: FloatArray, best: int, distortion: float, method: str)
 
 
 def _restored(
-    found: CertifiedChannel, matrix: FloatArray, possible: np.ndarray, reduced: ReducedProblem, target: float, method: str
+    certified: CertifiedChannel, matrix: FloatArray, possible: np.ndarray, reduced: ReducedProblem, target: float, method: str
 ) -> RateDistortion:
-    channel: TestChannel = found.channel
+    channel: TestChannel = certified.channel
     weights = np.zeros(matrix.shape)
     weights[possible] = channel.weights
     impossible = np.flatnonzero(~possible)
     weights[impossible, matrix[impossible].argmin(axis=1)] = 1.0
     bits = 1 / math.log(2)
     distortion = target - (reduced.target - channel.distortion)
-    lower = max(found.lower_bound, 0.0) * bits * (1 - 4 * UNIT)
+    lower = max(certified.lower_bound, 0.0) * bits * (1 - 4 * UNIT)
     rate = channel.rate * bits * (1 + 4 * UNIT)
-    return RateDistortion(rate, lower, distortion, channel.slope * bits, weights, channel.output, method, found.iterations)
+    return RateDistortion(rate, lower, distortion, channel.slope * bits, weights, channel.output, method, certified.iterations)
 
 
 def solve_interior_point(problem: ReducedProblem, tolerance: float, max_iterations: int) -> CertifiedChannel:
@@ -236,7 +236,10 @@ def _start(problem: ReducedProblem) -> "_Point":
 
 
 class _Point:
-    """A point inside: slacks 1 - c(y), multipliers, the slope and its own multiplier `unspent` are positive."""
+    """An interior point: positive slacks 1 - c(y), multipliers and slope.
+
+    The slope's own multiplier `unspent` is positive, too.
+    """
 
     def __init__(
         self, problem: ReducedProblem, log_weights: FloatArray, slope: float, output: FloatArray, unspent: float, hurried: bool = False
@@ -244,37 +247,37 @@ class _Point:
         self.problem, self.log_weights, self.slope, self.output, self.unspent = problem, log_weights, slope, output, unspent
         self.hurried = hurried
         exponents = (np.log(problem.source) + log_weights)[:, None] - slope * problem.distortion
-        # A step that is too long is seen by its slacks, without overflow.
+        # The cut at 100 avoids overflow; too long a step still shows in its slacks.
         self.masses = np.exp(np.minimum(exponents, 100.0, out=exponents), out=exponents)
         self.costs = self.masses.sum(axis=0)
         self.slacks = 1 - self.costs
-        # At the least distortion the slope stays where it is.
+        # At the least distortion the slope stays fixed.
         self.bound_slope = problem.target > 0
         self.products = np.append(output * self.slacks, slope * unspent) if self.bound_slope else output * self.slacks
         self.spent = self.masses * problem.finite_distortion
         self.mean_distortions = self.spent.sum(axis=0)
-        # The gradient of the Lagrangian: how far the channel's input is from the source, and its distortion from the target.
+        # The gradient of the Lagrangian holds the errors of the channel's input distribution and of its distortion.
         self.residual = self.masses @ output - problem.source
         self.slope_residual = problem.target - float(self.mean_distortions @ output) - unspent if self.bound_slope else 0.0
 
     @property
     def complementarity(self) -> float:
-        """The duality gap in nats, where there are no residuals."""
+        """Duality gap in nats, if the residuals are zero."""
         return float(self.products.sum())
 
     @property
     def imbalance(self) -> float:
-        """How many nats the residuals may cost, to first order."""
+        """Cost of the residuals in nats, to first order."""
         scale = 1 + float(np.max(np.abs(self.log_weights)))
         return float(np.abs(self.residual).sum()) * scale + abs(self.slope_residual) * self.slope
 
     def distance(self, products: FloatArray | float, scale: float, slope: float) -> float:
-        """Return how far the point is from the optimality conditions with these products of multipliers and slacks."""
+        """Return the distance from the optimality conditions with these complementarity products."""
         off = float(np.abs(self.products - products).sum())
         return off + scale * float(np.abs(self.residual).sum()) + slope * abs(self.slope_residual)
 
     def step(self) -> "_Point | None":
-        """Return the next point by Mehrotra's predictor and corrector, or None where no step is possible."""
+        """Return the next point by Mehrotra's predictor and corrector, or None without any."""
         system = _NewtonSystem(self)
         mean = self.complementarity / len(self.products)
         if not self.hurried:
@@ -294,15 +297,15 @@ class _Point:
         return None
 
     def _longest(self, direction: "_Direction") -> float:
-        """Return the largest share of a direction, up to 1, that leaves everything positive or zero, to first order."""
+        """Return the largest share of a direction, up to 1, that keeps all variables nonnegative."""
         share = min(_longest(self.slacks, direction.slacks), _longest(self.output, direction.output))
         own = np.array([self.slope, self.unspent])
         return min(share, _longest(own, np.array([direction.slope, direction.unspent]))) if self.bound_slope else share
 
     def _along(self, direction: "_Direction", products: float) -> "_Point | None":
-        """Return the farthest point tried that is nearer to the central path's point with these products, and not at the edge."""
+        """Return the farthest trial point that comes nearer to the central path and stays interior."""
         share = STEP_SHARE * self._longest(direction)
-        # Exponentials that nearly vanish have no curvature left that would hold a step back.
+        # Exponentials that nearly vanish have no curvature left to limit a step.
         share = min(share, LONGEST_EXPONENT / max(float(np.max(np.abs(direction.log_weights))), 1e-300))
         if direction.slope > 0:
             share = min(share, self.slope / direction.slope)
@@ -334,7 +337,7 @@ class _Direction:
 
 
 class _NewtonSystem:
-    """The Newton equations at a point, in a and s alone, factored."""
+    """The factored Newton equations at a point, in a and s alone."""
 
     def __init__(self, point: _Point) -> None:
         self.point = point
@@ -349,11 +352,11 @@ class _NewtonSystem:
             matrix *= self.scale * self.scale[:, None]
             matrix[np.diag_indices_from(matrix)] += RIDGE
         else:
-            # Fewer letters than symbols: the inverse of a diagonal plus low rank.
+            # With fewer letters than symbols, the matrix is a diagonal plus low rank, whose inverse is cheaper.
             matrix = (scaled / self.diagonal[:, None]).T @ scaled
             matrix[np.diag_indices_from(matrix)] += 1
         self.factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        # Distortions less their mean for each symbol, which moves a by that times s: less is left to cancel in the pivot.
+        # Each symbol's mean distortion is subtracted, which moves a by the mean times s: less is left to cancel in the pivot.
         self.means = point.spent @ point.output / self.diagonal
         centred = point.problem.finite_distortion - self.means[:, None]
         spent = point.masses * centred
@@ -376,7 +379,7 @@ class _NewtonSystem:
         return np.asarray(divided - self.scaled @ cho_solve(self.factor, self.scaled.T @ divided, check_finite=False) / self.diagonal)
 
     def solve(self, products: FloatArray) -> _Direction:
-        """Return the direction after which products of multipliers and slacks are as given, to first order."""
+        """Return the direction to given products of multipliers and slacks, to first order."""
         point = self.point
         letters = len(point.output)
         change = (products[:letters] - point.products[:letters]) / point.slacks
@@ -393,7 +396,7 @@ class _NewtonSystem:
 
 
 def _longest(values: FloatArray, steps: FloatArray) -> float:
-    """Return the largest share of the steps, up to 1, that leaves all values positive or zero."""
+    """Return the largest share of the steps, up to 1, that leaves all values nonnegative."""
     falling = steps < 0
     with np.errstate(over="ignore"):
         return min(1.0, float(np.min(-values[falling] / steps[falling]))) if np.any(falling) else 1.0

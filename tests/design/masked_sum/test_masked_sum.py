@@ -89,10 +89,10 @@ def test_each_step_is_taken_once() -> None:
 def test_too_few_survivors_are_refused_by_client_and_server() -> None:
     server, clients = opened()
     messages = masked(server, clients, np.zeros((4, 1), dtype=int))
-    with pytest.raises(InfeasibleError, match="2 of 4 clients remain, and it takes 3"):
+    with pytest.raises(InfeasibleError, match="clients must be at least 3 of 4 to recover masks, got 2 that remain"):
         clients[3].reveal(NUMBERS[:2])
     revealed = {number: clients[number].reveal(NUMBERS) for number in NUMBERS[1:3]}
-    with pytest.raises(InfeasibleError, match="2 of 4 clients gave their shares, and it takes 3"):
+    with pytest.raises(InfeasibleError, match="clients must be at least 3 of 4 to recover masks, got 2 that gave their shares"):
         server.total(messages, revealed, MODULUS)
 
 

@@ -168,7 +168,7 @@ def test_scales_do_not_matter() -> None:
 def test_single_symbols_and_letters() -> None:
     assert rate_distortion([1.0], [[0.3, 0.2]], 0.2).rate == 0
     assert rate_distortion([0.5, 0.5], [[0.3], [0.2]], 0.25).rate == 0
-    with pytest.raises(InfeasibleError, match="take at least that"):
+    with pytest.raises(InfeasibleError, match="target must be at least the least mean distortion"):
         rate_distortion([1.0], [[0.3, 0.2]], 0.1)
 
 

@@ -11,8 +11,8 @@ from quietbits.analysis.catalogue.registry import ENTRIES
 
 ROOT = Path(quietbits.__file__).parent
 NAMES = frozenset(name for names in ENTRIES.values() for name in names)
-# The registry names mechanisms, and so do comparisons of papers, whose figures draw named mechanisms.
-NAMING = ("analysis/catalogue/", "analysis/comparisons/")
+# The registry names mechanisms. Figures may, too: those of papers draw named mechanisms.
+NAMING = ("analysis/catalogue/",)
 ASKING = sorted(
     path
     for floor in ("analysis", "cli")
@@ -21,8 +21,6 @@ ASKING = sorted(
 )
 # Literals that equal a registry name without choosing a mechanism.
 OTHER_MEANINGS = {
-    ("analysis/calibration/sketches.py", "gaussian"): "a transform: a sketch by a Gaussian matrix",
-    ("analysis/calibration/sketches.py", "distributed-discrete-gaussian"): "an error's advice to send vectors without a sketch",
     ("cli/design.py", "mvu"): "the command that designs MVU tables",
 }
 

@@ -20,8 +20,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
-from ...design.relative_entropy.dp_rec import DpRecMechanism
-from ...design.relative_entropy.message import DpRecMessage
+from ...design.relative_entropy.dp_rec import DpRecMechanism, DpRecMessage
 from ...design.relative_entropy.shared_randomness import vectors_of_seeds
 from ...design.transforms.dithering import finite_values
 from ...solvers.divergences.dp_rec_privacy import LARGEST_POPULATION, draw_log_moment, lost_delta

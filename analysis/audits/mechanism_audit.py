@@ -16,7 +16,7 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import FrequencyMechanism, Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
-from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism
+from ...design.frequencies.exact_histogram import ExactHistogramMechanism
 from ...design.frequencies.sparse_frequencies import SparseFrequencies
 from ...design.frequencies.support import SupportMechanism
 from ...design.local.laplace import LaplaceMechanism

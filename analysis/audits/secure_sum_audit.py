@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray
 from ...design.contracts.mechanism import SecureSumMechanism
-from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism
+from ...design.frequencies.exact_histogram import ExactHistogramMechanism
 from ...design.frequencies.noisy_sketch import NoisySketchSum
 from ...design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, residues
 from .privacy_audit import Score

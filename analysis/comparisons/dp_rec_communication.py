@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...arguments import check_choice
+from ...design.relative_entropy.dp_rec import message_bytes
 from ...design.relative_entropy.group_layout import uniform_layout
-from ...design.relative_entropy.message import message_bytes
 from ..random_streams import named_stream
 from ..simulation.two_way_compression import communication_totals, simulate_participation
 from .dp_rec_references import PUBLISHED_SETTINGS

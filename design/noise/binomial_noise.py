@@ -10,11 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
-from .exact_sampler import WORD_BITS, ExactSampler
+from .exact_sampler import WORD_BITS, ExactSampler, RatioCurve, rational_parameter, sample_shape
 from .random_words import WordsLike, WordSource, word_source
-from .ratio_curve import RatioCurve
-from .rational_parameter import rational_parameter
-from .sample_shape import sample_shape
 
 MOST_TRIALS = 2**40
 # Fair trials up to this number are counted bit by bit.

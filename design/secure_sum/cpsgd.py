@@ -1,6 +1,7 @@
 """cpSGD: clients quantise their vectors to a few levels and add binomial noise, and a secure sum of whole numbers is all that is seen.
 
-Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*.
+Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*. Stochastic k-level
+quantisation (section 4) rounds every coordinate to one of two neighbouring levels, without bias.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import check_choice, check_integer
+from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray, WordArray
 from ...errors import InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, EpsilonAtDelta, check_delta
@@ -26,7 +27,9 @@ from ...solvers.divergences.cpsgd_theorem import (
 from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
 from ...solvers.divergences.quantised_divergence import (
+    LARGEST_BOUND,
     MOST_LEVELS,
+    SMALLEST_BOUND,
     QuantisedSensitivity,
     quantised_epsilon,
     quantised_l2_bound,
@@ -43,9 +46,9 @@ from ..contracts.privacy import Account, EpsilonBound, NearGaussianNoise, Privac
 from ..noise.binomial_noise import MOST_TRIALS as MOST_CLIENT_TRIALS
 from ..noise.binomial_noise import sample_binomial
 from ..noise.random_words import WordsLike, WordSource, word_source
-from ..transforms.k_level_quantisation import quantisation_error, quantisation_step, quantise_k_levels
+from ..transforms.dithering import finite_values
 from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
-from ..transforms.vector_dithering import row_blocks
+from ..transforms.vector_dithering import PIECE, round_independently, row_blocks
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
 
 # Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise assumes.
@@ -362,3 +365,86 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     @cached_property
     def _rotation(self) -> RandomisedHadamard:
         return RandomisedHadamard(self.ball.dimension, self.rotation_seed)
+
+
+def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: WordsLike) -> IntegerArray:
+    """Round each coordinate to one of its two neighbouring levels, without bias and independently of the others.
+
+    Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Sources in the same state round in a coupled way: the levels
+    of two vectors then differ, in each coordinate, by their distance in steps rounded down or up.
+
+    Parameters
+    ----------
+    vectors : array_like
+        Finite numbers of any shape; those beyond the bound go to the nearest end.
+    levels : int
+        Number of levels, 2 to 2**24.
+    bound : float
+        Levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101.
+    words : WordSource or numpy.random.Generator
+        Source of randomness: one uniform number per coordinate.
+
+    Returns
+    -------
+    ndarray of int64, same shape
+        Levels, from 0 to levels - 1.
+
+    Examples
+    --------
+    >>> drawn = quantise_k_levels(np.full(100_000, 0.25), 3, 1.0, np.random.default_rng(0))
+    >>> sorted(set(drawn.tolist())), round(float(drawn.mean()), 2)
+    ([1, 2], 1.25)
+    """
+    words = word_source(words)
+    levels, bound = _check_grid(levels, bound)
+    array = finite_values("vectors", vectors)
+    flat, rounded = array.reshape(-1), np.empty(array.size, dtype=np.int64)
+    for start in range(0, array.size, PIECE):
+        positions = _positions(flat[start : start + PIECE], levels, bound)
+        round_independently(positions, words.uniforms(positions.size))
+        rounded[start : start + PIECE] = positions.astype(np.int32)
+    return rounded.reshape(array.shape)
+
+
+def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
+    """Return the expected squared L2 distance between vectors, along the last axis, and their levels, exactly.
+
+    It is ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps. Arguments as in `quantise_k_levels`.
+
+    Examples
+    --------
+    >>> quantisation_error([[0.0, 1.0, 0.5], [0.0, -1.0, 0.0]], 2, 1.0).tolist()
+    [1.75, 2.0]
+    """
+    levels, bound = _check_grid(levels, bound)
+    positions = _positions(finite_values("vectors", vectors), levels, bound)
+    fractions = positions - np.floor(positions)
+    return np.asarray(quantisation_step(levels, bound) ** 2 * np.sum(fractions * (1 - fractions), axis=-1))
+
+
+def quantisation_step(levels: int, bound: float) -> float:
+    """Return the distance of two neighbouring levels, ``2 * bound / (levels - 1)``.
+
+    Examples
+    --------
+    >>> quantisation_step(5, 1.0)
+    0.5
+    """
+    levels, bound = _check_grid(levels, bound)
+    return 2 * bound / (levels - 1)
+
+
+def _positions(vectors: FloatArray, levels: int, bound: float) -> FloatArray:
+    # The division comes first: at both ends the position is a whole number, without rounding errors.
+    positions = np.asarray(vectors / bound)
+    np.clip(positions, -1.0, 1.0, out=positions)
+    positions += 1
+    positions *= (levels - 1) / 2
+    return positions
+
+
+def _check_grid(levels: int, bound: float) -> tuple[int, float]:
+    return (
+        check_integer("levels", levels, low=2, high=MOST_LEVELS),
+        check_real("bound", bound, low=SMALLEST_BOUND, high=LARGEST_BOUND),
+    )

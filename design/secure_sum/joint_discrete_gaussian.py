@@ -67,8 +67,8 @@ def joint_discrete_gaussian_privacy(clients: int, sums: Sequence[NoisySum], adja
 
     By ``"rdp"``: the divergences of the sums add up (Kairouz, Liu, Steinke 2021, for each); and by ``"near-gaussian"``: each sum nearly is
     a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`), and Gaussian noises with multipliers z_i
-    are together one with the multiplier ``sum(z_i**-2)**(-1/2)``. With sampled clients both are those of that Gaussian noise. The choice must
-    be secret from the server: all `clients` add noise, those that were not chosen to zeros.
+    are together one with the multiplier ``sum(z_i**-2)**(-1/2)``. With sampled clients both are those of that Gaussian noise. The choice
+    must be secret from the server: all `clients` add noise, those that were not chosen to zeros.
 
     Parameters
     ----------

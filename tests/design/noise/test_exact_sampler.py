@@ -11,13 +11,11 @@ import pytest
 
 from quietbits.arrays import IntegerArray, WordArray
 from quietbits.design.noise.binomial_noise import _sampler as binomial_sampler
-from quietbits.design.noise.brick_cover import APPROXIMATION_ERROR, cover_with_bricks
 from quietbits.design.noise.discrete_gaussian import GaussianCurve
 from quietbits.design.noise.discrete_laplace import LaplaceCurve
-from quietbits.design.noise.exact_sampler import ExactSampler
-from quietbits.design.noise.poisson_noise import _sampler as poisson_sampler
-from quietbits.design.noise.ratio_curve import RatioCurve
+from quietbits.design.noise.exact_sampler import APPROXIMATION_ERROR, ExactSampler, RatioCurve, cover_with_bricks
 from quietbits.design.noise.skellam_noise import SkellamCurve
+from quietbits.design.noise.skellam_noise import _poisson_sampler as poisson_sampler
 
 Curve = GaussianCurve | LaplaceCurve | RatioCurve | SkellamCurve
 Reference = Callable[[int], mpmath.mpf]

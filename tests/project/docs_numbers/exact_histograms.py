@@ -7,7 +7,7 @@ import numpy as np
 
 from quietbits.analysis.comparisons.frequencies.exact_recovery import ExactRecoveryPoint
 from quietbits.analysis.random_streams import named_stream
-from quietbits.design.frequencies.codes.bernoulli import BernoulliCode
+from quietbits.design.frequencies.histogram_codes import BernoulliCode
 from quietbits.design.secure_sum.modular_arithmetic import modular_sum
 from quietbits.solvers.decoders.exact_histogram import decode_histogram
 from quietbits.solvers.limits.histogram_code_size import code_size, code_size_of_histogram

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from quietbits.design.transforms.k_level_quantisation import quantise_k_levels
+from quietbits.design.secure_sum.cpsgd import quantise_k_levels
 from quietbits.solvers.divergences import quantised_divergence
 from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_renyi
 from quietbits.solvers.divergences.quantised_divergence import (

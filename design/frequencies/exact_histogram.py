@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ....arguments import check_integer, check_real
-from ....arrays import FloatArray, IntegerArray, WordArray
-from ....solvers.decoders.exact_histogram import LONGEST_TIME
-from ...contracts.mechanism import FrequencyMechanism, SecureSumMechanism
-from ...contracts.privacy import Account, EpsilonBound, Privacy
-from ...noise.random_words import WordsLike, word_source
-from ...secure_sum.modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
-from .bernoulli import BernoulliCode
-from .histogram import IdentityCode
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, IntegerArray, WordArray
+from ...solvers.decoders.exact_histogram import LONGEST_TIME
+from ..contracts.mechanism import FrequencyMechanism, SecureSumMechanism
+from ..contracts.privacy import Account, EpsilonBound, Privacy
+from ..noise.random_words import WordsLike, word_source
+from ..secure_sum.modular_arithmetic import aggregate_residues, messages_modulo, summed_messages
+from .histogram_codes import BernoulliCode, IdentityCode
 
 NOTHING_PROVEN = "the sum shows exactly how many clients hold each item, and nothing is proven beyond the secure sum"
 

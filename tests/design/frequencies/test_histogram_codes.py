@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from quietbits.design.frequencies.codes.bernoulli import BernoulliCode
-from quietbits.design.frequencies.codes.histogram import HistogramCode, IdentityCode
-from quietbits.design.frequencies.codes.rademacher import RademacherCode
+from quietbits.design.frequencies.histogram_codes import BernoulliCode, HistogramCode, IdentityCode, RademacherCode
 from quietbits.design.secure_sum.modular_arithmetic import modular_add, modular_sum
 from quietbits.errors import ConvergenceError, InfeasibleError
 from quietbits.solvers.limits.histogram_code_size import code_size

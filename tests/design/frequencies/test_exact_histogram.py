@@ -9,9 +9,8 @@ import pytest
 from quietbits.analysis.catalogue.registry import build_mechanism
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.task import Task
-from quietbits.design.frequencies.codes.bernoulli import BernoulliCode
-from quietbits.design.frequencies.codes.exact_histogram import ExactHistogramMechanism
-from quietbits.design.frequencies.codes.histogram import IdentityCode
+from quietbits.design.frequencies.exact_histogram import ExactHistogramMechanism
+from quietbits.design.frequencies.histogram_codes import BernoulliCode, IdentityCode
 from quietbits.design.secure_sum.aggregation import SecureSum
 from quietbits.errors import InfeasibleError
 

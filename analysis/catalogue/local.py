@@ -15,9 +15,8 @@ from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, V
 from ...design.contracts.task import Budget, Task
 from ...design.local.cldp import CLDPMechanism
 from ...design.local.laplace import LaplaceMechanism
-from ...design.local.sampled_sign import index_bits
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
-from ...design.local.vector_cldp import vector_cldp_mechanism
+from ...design.local.vector_cldp import index_bits, vector_cldp_mechanism
 from ...design.local.vector_gaussian import VectorGaussianMechanism
 from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
 from ...design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
-from ...design.masked_sum.client import Letter, PublicKeys, Revealed, from_hexadecimal, in_hexadecimal
-from ...design.masked_sum.server import MaskingServer
+from ...design.secure_sum.masked_sum import Letter, MaskingServer, PublicKeys, Revealed, from_hexadecimal, in_hexadecimal
 from ...design.secure_sum.modular_arithmetic import check_residues
 from ...errors import InfeasibleError
 from .flower import CONFIG, ConfigRecord, Grid, Message, RecordDict, bytes_of, unpacked_message

@@ -31,8 +31,8 @@ class PrivateMeanStrategy(Strategy):
     ``FedAdam`` work as they are, and strategies that compare clients with each other have nothing to compare. Clients need
     `PrivateUpdateMod`. Arrays of floating point are one vector, which the mechanism clips to the task's ball; all clients weigh the same.
 
-    A mechanism for secure sums is carried by masked messages (`quietbits.design.masked_sum`): the server learns the sum of those who
-    stayed, and the guarantee is computed anew for their noise. It is refused before masks are taken off where it is too weak.
+    A mechanism for secure sums is carried by masked messages (`quietbits.design.secure_sum.masked_sum`): the server learns the sum of those
+    who stayed, and the guarantee is computed anew for their noise. It is refused before masks are taken off where it is too weak.
 
     Parameters
     ----------

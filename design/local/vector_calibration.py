@@ -27,8 +27,7 @@ from ..tables.lookup_table import LookupTable
 from ..tables.mvu import MvuSearch, search_mvu
 from ..tables.provenance import Provenance, record_provenance
 from ..tables.table_facts import realised_epsilon
-from .vector_grid import VectorGrid
-from .vector_table import VectorTableMechanism, dithered_distance
+from .vector_table import VectorGrid, VectorTableMechanism, dithered_distance
 
 # How much closer than the table's own ratios the rounding may have to keep them.
 RATIO_SLACK = 1e-9

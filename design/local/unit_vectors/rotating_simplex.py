@@ -26,9 +26,8 @@ from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, word_source
 from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
-from .client_chunks import client_chunks
 from .random_direction import checked_direction, random_directions
-from .shared_frames import frame_coordinates, frame_sum
+from .shared_frames import client_chunks, frame_coordinates, frame_sum
 
 MOST_BITS = 12
 

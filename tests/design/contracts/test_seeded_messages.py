@@ -11,7 +11,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.cldp import CLDPMechanism
 from quietbits.design.local.laplace import LaplaceMechanism
 from quietbits.design.local.sqkr import SQKRMechanism
-from quietbits.design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
+from quietbits.design.local.unit_vectors.candidate_coding import MinimalRandomCodingMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism

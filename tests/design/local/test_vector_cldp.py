@@ -9,8 +9,13 @@ import pytest
 import scipy.linalg
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.sampled_sign import SampledSignMechanism
-from quietbits.design.local.vector_cldp import CLDPL1Mechanism, CLDPL2Mechanism, CLDPLinfMechanism, vector_cldp_mechanism
+from quietbits.design.local.vector_cldp import (
+    CLDPL1Mechanism,
+    CLDPL2Mechanism,
+    CLDPLinfMechanism,
+    SampledSignMechanism,
+    vector_cldp_mechanism,
+)
 
 NORMS = [1.0, 2.0, math.inf]
 

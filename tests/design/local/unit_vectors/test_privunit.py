@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.unit_vectors.best_cap import BestCap
-from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
+from quietbits.design.local.unit_vectors.privunit import BestCap, PrivUnitMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.solvers.limits.local_privacy import unbiased_local_bound
 

@@ -87,7 +87,10 @@ from .design.federated.model_history import ModelHistory as ModelHistory
 from .design.federated.model_history import apply_package as apply_package
 from .design.federated.model_history import catch_up_package as catch_up_package
 from .design.local.cldp import CLDPMechanism as CLDPMechanism
+from .design.local.cldp import vector_cldp_mechanism as vector_cldp_mechanism
 from .design.local.laplace import LaplaceMechanism as LaplaceMechanism
+from .design.local.laplace import VectorLaplaceMechanism as VectorLaplaceMechanism
+from .design.local.laplace import laplace_privacy as laplace_privacy
 from .design.local.sqkr import SQKRMechanism as SQKRMechanism
 from .design.local.sqkr import sqkr_mechanism as sqkr_mechanism
 from .design.local.unit_vectors.candidate_coding import MinimalRandomCodingMechanism as MinimalRandomCodingMechanism
@@ -100,10 +103,7 @@ from .design.local.unit_vectors.projected_privunit import FastProjUnitMechanism 
 from .design.local.unit_vectors.projected_privunit import ProjUnitMechanism as ProjUnitMechanism
 from .design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism as RotatingSimplexMechanism
 from .design.local.vector_calibration import calibrate_vector_table as calibrate_vector_table
-from .design.local.vector_cldp import vector_cldp_mechanism as vector_cldp_mechanism
 from .design.local.vector_gaussian import VectorGaussianMechanism as VectorGaussianMechanism
-from .design.local.vector_laplace import VectorLaplaceMechanism as VectorLaplaceMechanism
-from .design.local.vector_laplace import laplace_privacy as laplace_privacy
 from .design.local.vector_skellam import SkellamMechanism as SkellamMechanism
 from .design.local.vector_skellam import skellam_mechanism as skellam_mechanism
 from .design.local.vector_skellam import skellam_privacy as skellam_privacy

@@ -12,8 +12,13 @@ from ...design.contracts.registry import AccountReport, AccountSubject, usual_ad
 from ...design.relative_entropy.dp_rec import message_account
 from ...design.relative_entropy.shared_randomness import SEED_BITS
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve
-from ...solvers.accounting.sampled_renyi import SMALLEST_PROBABILITY, fixed_size_sampled_curve
-from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, likely_participations
+from ...solvers.accounting.sampling import (
+    SMALLEST_PROBABILITY,
+    FixedSizeSampling,
+    Sampling,
+    fixed_size_sampled_curve,
+    likely_participations,
+)
 from ...solvers.divergences.dp_rec_privacy import (
     LARGEST_CLIP_RATIO,
     LARGEST_POPULATION,

@@ -1,7 +1,4 @@
-"""MVU tables for vectors: which table makes the whole vector's message (epsilon, delta)-private.
-
-A `RenyiTable` has letters, divergences and rounding for the Rényi divergence of a vector's whole message.
-"""
+"""MVU tables for vectors: which table makes the whole vector's message (epsilon, delta)-private."""
 
 import math
 import time
@@ -12,25 +9,17 @@ from functools import cache, partial
 import numpy as np
 
 from ...arguments import check_choice, check_integer, check_real
-from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
 from ...solvers.accounting.renyi_curve import MOST_ROUNDS, check_delta
 from ...solvers.accounting.renyi_divergence import divergence_by_distance
-from ...solvers.bounds.privacy_constraint import EPSILON_LOW, RatioConstraint, largest_epsilon, metric_power, ratio_constraint
+from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, metric_power, ratio_constraint
 from ...solvers.divergences.vector_composition import compose_distances
 from ...solvers.numerics.safe_root import safe_root
-from ...solvers.table_search.renyi_search import RenyiDesign
 from ..contracts.norm_ball import NormBall, check_ball
-from ..tables.certificate import certified_table
-from ..tables.exact_rounding import DUST, TOTAL_BITS, round_table
-from ..tables.lookup_table import LookupTable
 from ..tables.mvu import MvuSearch, search_mvu
 from ..tables.provenance import Provenance, record_provenance
-from ..tables.table_facts import realised_epsilon
+from ..tables.renyi_table import RenyiTable
 from .vector_table import VectorGrid, VectorTableMechanism, dithered_distance
-
-# How much closer than the table's own ratios the rounding may have to keep them.
-RATIO_SLACK = 1e-9
 
 OBJECTIVES = ("metric", "renyi")
 # How far below the target the guarantee may end.
@@ -242,64 +231,6 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     if found.worst_variance >= mechanism.worst_variance:
         return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
     return _ended_with(found, began, made.solver)
-
-
-@dataclass(frozen=True, eq=False)
-class RenyiTable:
-    """A table in floating point from which exact ones are made that are a little more or less private.
-
-    Attributes
-    ----------
-    probabilities : ndarray of shape (inputs, letters)
-        Unbiased, and its own mirror image.
-    alphabet : ndarray of shape (letters,)
-        Letters on the unit interval's scale, rising.
-    """
-
-    probabilities: FloatArray
-    alphabet: FloatArray
-
-    @classmethod
-    def of(cls, design: RenyiDesign) -> "RenyiTable":
-        """Return the table of a search's design."""
-        table, reaches = design.solution.probabilities, design.reaches
-        letters = 0.5 + np.concatenate([-reaches, reaches[::-1]]) / (len(table) - 1)
-        order = np.argsort(letters, kind="stable")
-        return cls(table[:, order], letters[order])
-
-    def stretched(self, factor: float) -> "RenyiTable":
-        """Return the table for inputs that are moved from the middle by a factor, and letters that are moved back by it.
-
-        Rows between grid inputs are mixtures of their neighbours, and those just outside the grid continue the first and the last two:
-        it is unbiased again, and the more private, the smaller the factor. Entries may be negative for factors above 1.
-        """
-        inputs = len(self.probabilities)
-        positions = (inputs - 1) / 2 + factor * (np.arange(inputs) - (inputs - 1) / 2)
-        lower = np.clip(np.floor(positions), 0, inputs - 2).astype(np.intp)
-        fraction = (positions - lower)[:, None]
-        table = (1 - fraction) * self.probabilities[lower] + fraction * self.probabilities[lower + 1]
-        return RenyiTable(table, 0.5 + (self.alphabet - 0.5) / factor)
-
-    def exact(self, metric: str | None, provenance: Provenance) -> LookupTable:
-        """Return the lookup table of whole numbers; raises ConvergenceError where an entry is not positive, or the rounding fails.
-
-        Its declared epsilon is what its weights realise under the metric: it is not what the table was designed for.
-        """
-        used = self.probabilities[:, self.probabilities.sum(axis=0) >= DUST]
-        if used.min() <= 0:
-            raise ConvergenceError(f"the stretched table has entries that are not positive, down to {used.min():.3g}")
-        largest = float(np.abs(np.diff(np.log(used), axis=0)).max())
-        rounded = round_table(self.probabilities, self.alphabet, RatioConstraint(largest * (1 + RATIO_SLACK), True), symmetric=True)
-        return certified_table(
-            mechanism="mvu",
-            epsilon=realised_epsilon(rounded.weights, metric),
-            metric=metric,
-            alphabet=rounded.alphabet,
-            total=2**TOTAL_BITS,
-            weights=rounded.weights,
-            provenance=provenance,
-            objective="worst",
-        )
 
 
 def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorTableMechanism, made: Provenance) -> VectorTableMechanism:

@@ -1,0 +1,76 @@
+"""Tables whose letters, divergences and rounding are made for the Rényi divergence of a vector's whole message, as exact lookup tables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...arrays import FloatArray
+from ...errors import ConvergenceError
+from ...solvers.bounds.privacy_constraint import RatioConstraint
+from ...solvers.table_search.renyi_search import RenyiDesign
+from .certificate import certified_table
+from .exact_rounding import DUST, TOTAL_BITS, round_table
+from .lookup_table import LookupTable
+from .provenance import Provenance
+from .table_facts import realised_epsilon
+
+# How much closer than the table's own ratios the rounding may have to keep them.
+RATIO_SLACK = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class RenyiTable:
+    """A table in floating point from which exact ones are made that are a little more or less private.
+
+    Attributes
+    ----------
+    probabilities : ndarray of shape (inputs, letters)
+        Unbiased, and its own mirror image.
+    alphabet : ndarray of shape (letters,)
+        Letters on the unit interval's scale, rising.
+    """
+
+    probabilities: FloatArray
+    alphabet: FloatArray
+
+    @classmethod
+    def of(cls, design: RenyiDesign) -> "RenyiTable":
+        """Return the table of a search's design."""
+        table, reaches = design.solution.probabilities, design.reaches
+        letters = 0.5 + np.concatenate([-reaches, reaches[::-1]]) / (len(table) - 1)
+        order = np.argsort(letters, kind="stable")
+        return cls(table[:, order], letters[order])
+
+    def stretched(self, factor: float) -> "RenyiTable":
+        """Return the table for inputs that are moved from the middle by a factor, and letters that are moved back by it.
+
+        Rows between grid inputs are mixtures of their neighbours, and those just outside the grid continue the first and the last two:
+        it is unbiased again, and the more private, the smaller the factor. Entries may be negative for factors above 1.
+        """
+        inputs = len(self.probabilities)
+        positions = (inputs - 1) / 2 + factor * (np.arange(inputs) - (inputs - 1) / 2)
+        lower = np.clip(np.floor(positions), 0, inputs - 2).astype(np.intp)
+        fraction = (positions - lower)[:, None]
+        table = (1 - fraction) * self.probabilities[lower] + fraction * self.probabilities[lower + 1]
+        return RenyiTable(table, 0.5 + (self.alphabet - 0.5) / factor)
+
+    def exact(self, metric: str | None, provenance: Provenance) -> LookupTable:
+        """Return the lookup table of whole numbers; raises ConvergenceError where an entry is not positive, or the rounding fails.
+
+        Its declared epsilon is what its weights realise under the metric: it is not what the table was designed for.
+        """
+        used = self.probabilities[:, self.probabilities.sum(axis=0) >= DUST]
+        if used.min() <= 0:
+            raise ConvergenceError(f"the stretched table has entries that are not positive, down to {used.min():.3g}")
+        largest = float(np.abs(np.diff(np.log(used), axis=0)).max())
+        rounded = round_table(self.probabilities, self.alphabet, RatioConstraint(largest * (1 + RATIO_SLACK), True), symmetric=True)
+        return certified_table(
+            mechanism="mvu",
+            epsilon=realised_epsilon(rounded.weights, metric),
+            metric=metric,
+            alphabet=rounded.alphabet,
+            total=2**TOTAL_BITS,
+            weights=rounded.weights,
+            provenance=provenance,
+            objective="worst",
+        )

@@ -12,8 +12,7 @@ from shared.processor_time import seconds, timed
 
 from quietbits.analysis.comparisons.linear_compression.sparse_recovery import measuring_operator
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
-from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
-from quietbits.solvers.decoders.support_refit import refit_support
+from quietbits.solvers.decoders.lasso import noise_penalty, refit_support, solve_lasso
 
 DIMENSION, MEASUREMENTS, SPARSITY = 2**18, 2**14, 100
 # Of one measurement; without noise its mean square is 1.

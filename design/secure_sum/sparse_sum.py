@@ -187,7 +187,7 @@ class SparseSum(SketchedSecureSum):
 
         The penalty is noise's alone: what all coordinates that are too short add to it lets the Lasso find a few that are not there.
         """
-        from ...solvers.decoders.support_refit import refit_support
+        from ...solvers.decoders.lasso import refit_support
 
         operator = self.sketch.operator()
         refitted = refit_support(operator, observed, support).solution

@@ -13,8 +13,8 @@ import numpy as np
 from ...arguments import check_choice
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect_each
-from .central_privacy import check_budget, sign_risks
 from .frequency_limits import LOSSES, TRUST_MODELS, check_frequencies, one_hot_curves
+from .mean_privacy import check_budget, sign_risks
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 # Shares of clients that a hidden perturbation moves, and how far below their mean a count may fall, in standard deviations.

@@ -32,9 +32,9 @@ from quietbits.solvers.table_search.renyi_search import (
 NO_ROWS = np.zeros((0, 2))
 
 INPUTS, DIMENSION, ORDER, SHARE = 8, 20, 8.0, 0.9
-RENYI_PROGRAM_BUDGET = RenyiBudget(INPUTS, DIMENSION, 2.0, 1.1, 3.0, 1e-5)
+PROGRAM_BUDGET = RenyiBudget(INPUTS, DIMENSION, 2.0, 1.1, 3.0, 1e-5)
 # Of the lower half of the rows, 3, 2, 1 and 0 steps from zero.
-RENYI_PROGRAM_PRICES = np.array([9.0, 4.0, 1.0, 0.0]) / 9
+PROGRAM_PRICES = np.array([9.0, 4.0, 1.0, 0.0]) / 9
 REACHES = np.array([18.0, 5.0])
 
 BUDGET = RenyiBudget(inputs=8, dimension=64, norm=2.0, distance=1.3, epsilon=3.0, delta=1e-5)
@@ -100,7 +100,7 @@ def test_budgets_without_an_order_are_refused() -> None:
 
 
 def program(letters: int = 4) -> RenyiProgram:
-    return RenyiProgram(INPUTS, letters, ORDER, RENYI_PROGRAM_BUDGET.reach, RENYI_PROGRAM_PRICES, 1 / DIMENSION)
+    return RenyiProgram(INPUTS, letters, ORDER, PROGRAM_BUDGET.reach, PROGRAM_PRICES, 1 / DIMENSION)
 
 
 def alphabet(reaches: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def alphabet(reaches: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("reaches", [REACHES, np.array([30.0, 18.0, 11.0, 2.0])])
 def test_tables_are_mirrored_unbiased_within_their_limits_and_worth_what_is_said(reaches: np.ndarray) -> None:
-    limits = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE)
+    limits = PROGRAM_BUDGET.limits(ORDER, SHARE)
     solution = program(2 * len(reaches)).solve(reaches, limits)
     table, letters, rows = solution.probabilities, alphabet(reaches), np.arange(INPUTS)
     np.testing.assert_allclose(table, table[::-1, ::-1], atol=1e-15)
@@ -123,16 +123,16 @@ def test_tables_are_mirrored_unbiased_within_their_limits_and_worth_what_is_said
     assert 1 - 1e-4 <= ratios.max() <= 1 + 1e-5
     # The worst distribution of rows over a vector's coordinates.
     variances = (table * (rows[:, None] - letters) ** 2).sum(axis=1)[: INPUTS // 2]
-    worst = linprog(-variances, A_ub=[RENYI_PROGRAM_PRICES], b_ub=[1 / DIMENSION], A_eq=[np.ones(4)], b_eq=[1.0])
+    worst = linprog(-variances, A_ub=[PROGRAM_PRICES], b_ub=[1 / DIMENSION], A_eq=[np.ones(4)], b_eq=[1.0])
     assert solution.value == pytest.approx(-worst.fun, rel=1e-6)
 
 
 def test_a_conic_solver_without_symmetry_finds_no_better_table() -> None:
-    limits, letters, rows = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE), alphabet(REACHES), np.arange(INPUTS)
+    limits, letters, rows = PROGRAM_BUDGET.limits(ORDER, SHARE), alphabet(REACHES), np.arange(INPUTS)
     table, worst, price = cp.Variable((INPUTS, 4), nonneg=True), cp.Variable(), cp.Variable(nonneg=True)
     squares = (rows[:, None] - letters) ** 2 / REACHES[0] ** 2
     # The last row is not a grid point of a vector; its mirror image is.
-    prices = np.concatenate([RENYI_PROGRAM_PRICES, RENYI_PROGRAM_PRICES[::-1]])
+    prices = np.concatenate([PROGRAM_PRICES, PROGRAM_PRICES[::-1]])
     constraints = [cp.sum(table, axis=1) == 1, table @ (letters / REACHES[0]) == rows / REACHES[0]]
     constraints += [cp.sum(cp.multiply(squares[row], table[row])) <= worst + prices[row] * price for row in range(INPUTS)]
     for own in rows:
@@ -148,7 +148,7 @@ def test_a_conic_solver_without_symmetry_finds_no_better_table() -> None:
 
 
 def test_gradients_are_those_of_the_value() -> None:
-    limits, solve = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE), program().solve
+    limits, solve = PROGRAM_BUDGET.limits(ORDER, SHARE), program().solve
     solution = solve(REACHES, limits)
     for letter in range(2):
         step = np.eye(2)[letter] * 1e-3
@@ -164,7 +164,7 @@ def test_gradients_are_those_of_the_value() -> None:
 
 def test_two_letters_leave_no_choice() -> None:
     # Unbiased rows with two letters have the variance (x - a)(b - x): R**2 less the distance from the middle, squared.
-    limits = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE)
+    limits = PROGRAM_BUDGET.limits(ORDER, SHARE)
     assert program(2).solve(np.array([40.0]), limits).value == pytest.approx(40.0**2 - 0.5**2, rel=1e-6)
     with pytest.raises(ConvergenceError, match="the convex program was not solved"):
         program(2).solve(np.array([8.0]), limits)

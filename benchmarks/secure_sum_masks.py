@@ -5,8 +5,7 @@ from shared.growth import slope
 from shared.physical_limit import WORD_BYTES, beside_limit, keystream_seconds
 from shared.processor_time import seconds
 
-from quietbits.design.secure_sum.aggregation import SecureSum
-from quietbits.design.secure_sum.mask_cost import mask_cost, rate_at_equal_cost
+from quietbits.design.secure_sum.aggregation import SecureSum, mask_cost, rate_at_equal_cost
 
 CLIENTS, BITS = 1000, 16
 LENGTHS = (2**14, 2**16, 2**18, 2**20)

@@ -12,8 +12,7 @@ from shared.processor_time import seconds, timed
 
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.figures.linear_compression.sparse import measuring_operator
-from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
-from quietbits.solvers.decoders.support_refit import refit_support
+from quietbits.solvers.decoders.lasso import noise_penalty, refit_support, solve_lasso
 
 DIMENSION, MEASUREMENTS, SPARSITY = 2**18, 2**14, 100
 # These are standard deviations of a measurement's noise; without noise a measurement's mean square is 1.

@@ -7,9 +7,15 @@ from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import AccountSubject, Entry, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Task
-from ...design.frequencies.codes.bernoulli import MOST_MEASUREMENTS, BernoulliCode
-from ...design.frequencies.codes.exact_histogram import ExactHistogramMechanism, exact_histogram_privacy
-from ...design.frequencies.codes.histogram import MOST_CLIENTS, MOST_ENTRIES, IdentityCode
+from ...design.frequencies.exact_histogram import (
+    MOST_CLIENTS,
+    MOST_ENTRIES,
+    MOST_MEASUREMENTS,
+    BernoulliCode,
+    ExactHistogramMechanism,
+    IdentityCode,
+    exact_histogram_privacy,
+)
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import Sampling
 from ...solvers.decoders.exact_histogram import LONGEST_TIME

@@ -15,13 +15,10 @@ from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall, parse_norm
 from ...design.contracts.registry import AccountSubject, Entry, InPlaceOfBudget, Noise, Option, Values, usual_adjacency
 from ...design.contracts.task import Budget, Task
-from ...design.local.cldp import CLDPMechanism
-from ...design.local.laplace import LaplaceMechanism
-from ...design.local.sampled_sign import index_bits
+from ...design.local.cldp import CLDPMechanism, index_bits, vector_cldp_mechanism
+from ...design.local.laplace import LARGEST_PURE_EPSILON, LaplaceMechanism, VectorLaplaceMechanism, laplace_privacy
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
-from ...design.local.vector_cldp import vector_cldp_mechanism
 from ...design.local.vector_gaussian import VectorGaussianMechanism, calibrate_noise_multiplier, noise_adjacency
-from ...design.local.vector_laplace import LARGEST_PURE_EPSILON, VectorLaplaceMechanism, laplace_privacy
 from ...design.local.vector_skellam import SkellamMechanism, skellam_mechanism, skellam_privacy
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling

@@ -8,9 +8,8 @@ from ...design.contracts.domains import Categories
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Task
-from ...design.frequencies.hadamard_response import hadamard_response
+from ...design.frequencies.hadamard_response import hadamard_response, recursive_hadamard_response
 from ...design.frequencies.projective_geometry_response import projective_geometry_response
-from ...design.frequencies.recursive_hadamard_response import recursive_hadamard_response
 from ...design.frequencies.subset_selection import subset_selection
 from ...design.frequencies.unary_encoding import UnaryEncoding
 from .local import PURE_ACCOUNTS, REPLACE_ONE

@@ -8,9 +8,15 @@ from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
-from ...solvers.limits.central_privacy import LARGEST_EPSILON, SMALLEST_EPSILON, central_bound, unbiased_central_bound
 from ...solvers.limits.frequency_privacy import frequency_bound
-from ...solvers.limits.local_privacy import local_bound, unbiased_local_bound
+from ...solvers.limits.mean_privacy import (
+    LARGEST_EPSILON,
+    SMALLEST_EPSILON,
+    central_bound,
+    local_bound,
+    unbiased_central_bound,
+    unbiased_local_bound,
+)
 
 
 class Bound(Protocol):

@@ -11,7 +11,7 @@ from ...design.contracts.gaussian import LARGEST_MULTIPLIER
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...design.contracts.registry import Option, Values
 from ...design.contracts.task import Task
-from ...design.local.vector_laplace import LARGEST_PURE_EPSILON
+from ...design.local.laplace import LARGEST_PURE_EPSILON
 from ...design.transforms.kashin import LARGEST_SEED
 from ...design.transforms.rotation import ROTATIONS
 from ...solvers.accounting.gaussian_privacy import SMALLEST_MULTIPLIER

@@ -7,7 +7,7 @@ from ...design.contracts.domains import Interval
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.registry import Values
 from ...design.contracts.task import Task
-from ...design.secure_sum.number_sum import NumberSum
+from ...design.secure_sum.delegated_sum import NumberSum
 from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 
 # Steps that the ball is wider than the interval: calibration ends close to the longest ones, and not always equally close.

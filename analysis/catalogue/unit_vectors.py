@@ -7,13 +7,11 @@ from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Option, Values
 from ...design.contracts.task import Task
-from ...design.local.unit_vectors.fast_projunit import FastProjUnitMechanism
-from ...design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
-from ...design.local.unit_vectors.plain_random_coding import plain_random_coding_mechanism
+from ...design.local.unit_vectors.candidate_coding import MinimalRandomCodingMechanism, plain_random_coding_mechanism
 from ...design.local.unit_vectors.poisson_representation import LARGEST_ALPHA, SMALLEST_ALPHA, PoissonRepresentationMechanism
 from ...design.local.unit_vectors.privunit import PrivUnitMechanism
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from ...design.local.unit_vectors.projunit import ProjUnitMechanism
+from ...design.local.unit_vectors.projected_privunit import FastProjUnitMechanism, ProjUnitMechanism
 from ...design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, most_simplex_bits
 from ...solvers.numerics.walsh_hadamard import padded_dimension
 from .local import L2, PURE_ACCOUNTS, REPLACE_ONE, pure_vector

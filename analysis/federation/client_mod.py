@@ -8,8 +8,8 @@ from typing import Any
 from ...arguments import check_choice, check_probability, check_real
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
-from ...design.masked_sum.client import Letter, MaskingClient, PublicKeys, from_hexadecimal, in_hexadecimal
 from ...design.noise.random_words import secure_words
+from ...design.secure_sum.masked_sum import Letter, MaskingClient, PublicKeys, from_hexadecimal, in_hexadecimal
 from ...errors import ConvergenceError, InfeasibleError
 from .flower import (
     CONFIG,

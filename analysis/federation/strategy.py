@@ -19,8 +19,7 @@ from ...arrays import FloatArray
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.task import Task, check_task
-from ...design.masked_sum.client import Letter, PublicKeys, Revealed, from_hexadecimal, in_hexadecimal
-from ...design.masked_sum.server import MaskingServer
+from ...design.secure_sum.masked_sum import Letter, MaskingServer, PublicKeys, Revealed, from_hexadecimal, in_hexadecimal
 from ...design.secure_sum.modular_arithmetic import check_residues
 from ...errors import InfeasibleError
 from ..catalogue.registry import entry_named
@@ -214,8 +213,9 @@ class PrivateMeanStrategy(Strategy):
     clients with each other have nothing to compare. Clients need `PrivateUpdateMod`. All floating-point arrays form one vector, which the
     mechanism clips to the task's ball; all clients weigh the same.
 
-    Masked messages (`quietbits.design.masked_sum`) carry a mechanism for secure sums: the server learns the sum over the clients that
-    stayed, and the guarantee is computed anew for their noise. A round with too weak a guarantee is refused before masks are taken off.
+    Masked messages (`quietbits.design.secure_sum.masked_sum`) carry a mechanism for secure sums: the server learns the sum over the
+    clients that stayed, and the guarantee is computed anew for their noise. A round with too weak a guarantee is refused before masks are
+    taken off.
 
     Parameters
     ----------

@@ -11,8 +11,15 @@ import numpy as np
 from ...solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
 from ...solvers.accounting.pure_privacy import LARGEST_EPSILON, pure_renyi_divergences
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, LazyRenyiCurve, RenyiCurve
-from ...solvers.accounting.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_curve
-from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, amplified_epsilon, delta_of_everyone, sampled_share
+from ...solvers.accounting.sampling import (
+    FixedSizeSampling,
+    Sampling,
+    amplified_epsilon,
+    delta_of_everyone,
+    fixed_size_sampled_curve,
+    poisson_sampled_curve,
+    sampled_share,
+)
 from .privacy import Account, Bound, EpsilonBound, Privacy
 
 if TYPE_CHECKING:

@@ -1,6 +1,9 @@
-"""Hadamard response: an output of half of the item's block, or any other one.
+"""Hadamard response, and recursive Hadamard response: local mechanisms for items that the server decodes by a Walsh-Hadamard transform.
 
-Acharya, Sun, Zhang 2019, *Hadamard response: Estimating distributions privately, efficiently, and with little communication*.
+Hadamard response (Acharya, Sun, Zhang 2019, *Hadamard response: Estimating distributions privately, efficiently, and with little
+communication*) sends an output of half of the item's block, or any other one. Recursive Hadamard response (Chen, Kairouz, Özgür 2020,
+*Breaking the communication-privacy-accuracy trilemma*, section 4) sends the item's block and one sign of its place, by randomised response
+on very few bits.
 """
 
 import math
@@ -11,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import MOST_CLIENTS, check_integer
-from ...arrays import FloatArray, IntegerArray
+from ...arrays import FloatArray, IntegerArray, check_unmasked
 from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..local.message_checks import checked_messages
 from ..noise.random_words import WordsLike, word_source
@@ -133,3 +136,108 @@ def check_power_of_two(name: str, value: int) -> None:
     """Refuse a whole number that is not a power of two."""
     if value & (value - 1):
         raise ValueError(f"{name} must be a power of two, got {value}")
+
+
+@dataclass(frozen=True)
+class RecursiveHadamardResponse(BlockMechanism):
+    """Public randomness draws a row of a Hadamard matrix; the client sends its item's block, and the row's entry at its place.
+
+    That is one of 2 blocks symbols: the client's own with probability E / (2 blocks - 1 + E), each other one with 1 over that. The
+    variances, over the public rows, too, are those of Hadamard response with as many blocks, in log2(blocks) + 1 bits.
+
+    Attributes
+    ----------
+    epsilon, categories, blocks
+        As in `BlockMechanism`; `blocks` is a power of two.
+
+    Examples
+    --------
+    >>> mechanism = recursive_hadamard_response(1.0, categories=4)
+    >>> messages = mechanism.encode(np.array([0, 0, 0, 1] * 10_000), np.random.default_rng(0))
+    >>> mechanism.bits_per_client, mechanism.decode(mechanism.aggregate(messages), 40_000).round(2).tolist()
+    (1.0, [0.74, 0.28, 0.0, -0.0])
+    """
+
+    epsilon: float
+    categories: int
+    blocks: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        check_power_of_two("blocks", self.blocks)
+
+    @property
+    def most_blocks(self) -> int:
+        """The first power of two that is not below the number of items."""
+        return padded_dimension(self.categories)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the matrix, from which one is drawn in public."""
+        return padded_dimension(self.block_items)
+
+    @property
+    def block_outputs(self) -> int:
+        """Two signs."""
+        return 2
+
+    @property
+    def set_outputs(self) -> int:
+        """One of them."""
+        return 1
+
+    @property
+    def common_outputs(self) -> float:
+        """Two columns of the matrix are equal in half of the rows."""
+        return 0.5
+
+    def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
+        """Return each client's row, which is public, and its symbol: twice the block, and one more for the sign -1."""
+        words, held = word_source(words), self.domain.clip(items)
+        rows = words.integers(self.rows, held.shape)
+        lying = words.uniforms(held.shape) < self.lie_probability
+        anything = words.integers(2 * self.blocks, held.shape)
+        return np.column_stack([rows, np.where(lying, anything, self._symbols(rows, held))])
+
+    def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
+        """Return how often each sign, 1 and -1, was sent for each block and row, shape (blocks * rows * 2,)."""
+        check_unmasked("messages", messages)
+        array = np.asarray(messages)
+        if array.ndim != 2 or array.shape[1] != 2:
+            raise ValueError(f"messages must have the shape (clients, 2), got {array.shape}")
+        rows, symbols = checked_messages(array[:, 0], 0, self.rows - 1), checked_messages(array[:, 1], 0, 2 * self.blocks - 1)
+        places = 2 * ((symbols >> 1) * self.rows + rows) + (symbols & 1)
+        return np.bincount(places, minlength=2 * self.blocks * self.rows)
+
+    def decode(self, aggregate: IntegerArray, clients: int) -> FloatArray:
+        """Return unbiased frequencies, by a Walsh-Hadamard transform of each block."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        counts = np.reshape(aggregate, (self.blocks, self.rows, 2))
+        sums = walsh_hadamard(counts[:, :, 0] - counts[:, :, 1])[:, : self.block_items]
+        return np.asarray(sums.ravel()[: self.categories] * (self.unit / 2 / clients))
+
+    def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
+        """Return the sums over the rows and signs of each block."""
+        return np.asarray(np.reshape(aggregate, (self.blocks, 2 * self.rows)).sum(axis=1))
+
+    def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
+        """Whether the symbol is the item's, for the public row."""
+        return np.asarray(messages[:, 1] == self._symbols(messages[:, 0], np.array(item)))
+
+    def _symbols(self, rows: IntegerArray, items: IntegerArray) -> IntegerArray:
+        return 2 * self.block_of(items) + (hadamard_entries(rows, self.place_of(items)) < 0)
+
+
+def recursive_hadamard_response(epsilon: float, categories: int, message_bits: int | None = None) -> RecursiveHadamardResponse:
+    """Return recursive Hadamard response of the given number of bits, or of that number whose worst variance is the least.
+
+    Examples
+    --------
+    >>> [recursive_hadamard_response(epsilon, 1000).bits_per_client for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
+    [1.0, 1.0, 3.0, 6.0, 11.0]
+    """
+    one = RecursiveHadamardResponse(epsilon, categories, 1)
+    most = int(math.log2(one.most_blocks)) + 1
+    choices = range(1, most + 1) if message_bits is None else [check_integer("message_bits", message_bits, low=1, high=most)]
+    return min((RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda one: one.worst_variance)

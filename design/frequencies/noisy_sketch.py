@@ -25,9 +25,8 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.options import Declared, budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
 from ..noise.discrete_gaussian import LARGEST_SIGMA, discrete_gaussian_variance, sample_discrete_gaussian
-from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, WordSource, word_source
-from ..noise.skellam_noise import sample_skellam
+from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from ..secure_sum.noisy_sum import NoisySum, noisy_sum_privacy
 from .item_sketch import ItemSketch

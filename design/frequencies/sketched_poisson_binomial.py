@@ -20,7 +20,7 @@ from ...solvers.numerics.walsh_hadamard import hadamard_entries, walsh_hadamard
 from ..contracts.accounts import pure_account, renyi_account
 from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Privacy
-from ..noise.biased_tosses import count_successes
+from ..noise.binomial_noise import count_successes
 from ..noise.random_words import SeededWords, WordsLike, word_source
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from ..secure_sum.poisson_binomial_mechanism import ORDERS, SMALLEST_THETA

@@ -1,6 +1,13 @@
-"""The one-bit mechanism (CLDP) of Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled Model of Differential Privacy in FL*."""
+"""CLDP: numbers in one bit, and vectors in one index and one bit, for L1, L2 and L-infinity balls; for L2 in any number of indices.
+
+Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled model of differential privacy in federated learning*. All three mechanisms for
+vectors send, by randomised response, the sign of one number about the vector, and which number it was: a coordinate, or for L1 an entry
+of the Walsh-Hadamard transform. On the L2 ball it is a coordinate of a private vector, of which more may be sent.
+"""
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +17,20 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
 from ...arrays import FloatArray
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ...solvers.numerics.walsh_hadamard import hadamard_entries, padded_dimension, walsh_hadamard
 from ..contracts.accounts import pure_privacy
-from ..contracts.mechanism import ScalarMechanism
+from ..contracts.mechanism import ScalarMechanism, VectorMechanism, check_vector_epsilon
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
-from ..noise.random_words import WordsLike, word_source
+from ..noise.random_words import WordsLike, WordSource, word_source
 from ..transforms.dithering import finite_values
+from .message_checks import checked_messages
+from .unit_vectors.random_direction import random_directions
+
+# Signs of the Hadamard matrix that are held in memory at a time.
+CHUNK = 2**22
+# Beyond it gamma functions overflow.
+LARGEST_DIRECT_DIMENSION = 300
 
 
 @dataclass(frozen=True)
@@ -96,3 +112,355 @@ class CLDPMechanism(ScalarMechanism):
     def _signed(self, values: ArrayLike) -> FloatArray:
         low, high = self.interval
         return np.clip((finite_values("values", values) - low) / (high - low) * 2 - 1, -1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class SampledSignMechanism(VectorMechanism):
+    """An index drawn uniformly, and one bit for the sign of the number that the vector has there: what the mechanisms of CLDP share.
+
+    The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with probability (1 + t) / 2, which is then flipped with
+    probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    ball : NormBall
+        Ball of the vectors, of the norm that the mechanism is for.
+    """
+
+    epsilon: float
+    ball: NormBall
+    delta = 0.0
+    # How many numbers, each an index and a bit, a message consists of.
+    draws = 1
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        check_ball(self.ball, type(self).__name__, self.norm)
+
+    @property
+    @abstractmethod
+    def norm(self) -> float:
+        """The norm p that the mechanism is for."""
+
+    @property
+    def indices(self) -> int:
+        """Number of indices to draw from."""
+        return self.ball.dimension
+
+    @property
+    def realised_epsilon(self) -> float:
+        """Largest log-ratio of a message's probabilities for two vectors, attained by the two ends of an axis; at most epsilon."""
+        return self.epsilon
+
+    @property
+    def bits_per_client(self) -> float:
+        """Bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw; there is no shared randomness."""
+        return float(self.draws * index_bits(self.indices))
+
+    def privacy(self) -> Privacy:
+        """Pure local privacy of `realised_epsilon`: exact for L1 and L-infinity, where two vectors can differ most at every index."""
+        return pure_privacy(self.realised_epsilon)
+
+    @property
+    @abstractmethod
+    def message_norm(self) -> float:
+        """L2 norm of what a draw of a message is decoded to, the same for all, in the vectors' units."""
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance at the centre of the ball, the largest: ``message_norm**2``."""
+        return self.message_norm**2
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+        """Draw one message per vector, from 0 to ``2 * indices - 1``."""
+        words = word_source(words)
+        clipped = self.ball.clip(vectors)
+        clients = len(clipped)
+        indices = words.integers(self.indices, clients)
+        bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
+        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
+        return 2 * indices + (bits ^ flips)
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the histogram of the messages, shape (indices, 2): how often each index was sent with the bits 0 and 1."""
+        array = checked_messages(messages, 0, 2 * self.indices - 1)
+        histogram = np.bincount(array.astype(np.intp), minlength=2 * self.indices).astype(np.int64)
+        return histogram.reshape(self.indices, 2)
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
+        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
+        clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
+        total = int(aggregate.sum())
+        if total != self.draws * clients:
+            raise ValueError(f"clients must be the number of messages in the histogram, {total / self.draws:g}, got {clients!r}")
+        return self._combination(aggregate[:, 1] - aggregate[:, 0]) / total
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    @property
+    def _contrast(self) -> float:
+        """Difference of the probabilities that a bit is kept and that it is flipped."""
+        return math.tanh(self.realised_epsilon / 2)
+
+    @abstractmethod
+    def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
+        """Return the number of each vector that its index stands for, at most the clip norm in absolute value."""
+
+    @abstractmethod
+    def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
+        """Return the sum of the decoded messages, given how much more often each index was sent with 1 than with 0."""
+
+
+@dataclass(frozen=True)
+class CLDPLinfMechanism(SampledSignMechanism):
+    """CLDP for an L-infinity ball: a coordinate, and a bit for its sign.
+
+    Examples
+    --------
+    >>> mechanism = CLDPLinfMechanism(5.0, NormBall(dimension=128, norm=math.inf))
+    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1)
+    (8.0, 16831.6)
+    """
+
+    @property
+    def norm(self) -> float:
+        """Infinity."""
+        return math.inf
+
+    @property
+    def message_norm(self) -> float:
+        """``dimension * clip_norm / tanh(realised_epsilon / 2)``, along one axis."""
+        return self.ball.dimension * self.ball.clip_norm / self._contrast
+
+    def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
+        return np.asarray(vectors[np.arange(len(vectors)), indices])
+
+    def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
+        return np.asarray(self.message_norm * signed, dtype=float)
+
+
+@dataclass(frozen=True)
+class CLDPL2Mechanism(CLDPLinfMechanism):
+    """CLDP for an L2 ball: a point z of a sphere, more often than not from the half that the vector points to, quantised to axes.
+
+    The client draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan, Wainwright 2018,
+    *Minimax optimal procedures for locally private estimation*): z has the vector as mean and is epsilon private. A draw then is coordinate
+    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability
+    ``1/2 - ||z||_1 / (2 M sqrt(dimension))``, and is decoded to M sqrt(dimension) along that axis: its mean is z. M is
+    clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of ``|u_1|`` on the unit sphere.
+
+    **Several draws** are of the same z, and cost no epsilon: they are computed from z alone, without the vector. Each has the squared norm
+    M**2 dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm
+    ``M**2 (dimension + draws - 1) / draws``: with as many draws as coordinates less than 2 M**2, where z itself has M**2. That number,
+    `dimension`, is the choice of Chaudhuri, Guo, Rabbat 2022, *Privacy-aware compression for federated data analysis* (8 bits for each of
+    128 coordinates); their code shrinks vectors by tanh(epsilon / 2), which is left out here, as it is a bias. Girgis et al. draw once.
+
+    **One draw** needs no z. It is i and the sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term
+    does not change under z -> -z, and is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is
+    the vector x. A message therefore has the probability ``1 / (2 dimension) + s x_i / (2 M sqrt(dimension))``: that of a coordinate drawn
+    uniformly and a bit for its sign, which is what `encode` draws. So it is more private than z: see `realised_epsilon`. And
+    `CLDPLinfMechanism`, on the cube around the ball, is epsilon private with ``kappa**2 * dimension`` times the worst variance of one draw,
+    2 / pi in high dimension.
+
+    For releases with ``secure_words``, up to rounding: whatever point the client draws in floating-point numbers, the message depends on
+    the vector only by the probability with which it is the point or its opposite, and that is off by at most 2**-51.
+
+    Attributes
+    ----------
+    epsilon, ball
+        As in `SampledSignMechanism`.
+    draws : int
+        Number of draws in a message, from 1 to `dimension`.
+
+    Examples
+    --------
+    >>> mechanism = CLDPL2Mechanism(5.0, NormBall(dimension=128, norm=2.0))
+    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1), round(mechanism.realised_epsilon, 4)
+    (8.0, 26335.9, 2.1362)
+
+    The choice of Chaudhuri, Guo, Rabbat:
+
+    >>> mechanism = CLDPL2Mechanism(5.0, NormBall(dimension=128, norm=2.0), draws=128)
+    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1), mechanism.realised_epsilon
+    (1024.0, 409.9, 5.0)
+    """
+
+    draws: int = 1
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "draws", check_integer("draws", self.draws, low=1, high=self.ball.dimension))
+
+    @property
+    def norm(self) -> float:
+        """2.0."""
+        return 2.0
+
+    @property
+    def worst_variance(self) -> float:
+        """``message_norm**2 (dimension + draws - 1) / (draws dimension)``, at the centre of the ball; exact."""
+        dimension = self.ball.dimension
+        return self.message_norm**2 * ((dimension + self.draws - 1) / (self.draws * dimension))
+
+    @property
+    def realised_epsilon(self) -> float:
+        """Largest log-ratio of the probabilities of one draw, ``2 artanh(kappa sqrt(dimension) tanh(epsilon / 2))``; of more, epsilon.
+
+        It is epsilon in one dimension; in more, kappa sqrt(dimension) is below 1, and it stays below 3 for every epsilon. Several draws
+        tell more of z: epsilon is an upper bound for them.
+        """
+        return self._draw_epsilon if self.draws == 1 else self.epsilon
+
+    def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
+        """Draw one message per vector: numbers from 0 to ``2 * dimension - 1``, shape (clients,), or (clients, draws) for several."""
+        if self.draws == 1:
+            return super().encode(vectors, words)
+        words, clipped = word_source(words), self.ball.clip(vectors)
+        messages = np.empty((len(clipped), self.draws), dtype=np.int64)
+        at_once = max(1, CHUNK // self.ball.dimension)
+        for start in range(0, len(clipped), at_once):
+            part = slice(start, start + at_once)
+            messages[part] = self._quantised(self._points(clipped[part], words), words)
+        return messages
+
+    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the histogram of all draws, shape (dimension, 2): how often each index was sent with the bits 0 and 1."""
+        if self.draws == 1:
+            return super().aggregate(messages)
+        array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=self.draws)
+        return np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64).reshape(self.indices, 2)
+
+    def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
+        """Draw points of any length, in the directions z: on the vector's side of the sphere, or the opposite one."""
+        directions = random_directions(self.ball, clipped, words)
+        points = words.normals(directions.shape)
+        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        opposite = words.uniforms(len(points)) < 1 / (math.exp(self.epsilon) + 1)
+        behind = np.einsum("ij,ij->i", points, directions) < 0
+        points[behind ^ opposite] *= -1
+        return points
+
+    def _quantised(self, points: FloatArray, words: WordSource) -> NDArray[np.int64]:
+        """Draw coordinates and signs of points, shape (points, draws)."""
+        count, dimension = points.shape
+        shares = np.cumsum(np.abs(points), axis=1)
+        lengths = shares[:, -1:].copy()
+        # Rows one after the other, so that one search serves all.
+        rows = np.arange(count)[:, None]
+        shares = shares / lengths + rows
+        shares[:, -1] = np.arange(1, count + 1)
+        drawn = np.searchsorted(shares.ravel(), (words.uniforms((count, self.draws)) + rows).ravel(), side="right")
+        indices = np.clip(drawn.reshape(count, self.draws) - dimension * rows, 0, dimension - 1)
+        kept = 0.5 + lengths / (2 * np.linalg.norm(points, axis=1, keepdims=True) * math.sqrt(dimension))
+        flips = words.uniforms(indices.shape) >= kept
+        return np.asarray(2 * indices + ((np.take_along_axis(points, indices, axis=1) > 0) ^ flips))
+
+    @property
+    def _contrast(self) -> float:
+        return math.tanh(self._draw_epsilon / 2)
+
+    @property
+    def _draw_epsilon(self) -> float:
+        dimension = self.ball.dimension
+        if dimension == 1:
+            return self.epsilon
+        # kappa = Gamma(x) / (sqrt(pi) Gamma(x + 1/2)) with x = dimension / 2.
+        x = dimension / 2
+        if dimension <= LARGEST_DIRECT_DIMENSION:
+            ratio = math.sqrt(x) * math.gamma(x) / math.gamma(x + 0.5)
+        else:
+            # Stirling's series of the ratio, whose next term is below 1e-13.
+            ratio = 1 + (1 / 8 + (1 / 128 - (5 / 1024 + (21 / 32768 - 399 / 262144 / x) / x) / x) / x) / x
+        return 2 * math.atanh(math.sqrt(2 / math.pi) * ratio * math.tanh(self.epsilon / 2))
+
+
+@dataclass(frozen=True)
+class CLDPL1Mechanism(SampledSignMechanism):
+    """CLDP for an L1 ball: an entry of the vector's Walsh-Hadamard transform, and a bit for its sign.
+
+    The vector is padded with zeros to a power of two; entries of H x are at most ``||x||_1``. A decoded message is a column of H, without
+    the padding.
+
+    Examples
+    --------
+    >>> mechanism = CLDPL1Mechanism(5.0, NormBall(dimension=100, norm=1.0))
+    >>> mechanism.bits_per_client, round(mechanism.worst_variance, 1)
+    (8.0, 102.7)
+    """
+
+    @property
+    def norm(self) -> float:
+        """1.0."""
+        return 1.0
+
+    @property
+    def indices(self) -> int:
+        """The dimension, or the next power of two."""
+        return padded_dimension(self.ball.dimension)
+
+    @property
+    def message_norm(self) -> float:
+        """``sqrt(dimension) * clip_norm / tanh(epsilon / 2)``, each coordinate as large as any other."""
+        return math.sqrt(self.ball.dimension) * self.ball.clip_norm / self._contrast
+
+    def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
+        clients, dimension = vectors.shape
+        coordinates = np.arange(dimension)
+        numbers = np.empty(clients)
+        chunk = max(1, CHUNK // dimension)
+        for start in range(0, clients, chunk):
+            part = slice(start, start + chunk)
+            numbers[part] = np.einsum("ij,ij->i", vectors[part], hadamard_entries(indices[part, None], coordinates))
+        return numbers
+
+    def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
+        return self.ball.clip_norm / self._contrast * walsh_hadamard(signed)[: self.ball.dimension]
+
+
+def vector_cldp_mechanism(epsilon: float, ball: NormBall, draws: int = 1) -> SampledSignMechanism:
+    """Return the mechanism of CLDP for a ball of norm 1, 2 or infinity.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    ball : NormBall
+        Ball of the vectors.
+    draws : int
+        Draws of the private vector in a message, from 1 to the dimension, for the L2 ball; 1 for the others, where each further number
+        of the vector would cost its own epsilon.
+
+    Examples
+    --------
+    >>> type(vector_cldp_mechanism(1.0, NormBall(dimension=128, norm=1.0))).__name__
+    'CLDPL1Mechanism'
+    >>> ball = NormBall(dimension=128, norm=2.0)
+    >>> [round(vector_cldp_mechanism(2.0, ball, draws).worst_variance / 10_000, 4) for draws in (1, 8, 128)]
+    [4.4197, 0.5827, 0.0688]
+    """
+    if check_ball(ball, "CLDP").norm == 2:
+        return CLDPL2Mechanism(epsilon, ball, draws)
+    mechanisms: dict[float, Callable[[float, NormBall], SampledSignMechanism]] = {1.0: CLDPL1Mechanism, math.inf: CLDPLinfMechanism}
+    if ball.norm not in mechanisms:
+        raise ValueError(f"ball must be of norm 1, 2 or infinity for CLDP, got norm {ball.norm:g}")
+    if draws != 1:
+        raise ValueError(f"draws must be 1 for CLDP on a ball of norm {ball.norm:g}, got {draws!r}: only the L2 ball has a private vector")
+    return mechanisms[ball.norm](epsilon, ball)
+
+
+def index_bits(indices: int) -> int:
+    """Return the bits of one of a number of indices and a bit.
+
+    Examples
+    --------
+    >>> [index_bits(indices) for indices in (1, 100, 128, 129)]
+    [1, 8, 8, 9]
+    """
+    return (2 * indices - 1).bit_length()

@@ -1,21 +1,34 @@
-"""The Laplace mechanism, uncompressed: the reference that a few bits are measured against."""
+"""The Laplace mechanism for numbers and for vectors, uncompressed: the purely private reference that a few bits are measured against."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_real
+from ...arguments import MOST_CLIENTS, check_integer, check_interval, check_norm, check_real
 from ...arrays import FloatArray
+from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ...solvers.accounting.sampled_noise import sampled_laplace_loss
+from ...solvers.accounting.sampling import PoissonSampling, Sampling, amplified_epsilon
 from ...solvers.bounds.privacy_constraint import EPSILON_HIGH, EPSILON_LOW
+from ...solvers.divergences.laplace_divergence import laplace_vector_divergences
+from ...solvers.divergences.vector_composition import LARGEST_NORM
+from ...solvers.numerics.rounding import UNIT
+from ..contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ..contracts.guarantee import Guarantee
-from ..contracts.mechanism import MessageScore, ScalarMechanism
+from ..contracts.mechanism import MessageScore, ScalarMechanism, check_vector_epsilon
+from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
 from ..contracts.real_numbers import RealNumberMechanism
-from ..noise.random_words import WordsLike
+from ..noise.random_words import WordsLike, WordSource
 from ..transforms.dithering import finite_values
-from .vector_laplace import laplace_privacy
+from .uncompressed_vector import AddedNoiseMechanism
+
+LARGEST_PURE_EPSILON = 100.0
+# Losses of one of many coordinates lie on a grid of steps at most this wide, and at least this many of them; of one alone, on this many.
+LOSS_STEP, FEWEST_LOSSES, USUAL_LOSSES = 1e-4, 20, 1_000
 
 
 @dataclass(frozen=True)
@@ -101,3 +114,116 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     def variance(self, values: ArrayLike) -> FloatArray:
         """Return ``2 scale**2`` for each value."""
         return np.full(finite_values("values", values).shape, self.worst_variance)
+
+
+def laplace_privacy(
+    epsilon: float, *, adjacency: str = "replace-one", trust_model: str = "local", dimension: int = 1, norm: float = 1.0
+) -> Privacy:
+    """Return what Laplace noise on every coordinate reveals, its scale the L1 sensitivity over epsilon.
+
+    For finite p a shift of one coordinate by the whole sensitivity dominates every other shift. From one input to the other one goes
+    coordinate by coordinate; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the whole path from
+    below by a composition of the steps' trade-off functions, which for noise of log-concave density is that of one shift by the sum of the
+    steps. For p = infinity all coordinates differ most at once, each by its share of the sensitivity.
+
+    Parameters
+    ----------
+    epsilon : float
+        Pure privacy parameter of one round in which everyone takes part, from 1e-6 to 100.
+    adjacency, trust_model : str
+        Which data sets the sensitivity is for, and whom the guarantee is against.
+    dimension : int
+        Number of coordinates.
+    norm : float
+        p of the ball of the vectors.
+
+    Examples
+    --------
+    >>> report = laplace_privacy(0.1).report(1e-5, rounds=100)
+    >>> report.best.name, report.epsilon < report.account("rdp").bound.epsilon < 10
+    ('pld', True)
+    """
+    epsilon = check_real("epsilon", epsilon, low=1e-6, high=LARGEST_PURE_EPSILON)
+    shares = dimension if math.isinf(check_norm(norm, high=LARGEST_NORM)) else 1
+
+    def curve() -> RenyiCurve:
+        return RenyiCurve(np.array(DEFAULT_ORDERS), laplace_vector_divergences(epsilon, dimension, norm, DEFAULT_ORDERS))
+
+    def sampled_curve(_: RenyiCurve, sampling: Sampling) -> RenyiCurve:
+        return RenyiCurve(np.array([math.inf]), np.array([amplified_epsilon(epsilon, sampling.share)]))
+
+    def by_loss(rounds: int, delta: float) -> float | None:
+        if rounds * shares == 1:
+            # The divergence of one shift is 1 - e^((x - epsilon) / 2) at x; rounded upward.
+            return max(0.0, epsilon + 2 * math.log1p(-delta) + 4 * UNIT * epsilon)
+        step = epsilon / USUAL_LOSSES if shares == 1 else min(LOSS_STEP, epsilon / shares / FEWEST_LOSSES)
+        loss = sampled_laplace_loss(shares / epsilon, PoissonSampling(1.0), "add-or-remove-one", interval=step)
+        return composed_loss(loss, rounds * shares, delta)
+
+    def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
+        return composed_loss(sampled_laplace_loss(1 / epsilon, sampling, adjacency), rounds, delta) if shares == 1 else None
+
+    return Privacy(
+        trust_model,
+        (
+            pure_account(epsilon, adjacency),
+            renyi_account(curve, adjacency, sampled=sampled_curve),
+            loss_account("pld", by_loss, adjacency, sampled=by_sampled_loss),
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class VectorLaplaceMechanism(AddedNoiseMechanism):
+    """Every client adds Laplace noise to each coordinate of its vector and sends 64-bit floats.
+
+    The scale is the largest L1 distance of two vectors of the ball, over epsilon. A reference for comparisons, not for releases: the low
+    bits of a floating-point sum give away more than the real-valued mechanism does (Mironov 2012, *On significance of the least
+    significant bits for differential privacy*).
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    ball : NormBall
+        Ball of the vectors, of any norm.
+    delta : float
+        Failure probability that `guarantee` is stated at, from 0, for pure privacy, to below 1.
+
+    Examples
+    --------
+    >>> VectorLaplaceMechanism(2.0, NormBall(dimension=128, norm=1.0)).worst_variance
+    256.0
+    """
+
+    epsilon: float
+    ball: NormBall
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_ball(self.ball, "Laplace noise")
+        object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
+        object.__setattr__(self, "delta", check_real("delta", self.delta, low=0.0, high=1 - 1e-16))
+
+    @property
+    def l1_sensitivity(self) -> float:
+        """Largest L1 distance of two vectors of the ball: 2 clip_norm dimension**(1 - 1/p)."""
+        return 2 * self.ball.clip_norm * math.pow(self.ball.dimension, 1 - 1 / self.ball.norm)
+
+    @property
+    def scale(self) -> float:
+        """Scale of the noise on each coordinate, in the vectors' units."""
+        return self.l1_sensitivity / self.epsilon
+
+    def privacy(self) -> Privacy:
+        """Pure local privacy, of the real-valued mechanism."""
+        return self.stated(laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm))
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance of the noise, the same for every vector: ``2 dimension scale**2``."""
+        return 2 * self.ball.dimension * self.scale**2
+
+    def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
+        return self.scale * words.laplace(shape)

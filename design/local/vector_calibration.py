@@ -19,8 +19,7 @@ from ..contracts.norm_ball import NormBall, check_ball
 from ..tables.mvu import MvuSearch, search_mvu
 from ..tables.provenance import Provenance, record_provenance
 from ..tables.renyi_table import RenyiTable
-from .vector_grid import VectorGrid
-from .vector_table import VectorTableMechanism, dithered_distance
+from .vector_table import VectorGrid, VectorTableMechanism, dithered_distance
 
 OBJECTIVES = ("metric", "renyi")
 # How far below the target the guarantee may end.

@@ -20,9 +20,8 @@ from ..contracts.guarantee import TRUST_MODELS
 from ..contracts.mechanism import VectorMechanism
 from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Privacy
-from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordsLike, word_source
-from ..noise.skellam_noise import sample_skellam
+from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
 from ..transforms.vector_dithering import bounded_rounding
 from .message_checks import checked_messages
 

@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray
-from ...solvers.numerics.exponential_bounds import exponential_bounds
-from .exact_sampler import ExactSampler
+from .exact_sampler import ExactSampler, exponential_bounds, rational_parameter, sample_shape
 from .random_words import WordsLike, word_source
-from .rational_parameter import rational_parameter
-from .sample_shape import sample_shape
 
 LEAST_SIGMA, LARGEST_SIGMA = 1e-6, 1e12
 SAMPLERS = 16

@@ -8,11 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from ...arrays import FloatArray, IntegerArray
-from ...solvers.numerics.exponential_bounds import exponential_bounds
-from .exact_sampler import ExactSampler
+from .exact_sampler import ExactSampler, exponential_bounds, rational_parameter, sample_shape
 from .random_words import WordsLike, word_source
-from .rational_parameter import rational_parameter
-from .sample_shape import sample_shape
 
 LEAST_SCALE, LARGEST_SCALE = 1e-6, 1e12
 SAMPLERS = 16

@@ -1,24 +1,116 @@
-"""Exact sampling of log-concave integer distributions: rectangle-wedge-tail rejection whose comparison is refined until it is certain."""
+"""Exact sampling of log-concave integer distributions: rectangle-wedge-tail rejection whose comparison is refined until it is certain.
+
+Bricks of equal size cover the area under a unimodal curve on the whole numbers: rectangles, wedges and tails. That is the geometry of
+Marsaglia's rectangle-wedge-tail method (Knuth, *The Art of Computer Programming*, vol. 2, section 3.4.1). A `RatioCurve` is given by the
+ratios of neighbouring probabilities, all rational: Poisson, binomial and the like. Parameters are rational numbers, taken from whole
+numbers, fractions and floats without rounding. Close calls are decided by rigorous bounds on exp(-x) for rational x, in integers of any
+length (`exponential_bounds`).
+"""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from numbers import Rational
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from ...arrays import IntegerArray
-from .brick_cover import ALLOWANCE, BRICK_BITS, BrickCover, UnimodalCurve, cover_with_bricks
+from ...arguments import check_integer, check_real
+from ...arrays import FloatArray, IntegerArray
 from .random_words import WordSource
 from .redraws import Redraws
+
+MOST_SAMPLES = 2**48
+
+# The table is computed to this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. There its errors, one
+# unit per step at most, are far below what is allowed: it has fewer than 2**20 steps.
+TABLE_BITS = 96
+LEAST_BITS = 48
+# Bounds are walked with more bits than asked for, as their rounding adds up over the steps from the mode.
+GUARD_BITS = 40
+
+BRICK_BITS = 16
+# A block is one point wide, or this many times narrower than the spread, up to a factor of two.
+BLOCKS_PER_SPREAD = 32
+# The tails begin where the curve is this low; it only affects speed.
+TAIL_HEIGHT = 2.0**-22
+# Largest error of `UnimodalCurve.approximate`.
+APPROXIMATION_ERROR = 2.0**-44
+# In units of the whole stack: room for the approximation's error and for rounding a few operations on it.
+ALLOWANCE = 2.0**-40
 
 WORD_BITS = 64
 # Points looked up at a time, with their words in the processor's cache; and those after which what is left open is decided together.
 PART, CHUNK = 2**14, 2**18
 # Words by which one uniform number is extended.
 MOST_EXTENSIONS = 64
+
+
+class UnimodalCurve(Protocol):
+    """A log-concave function f on the whole numbers, 1 at its mode: a distribution up to a factor that need not be known."""
+
+    @property
+    def mode(self) -> int:
+        """Where f is largest; it is 1 there."""
+
+    @property
+    def spread(self) -> float:
+        """About the standard deviation; it only affects speed."""
+
+    def approximate(self, points: IntegerArray) -> FloatArray:
+        """Return f at whole numbers in floating point, with an absolute error of at most 2**-44."""
+
+    def bounds(self, point: int, bits: int) -> tuple[int, int]:
+        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, computed in whole numbers.
+
+        They are a few units apart, however many `bits` >= 1 are asked for.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class BrickCover:
+    """Numbered bricks, each 2**block_bits points wide and one layer high, of which `layers` reach from 0 to the top of the curve.
+
+    Attributes
+    ----------
+    block_bits : int
+        Logarithm of a brick's width.
+    layers : int
+        Height of the curve's top, f = 1, in bricks.
+    starts : ndarray of int64, shape (bricks,)
+        Lowest point of every brick; 0 for those that are neither rectangles nor wedges.
+    rectangles : int
+        Bricks below this number lie under the curve entirely.
+    wedges : int
+        Bricks from `rectangles` to below this number are cut by the curve, or count as cut because floating point cannot tell.
+    tails : int
+        Bricks from `wedges` to below this number are cut up for the tails; the remaining ones are empty.
+    wedge_layers : ndarray of int64, shape (wedges - rectangles,)
+        Layer of every wedge, 0 at the bottom.
+    right, left : int
+        First points of the two tails.
+    shell_bits : int
+        Logarithm of the number of points of a tail's shells.
+
+    Notes
+    -----
+    Shell j of either tail, j = 0, 1, ..., has 2**-(j + 2) of the area of the tails' bricks and is 2**shell_bits points wide; so it is
+    (tails - wedges) * 2**(block_bits - shell_bits - j - 2) layers high. The curve lies below.
+    """
+
+    block_bits: int
+    layers: int
+    starts: IntegerArray
+    rectangles: int
+    wedges: int
+    tails: int
+    wedge_layers: IntegerArray
+    right: int
+    left: int
+    shell_bits: int
 
 
 @dataclass(frozen=True)
@@ -149,3 +241,189 @@ class ExactSampler:
                 return False
             uniform = (uniform << WORD_BITS) + int(words(1)[0])
             bits += WORD_BITS
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The blocks on one side of the mode: their lowest points, the curve at their highest and lowest, and where the tail begins."""
+
+    starts: IntegerArray
+    tops: FloatArray
+    bottoms: FloatArray
+    tail: int
+    tail_height: float
+
+
+def cover_with_bricks(curve: UnimodalCurve, brick_bits: int = BRICK_BITS) -> BrickCover:
+    """Cover a curve with 2**brick_bits bricks, several for each block; where floating point cannot tell, bricks are added."""
+    block_bits = max(0, math.floor(math.log2(curve.spread / BLOCKS_PER_SPREAD)))
+    shell_bits = max(0, math.ceil(math.log2(curve.spread)))
+    right = _side(curve, curve.mode, 1, block_bits, shell_bits)
+    left = _side(curve, curve.mode - 1, -1, block_bits, shell_bits)
+    starts, tops, bottoms = (np.concatenate([getattr(right, name), getattr(left, name)]) for name in ("starts", "tops", "bottoms"))
+    bricks, area = 2**brick_bits, float(tops.sum())
+    # The first shells must be as high as the curve where the tails begin; their height halves from shell to shell.
+    tail_bricks = math.ceil(bricks / area * (max(right.tail_height, left.tail_height) + ALLOWANCE) * 2.0 ** (shell_bits + 2 - block_bits))
+    layers = math.floor((bricks - tail_bricks - len(starts)) / (area * (1 + len(starts) * ALLOWANCE)))
+    heights = np.ceil(layers * (tops + ALLOWANCE)).astype(np.int64)
+    rectangles = np.maximum(np.floor(layers * (bottoms - ALLOWANCE)), 0).astype(np.int64)
+    cut = heights - rectangles
+    first_cut = np.cumsum(cut) - cut
+    wedge_layers = np.arange(cut.sum()) - np.repeat(first_cut - rectangles, cut)
+    filled = np.concatenate([np.repeat(starts, rectangles), np.repeat(starts, cut)])
+    return BrickCover(
+        block_bits=block_bits,
+        layers=layers,
+        starts=np.concatenate([filled, np.zeros(bricks - len(filled), dtype=np.int64)]),
+        rectangles=int(rectangles.sum()),
+        wedges=len(filled),
+        tails=len(filled) + tail_bricks,
+        wedge_layers=wedge_layers,
+        right=right.tail,
+        left=left.tail,
+        shell_bits=shell_bits,
+    )
+
+
+def _side(curve: UnimodalCurve, origin: int, direction: int, block_bits: int, shell_bits: int) -> _Side:
+    """Return the blocks from `origin` away from the mode, up to where the tail begins."""
+    width, count = 2**block_bits, 64
+    while True:
+        distances = width * np.arange(count, dtype=np.int64)
+        tops = np.asarray(curve.approximate(origin + direction * distances))
+        # From where f is at most 2**-(d / w), at a distance d from the mode, it halves at least every w points: log f is concave.
+        falling = np.exp2(-np.ceil((distances + 1) / 2.0**shell_bits))
+        low = np.flatnonzero((tops <= TAIL_HEIGHT) & (tops + APPROXIMATION_ERROR <= falling))
+        if low.size:
+            break
+        count *= 2
+    blocks = int(low[0])
+    far = distances[:blocks] + (width - 1)
+    return _Side(
+        starts=origin + (distances[:blocks] if direction > 0 else -far),
+        tops=tops[:blocks],
+        bottoms=np.asarray(curve.approximate(origin + direction * far)),
+        tail=origin + direction * int(distances[blocks]),
+        tail_height=float(tops[blocks]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class RatioCurve:
+    """A log-concave function f of whole numbers with f(mode) = 1 and f(x + 1) / f(x) = numerator / denominator.
+
+    Attributes
+    ----------
+    mode : int
+        Where f is largest.
+    spread : float
+        About the standard deviation; up to 2**14.
+    ratio : callable
+        Takes x and returns the numerator and the denominator, non-negative whole numbers; the ratio falls with x. A numerator 0 means
+        that the support ends at x, a denominator 0 that it begins at x + 1.
+    """
+
+    mode: int
+    spread: float
+    ratio: Callable[[int], tuple[int, int]]
+
+    def approximate(self, points: IntegerArray) -> FloatArray:
+        """Return f at whole numbers; 0.0 beyond where f is below 2**-48."""
+        first, values = self._table
+        return np.asarray(values[np.clip(points - first, 0, len(values) - 1)])
+
+    def bounds(self, point: int, bits: int) -> tuple[int, int]:
+        """Return bounds that are at most 3 apart up to 2**38 steps from the mode, by walking from there."""
+        low = high = 1 << (bits + GUARD_BITS)
+        for numerator, denominator in self._steps(point - self.mode):
+            low, high = low * numerator // denominator, -(-high * numerator // denominator)
+            # From here on the bounds say that f is below one unit, which stays true.
+            if high <= 1:
+                break
+        return low >> GUARD_BITS, -(-high >> GUARD_BITS)
+
+    def _steps(self, distance: int) -> Iterator[tuple[int, int]]:
+        """Yield the ratios of successive values on the way from the mode to a point at a signed distance."""
+        if distance >= 0:
+            yield from (self.ratio(point) for point in range(self.mode, self.mode + distance))
+        else:
+            yield from (self.ratio(point)[::-1] for point in range(self.mode - 1, self.mode + distance - 1, -1))
+
+    @cached_property
+    def _table(self) -> tuple[int, FloatArray]:
+        """First point and values; with a zero at either end, for all points beyond."""
+        right, left = self._side(1), self._side(-1)
+        values = [*reversed(left), 1 << TABLE_BITS, *right]
+        return self.mode - len(left), np.array([value / (1 << TABLE_BITS) for value in values])
+
+    def _side(self, direction: int) -> list[int]:
+        """Return the values on one side of the mode, outward, ending with a zero."""
+        values, value = [], 1 << TABLE_BITS
+        for numerator, denominator in self._steps(direction * 2**62):
+            value = value * numerator // denominator
+            if not value >> (TABLE_BITS - LEAST_BITS):
+                break
+            values.append(value)
+        return [*values, 0]
+
+
+def rational_parameter(name: str, value: float | Fraction, *, low: float, high: float) -> Fraction:
+    """Return the exact rational number from `low` to `high` that an argument stands for; a float counts as the binary fraction that it is.
+
+    Examples
+    --------
+    >>> rational_parameter("sigma", 0.1, low=0.0, high=1.0)
+    Fraction(3602879701896397, 36028797018963968)
+    """
+    if isinstance(value, Rational) and not isinstance(value, bool):
+        # Through Python's own whole numbers: those of numpy would overflow later on.
+        exact = Fraction(int(value.numerator), int(value.denominator))
+        if not low <= exact <= high:
+            raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+        return exact
+    return Fraction(check_real(name, value, low=low, high=high))
+
+
+def sample_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape that `size` asks for: a number of samples, or a shape.
+
+    Examples
+    --------
+    >>> sample_shape(5), sample_shape((2, 3))
+    ((5,), (2, 3))
+    """
+    lengths = size if isinstance(size, tuple) else (size,)
+    return tuple(check_integer("size", length, low=0, high=MOST_SAMPLES) for length in lengths)
+
+
+def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
+    """Return whole numbers (low, high) with low <= 2**bits exp(-exponent) <= high, at most 2 apart, for an exponent of at least 0.
+
+    The exponent is halved until it is below 1/16, the alternating Taylor series is summed in whole numbers, and the result is squared
+    as often as the exponent was halved; every step is rounded outward.
+
+    Examples
+    --------
+    >>> low, high = exponential_bounds(Fraction(1, 2), 64)
+    >>> high - low <= 2, round(low / 2**64, 12)
+    (True, 0.606530659713)
+    """
+    if exponent >= bits:
+        return 0, 1
+    halvings = int(exponent).bit_length() + 4
+    # A squaring at most doubles the absolute error; 16 bits more leave it below half a unit of the result.
+    precision = bits + halvings + 16
+    reduced = (exponent.numerator << precision) // (exponent.denominator << halvings)
+    term = total = 1 << precision
+    terms = 0
+    while term:
+        terms += 1
+        term = (term * reduced >> precision) // terms
+        total += -term if terms % 2 else term
+    # Cutting `reduced` short costs 1 unit; each term is at most 2 units below its exact value, and those left out sum to less than 3.
+    slack = 2 * terms + 4
+    low, high = total - slack, min(total + slack, 1 << precision)
+    for _ in range(halvings):
+        low, high = low * low >> precision, -(-high * high >> precision)
+    surplus = precision - bits
+    return low >> surplus, -(-high >> surplus)

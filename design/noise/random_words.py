@@ -1,7 +1,11 @@
-"""Sources of random words, and of the draws that mechanisms make from them: repeatable ones for experiments, secure ones for releases."""
+"""Sources of random words, and of the draws that mechanisms make from them: repeatable ones for experiments, secure ones for releases.
+
+A `KeyStream` makes cryptographic random words in bulk by AES-256 in counter mode, keyed by the operating system.
+"""
 
 import math
 import os
+import secrets
 import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -9,11 +13,20 @@ from typing import NoReturn
 
 import numpy as np
 import scipy
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
-from .key_stream import KeyStream
 from .redraws import Redraws
+
+# Made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of it don't use the buffer.
+BUFFER_WORDS = 2**13
+# 8 MiB. Counter mode never repeats a block of 16 bytes where random words would: 2**19 of them tell it from random words with
+# probability below 2**-90.
+WORDS_PER_KEY = 2**20
+KEY_BYTES, COUNTER_BYTES = 32, 16
+WORD_BYTES = 8
+PLAINTEXT = bytes(WORD_BYTES * BUFFER_WORDS)
 
 MOST_WORDS = 2**48
 LARGEST_HIGH = 2**63
@@ -184,7 +197,7 @@ class SecureWords(WordSource):
     """Cryptographic random words, for releases: AES-256 in counter mode under keys of the operating system.
 
     Every thread has a stream of its own, and so has a process after a fork: no word is handed out twice. Keys are replaced every 8 MiB
-    (`quietbits.design.noise.key_stream`): whoever reads the process's memory can compute what was drawn under the present key, and a
+    (`quietbits.design.noise.random_words`): whoever reads the process's memory can compute what was drawn under the present key, and a
     copy of a running virtual machine draws on from it. A pickled source is a new one where it arrives.
 
     Examples
@@ -230,6 +243,41 @@ class SecureWords(WordSource):
     def __reduce__(self) -> tuple[type["SecureWords"], tuple[()]]:
         """Make a new source of every copy."""
         return SecureWords, ()
+
+
+class KeyStream:
+    """Words that are handed out once each; a key makes `WORDS_PER_KEY` of them, and is then replaced by a new one.
+
+    Not to be used by two threads at a time, nor by a process and its fork: `quietbits.design.noise.random_words.SecureWords` sees to that.
+    """
+
+    def __init__(self) -> None:
+        self._buffer = np.empty(0, dtype=np.uint64)
+        self._used = 0
+        self._left_of_key = 0
+
+    def take(self, count: int) -> WordArray:
+        """Return the next `count` words, in an array of their own."""
+        if count > BUFFER_WORDS // 8:
+            return self._made(count)
+        if count > len(self._buffer) - self._used:
+            self._buffer, self._used = self._made(BUFFER_WORDS), 0
+        self._used += count
+        return self._buffer[self._used - count : self._used].copy()
+
+    def _made(self, count: int) -> WordArray:
+        # The cipher asks for room for another block, less one byte, at the end.
+        words = np.empty(count + COUNTER_BYTES // WORD_BYTES, dtype=np.uint64)
+        places = words.data.cast("B")
+        for start in range(0, count, BUFFER_WORDS):
+            part = min(BUFFER_WORDS, count - start)
+            if part > self._left_of_key:
+                # The counter may start at zero: no key is used twice.
+                cipher = Cipher(algorithms.AES(secrets.token_bytes(KEY_BYTES)), modes.CTR(bytes(COUNTER_BYTES)))
+                self._encryptor, self._left_of_key = cipher.encryptor(), WORDS_PER_KEY
+            self._left_of_key -= part
+            self._encryptor.update_into(PLAINTEXT[: WORD_BYTES * part], places[WORD_BYTES * start :])
+        return words[:count]
 
 
 class _OwnStream(threading.local):

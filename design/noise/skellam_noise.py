@@ -1,4 +1,4 @@
-"""Skellam noise: the difference of two Poisson numbers with the same rate, exactly."""
+"""Skellam noise, the difference of two Poisson numbers with the same rate, and Poisson numbers: exact samples for any rational rate."""
 
 import math
 from dataclasses import dataclass
@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from ...arrays import FloatArray, IntegerArray
-from .exact_sampler import ExactSampler
-from .poisson_noise import LARGEST_RATE, LEAST_RATE
+from .exact_sampler import GUARD_BITS, LEAST_BITS, TABLE_BITS, ExactSampler, RatioCurve, rational_parameter, sample_shape
 from .random_words import WordsLike, word_source
-from .ratio_curve import GUARD_BITS, LEAST_BITS, TABLE_BITS
-from .rational_parameter import rational_parameter
-from .sample_shape import sample_shape
+
+LEAST_RATE, LARGEST_RATE = 1e-6, 1e10
 
 # Larger variances are split into equal parts: sums of Skellam numbers are Skellam.
 LARGEST_PART = 2**26
@@ -128,3 +126,36 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
 @lru_cache(maxsize=SAMPLERS)
 def _sampler(variance: Fraction) -> ExactSampler:
     return ExactSampler(SkellamCurve(variance))
+
+
+def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: WordsLike) -> IntegerArray:
+    """Draw Poisson numbers, exactly.
+
+    Parameters
+    ----------
+    rate : float, int or Fraction
+        Mean and variance, 1e-6 to 1e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
+    size : int or tuple of int
+        How many, or the shape of the result.
+    words : WordSource or numpy.random.Generator
+        ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quietbits.design.noise.random_words import seeded_words
+    >>> draws = sample_poisson(2.5, 100_000, seeded_words(np.random.default_rng(0)))
+    >>> round(float(draws.mean()), 1), round(float(draws.var()), 1)
+    (2.5, 2.5)
+    """
+    words = word_source(words)
+    exact = rational_parameter("rate", rate, low=LEAST_RATE, high=LARGEST_RATE)
+    parts = math.ceil(exact / LARGEST_PART)
+    return _poisson_sampler(exact / parts).draw_sums(parts, sample_shape(size), words)
+
+
+@lru_cache(maxsize=SAMPLERS)
+def _poisson_sampler(rate: Fraction) -> ExactSampler:
+    numerator, denominator = rate.as_integer_ratio()
+    # f(x + 1) / f(x) = rate / (x + 1).
+    return ExactSampler(RatioCurve(math.floor(rate), math.sqrt(rate), lambda point: (numerator, denominator * (point + 1))))

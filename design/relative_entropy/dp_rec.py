@@ -1,11 +1,13 @@
 """DP-REC: clients' updates as relative entropy codes, a few bits for each tensor, and its accounts over the rounds of a training.
 
-Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*.
+Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A message is the seed that a client has
+drawn and an index for each group, packed without gaps.
 """
 
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray
 from ...solvers.accounting.renyi_curve import DEFAULT_ORDERS, MOST_ROUNDS, RenyiCurve, check_delta
-from ...solvers.accounting.sampled_renyi import SMALLEST_PROBABILITY, fixed_size_sampled_curve
-from ...solvers.accounting.sampling import FixedSizeSampling, Sampling, likely_participations
+from ...solvers.accounting.sampling import (
+    SMALLEST_PROBABILITY,
+    FixedSizeSampling,
+    Sampling,
+    fixed_size_sampled_curve,
+    likely_participations,
+)
 from ...solvers.divergences.dp_rec_privacy import (
     LARGEST_CLIP_RATIO,
     LARGEST_POPULATION,
@@ -36,9 +43,8 @@ from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.privacy import Account, Bound, EpsilonBound, Privacy, participation_bound
 from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
 from ..noise.random_words import WordsLike, word_source
-from .coding import decode_groups, encode_groups
+from .coding import check_indices, decode_groups, encode_groups
 from .group_layout import GroupLayout
-from .message import DpRecMessage, message_bytes
 from .shared_randomness import SEED_BITS, vectors_of_seeds
 
 SMALLEST_MESSAGE_RATIO = 1e-3
@@ -468,3 +474,62 @@ def dp_rec_account(
     (3.016, 5, 25, 12.507)
     """
     return accounted_dp_rec(DpRecTraining(clip_ratio, population, clients_per_round, index_bits), adjacency).report(delta, rounds)
+
+
+def message_bytes(layout: GroupLayout) -> int:
+    """Return the length of a message in bytes: 64 bits of seed and the groups' bits, padded to whole bytes.
+
+    Examples
+    --------
+    >>> message_bytes(GroupLayout(sizes=(2, 1), group_bits=(7, 4)))
+    10
+    """
+    return -(-(SEED_BITS + layout.total_bits) // 8)
+
+
+@dataclass(frozen=True)
+class DpRecMessage:
+    """One client's message (Triastcyn, Reisser, Louizos 2021, algorithm 3): a seed from 0 to 2**64 - 1, and an index for each group.
+
+    Examples
+    --------
+    >>> layout = GroupLayout(sizes=(2, 1), group_bits=(7, 4))
+    >>> packed = DpRecMessage(seed=258, indices=(5, 3)).to_bytes(layout)
+    >>> packed.hex(), DpRecMessage.from_bytes(packed, layout)
+    ('00000000000001020a60', DpRecMessage(seed=258, indices=(5, 3)))
+    """
+
+    seed: int
+    indices: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        """Check the seed's range."""
+        object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=2**SEED_BITS - 1))
+
+    def to_bytes(self, layout: GroupLayout) -> bytes:
+        """Return the message as it is sent: the seed, then the indices, the most significant bit first, and zeros up to a whole byte."""
+        check_indices(self.indices, layout)
+        length = message_bytes(layout)
+        fields = [
+            format(self.seed, f"0{SEED_BITS}b"),
+            *(format(i, f"0{bits}b") for i, bits in zip(self.indices, layout.group_bits, strict=True)),
+        ]
+        return int("".join(fields).ljust(8 * length, "0"), 2).to_bytes(length, "big")
+
+    @classmethod
+    def from_bytes(cls, data: bytes, layout: GroupLayout) -> "DpRecMessage":
+        """Return the message that `to_bytes` has packed.
+
+        ``ValueError`` if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed and every
+        index is valid.
+        """
+        length = message_bytes(layout)
+        if len(data) != length:
+            raise ValueError(f"data must have {length} bytes for this layout, got {len(data)}")
+        digits = format(int.from_bytes(data, "big"), f"0{8 * length}b")
+        used = SEED_BITS + layout.total_bits
+        if "1" in digits[used:]:
+            raise ValueError(f"data must end in {8 * length - used} zero bits for this layout, got {digits[used:]}")
+        ends = accumulate(layout.group_bits, initial=SEED_BITS)
+        indices = tuple(int(digits[start : start + bits], 2) for start, bits in zip(ends, layout.group_bits, strict=False))
+        return cls(seed=int(digits[:SEED_BITS], 2), indices=indices)

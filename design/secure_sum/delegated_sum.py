@@ -1,14 +1,21 @@
-"""What secure sums share that send the messages of another one."""
+"""Secure sums that send the messages of another secure sum, and such sums of numbers.
+
+A number of an interval is a vector of one coordinate, its distance from the middle.
+"""
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ...arguments import check_interval
 from ...arrays import FloatArray, IntegerArray
-from ..contracts.mechanism import SecureSumMechanism
+from ..contracts.mechanism import ScalarMechanism, SecureSumMechanism
+from ..contracts.norm_ball import NormBall
 from ..contracts.privacy import Privacy
+from .rounded_secure_sum import RoundedSecureSum
 
 if TYPE_CHECKING:
     from ..noise.random_words import WordsLike
@@ -91,3 +98,80 @@ class DelegatedSum(SecureSumMechanism):
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
         """Return those of `inner`."""
         return self.inner.recovered_steps(aggregate)
+
+
+@dataclass(frozen=True)
+class NumberSum(DelegatedSum, ScalarMechanism):
+    """Mean estimation for numbers in a secure sum, by a mechanism for vectors.
+
+    Messages, errors and the guarantee are those of `inner`. For add-or-remove-one adjacency a number is there or counts as the middle of
+    the interval.
+
+    Attributes
+    ----------
+    inner : SecureSumMechanism
+        A mechanism for vectors of one coordinate, whose ball is at least half as wide as the interval. If it is a step wider, conditional
+        rounding rejects nothing, and has no bias.
+    interval : tuple of float
+        Smallest and largest number; those outside count as the nearer end.
+
+    Examples
+    --------
+    >>> from quietbits.design.contracts.norm_ball import NormBall
+    >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
+    >>> inner = DistributedDiscreteGaussianMechanism(NormBall(1, 2.0, 0.5), 1000, bits=16, granularity=0.05, local_sigma=0.1, delta=1e-5)
+    >>> ages = NumberSum(inner, (0.0, 1.0))
+    >>> messages = ages.encode(np.full(1000, 0.25), np.random.default_rng(0))
+    >>> bool(abs(ages.decode(ages.aggregate(messages), 1000) - 0.25) < 5 * (ages.worst_variance / 1000) ** 0.5)
+    True
+    """
+
+    inner: SecureSumMechanism
+    interval: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        """Check that the interval fits into the ball."""
+        object.__setattr__(self, "interval", check_interval("interval", self.interval))
+        ball = self.inner.domain
+        if not isinstance(ball, NormBall) or ball.dimension != 1 or ball.clip_norm < self._half_width:
+            raise ValueError(f"inner must be for vectors of one coordinate up to {self._half_width:g}, got {ball}")
+
+    @property
+    def vector_mechanism(self) -> SecureSumMechanism:
+        """The mechanism for vectors."""
+        return self.inner
+
+    def facts(self) -> dict[str, Any]:
+        """Return those of the mechanism for vectors, with its own errors."""
+        return {**self.inner.facts(), "worst_squared_error": self.error().of_mean(self.clients), "bias_bound": self.bias_bound}
+
+    @property
+    def bias_bound(self) -> float:
+        """That of `inner`, or 0.0 where its ball is a step wider than the interval."""
+        inner = self.inner
+        if isinstance(inner, RoundedSecureSum) and inner.padded_dimension == 1:
+            # Rounding up adds less than a step, and nothing within the ball is rejected.
+            return 0.0 if inner.ball.clip_norm - inner.granularity >= self._half_width else inner.bias_bound
+        return inner.bias_bound
+
+    @property
+    def worst_variance(self) -> float:
+        """That of `inner`."""
+        return self.inner.worst_variance
+
+    def variance(self, values: ArrayLike) -> FloatArray:
+        """Return the variance of `inner` for each number."""
+        return self.inner.variance(self._vectors(values))
+
+    def decode(self, aggregate: NDArray[Any], clients: int) -> float:
+        """Return the estimated mean of the numbers."""
+        return self.domain.middle + float(self.inner.decode(aggregate, clients)[0])
+
+    @property
+    def _half_width(self) -> float:
+        low, high = self.interval
+        return (high - low) / 2
+
+    def _vectors(self, inputs: ArrayLike) -> FloatArray:
+        domain = self.domain
+        return np.expand_dims(domain.clip(inputs) - domain.middle, -1)

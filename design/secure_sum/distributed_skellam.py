@@ -22,9 +22,8 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.norm_ball import NormBall
 from ..contracts.options import budgeted, parameter, parts
 from ..contracts.privacy import NearGaussianNoise, Privacy
-from ..noise.poisson_noise import LARGEST_RATE, LEAST_RATE
 from ..noise.random_words import WordSource
-from ..noise.skellam_noise import sample_skellam
+from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
 # Of one client's noise, in squared steps: what is sampled exactly.

@@ -34,7 +34,7 @@ from ..contracts.norm_ball import NormBall, check_ball
 from ..contracts.options import budgeted, check_parameters, parameter, parts
 from ..contracts.privacy import Account, EpsilonBound, Privacy
 from ..contracts.task import Budget
-from ..noise.biased_tosses import count_successes
+from ..noise.binomial_noise import count_successes
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import (
     KASHIN_CONSTANT,
@@ -169,7 +169,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds
     what that takes off. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
 
-    Trials are exact (`quietbits.design.noise.biased_tosses`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
+    Trials are exact (`quietbits.design.noise.binomial_noise`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
     decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
 
     Attributes

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_integer, check_probability
 from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError
-from ...solvers.decoders.lasso import noise_penalty
 from ..contracts.mechanism import Error, error_of_draws
 from ..contracts.norm_ball import NormBall
 from ..transforms.linear_sketch import LinearSketch
@@ -114,6 +113,8 @@ class SparseSum(SketchedSecureSum):
     @property
     def penalty(self) -> float:
         """The Lasso's, for columns of their average length."""
+        from ...solvers.decoders.lasso import noise_penalty
+
         length = self.sketch.length_factor
         return noise_penalty(self.ball.dimension, self.noise_deviation, length, self.sketch_dimension, self.failure_probability)
 
@@ -190,7 +191,7 @@ class SparseSum(SketchedSecureSum):
 
         The penalty is noise's alone: what all coordinates that are too short add to it lets the Lasso find a few that are not there.
         """
-        from ...solvers.decoders.support_refit import refit_support
+        from ...solvers.decoders.lasso import refit_support
 
         operator = self.sketch.operator()
         refitted = refit_support(operator, observed, support).solution

@@ -23,8 +23,8 @@ from ...analysis.random_streams import named_stream
 from ...analysis.simulation.two_way_compression import communication_totals, simulate_participation
 from ...arguments import check_choice
 from ...arrays import FloatArray
+from ...design.relative_entropy.dp_rec import message_bytes
 from ...design.relative_entropy.group_layout import uniform_layout
-from ...design.relative_entropy.message import message_bytes
 from ..drawing.directed_rounding import rounded_down
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption

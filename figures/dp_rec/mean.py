@@ -31,7 +31,7 @@ from ...design.contracts.mechanism import VectorMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Budget
 from ...design.local.sqkr import SQKRMechanism, sqkr_mechanism
-from ...design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
+from ...design.local.unit_vectors.candidate_coding import minimal_random_coding_mechanism
 from ...design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from ...design.relative_entropy.dp_rec import DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import uniform_layout

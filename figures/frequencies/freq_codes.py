@@ -19,9 +19,7 @@ from ...analysis.catalogue.registry import entry_named
 from ...analysis.random_streams import named_stream
 from ...arguments import check_choice, check_integer, check_real
 from ...arrays import FloatArray
-from ...design.frequencies.codes.bernoulli import BernoulliCode
-from ...design.frequencies.codes.histogram import IdentityCode
-from ...design.frequencies.codes.rademacher import RademacherCode
+from ...design.frequencies.exact_histogram import BernoulliCode, IdentityCode, RademacherCode
 from ...design.secure_sum.modular_arithmetic import modular_sum
 from ...errors import ConvergenceError, InfeasibleError
 from ...solvers.decoders.histogram_problem import pose_histogram_problem, relaxed_histogram

@@ -21,8 +21,7 @@ from ...arguments import check_integer, check_real
 from ...arrays import FloatArray
 from ...design.transforms.hadamard_sketch import HadamardSketch
 from ...design.transforms.linear_sketch import LinearSketch
-from ...solvers.decoders.lasso import noise_penalty, solve_lasso
-from ...solvers.decoders.support_refit import refit_support
+from ...solvers.decoders.lasso import noise_penalty, refit_support, solve_lasso
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import WIDTH, add_caption
 from ..entry import FigureEntry

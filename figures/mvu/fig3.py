@@ -25,8 +25,7 @@ from ...design.contracts.gaussian import central_gaussian_error
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.task import Task
-from ...design.local.vector_grid import VectorGrid
-from ...design.local.vector_table import VectorTableMechanism
+from ...design.local.vector_table import VectorGrid, VectorTableMechanism
 from ...design.tables.table_privacy import table_privacy
 from ...solvers.limits.coordinate_variance import least_coordinate_variance
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, Mark

@@ -26,8 +26,7 @@ from ...arrays import FloatArray, IntegerArray
 from ..numerics.log_sum_exp import log_sum_exp
 from ..numerics.rounding import UNIT
 from .renyi_curve import DEFAULT_ORDERS, RenyiCurve
-from .sampled_renyi import ROUNDING, log_binomials, log_expm1
-from .sampling import FixedSizeSampling, PoissonSampling, Sampling, amplified_epsilon
+from .sampling import ROUNDING, FixedSizeSampling, PoissonSampling, Sampling, amplified_epsilon, log_binomials, log_expm1
 
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

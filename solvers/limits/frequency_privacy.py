@@ -13,9 +13,9 @@ import numpy as np
 from ...arguments import check_choice
 from ...arrays import FloatArray
 from ..numerics.bisection import bisect_each
-from .central_privacy import check_budget, sign_risks
 from .compression import BOUNDED_TRUST_MODELS
 from .frequency_limits import LOSSES, check_frequencies, one_hot_curves
+from .mean_privacy import check_budget, sign_risks
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 # The search tries these shares of clients that a hidden perturbation moves, and these drops of a count below its mean, in deviations.

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
 from quietbits.design.contracts.mechanism import FrequencyMechanism
-from quietbits.design.frequencies.hadamard_response import HadamardResponse
+from quietbits.design.frequencies.hadamard_response import HadamardResponse, RecursiveHadamardResponse
 from quietbits.design.frequencies.projective_geometry_response import ProjectiveGeometryResponse
-from quietbits.design.frequencies.recursive_hadamard_response import RecursiveHadamardResponse
 from quietbits.design.frequencies.subset_selection import SubsetSelection
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 

@@ -14,7 +14,7 @@ from quietbits.analysis.training.models.named_models import SCATTER_SOFTMAX, TOR
 from quietbits.analysis.training.reference_mechanisms import rounded_within
 from quietbits.analysis.training.rivals import RIVALS
 from quietbits.design.federated.model_layers import MODELS
-from quietbits.design.local.vector_cldp import CLDPL2Mechanism
+from quietbits.design.local.cldp import CLDPL2Mechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.tables.table_privacy import table_privacy
 from quietbits.figures.listing import LISTING

@@ -1,19 +1,202 @@
-"""PrivUnit with its best cap: the least variance that an unbiased, purely private message can have."""
+"""PrivUnit with its best cap: the least variance that an unbiased, purely private message can have.
 
+`BestCap` is the cap of the sphere around the client's vector with which a private message has the least variance. `CapPrivacy` accounts
+for messages that are e^epsilon as likely in the input's cap as outside it: those of PrivUnit and PrivUnitG.
+"""
+
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from ....arrays import FloatArray
+from ....solvers.accounting.pure_composition import MOST_COMPOSED_ROUNDS, composed_pure_epsilon
+from ....solvers.accounting.pure_privacy import check_orders, pure_renyi_divergences
+from ....solvers.accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve
+from ....solvers.limits.prior_risk import ROUNDING
+from ....solvers.limits.private_posterior import posterior_odds
+from ....solvers.numerics.rounding import SLACK
+from ...contracts.accounts import composed_loss, loss_account, pure_account, renyi_account
 from ...contracts.mechanism import check_vector_epsilon
 from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
-from ...noise.random_words import WordsLike
+from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
-from .best_cap import BestCap
 from .random_direction import random_directions
+
+if TYPE_CHECKING:
+    from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+# Of a loss distribution's step, for the ten units or so that its masses are off by. Of the smallest epsilons that is less, but then
+# `composed_loss` takes more than these units from delta.
+GRID_MARGIN = 1 + SLACK
+
+# Where less than this share of normal numbers is left beside a vector, digits have cancelled.
+CANCELLED = 0.01
+
+
+@dataclass(frozen=True)
+class CapPrivacy:
+    """Randomised response that is seen with probability `revealing`, and not at all otherwise: it dominates every two inputs.
+
+    The densities of two unit vectors have the ratio e^epsilon on the first one's cap without the second's, e^-epsilon the other way
+    round, and 1 elsewhere. With w the measure of either region, under the law that does not depend on the input, every f-divergence is w
+    times a number that depends on epsilon only, and is not negative. So the pair with the largest w dominates all others, and mixtures of
+    both directions (joint convexity): opposite vectors, with w the smaller of the measures of a cap and of its complement. A message then
+    lies in one cap and not in the other with probability (e^epsilon + 1) w / Z.
+
+    Attributes
+    ----------
+    epsilon : float
+        Pure privacy parameter.
+    revealing : float
+        (e^epsilon + 1) w / Z, at most 1.
+    """
+
+    epsilon: float
+    revealing: float
+
+    @classmethod
+    def of_cap(cls, epsilon: float, log_cap: float, log_rest: float) -> "CapPrivacy":
+        """Return that of a cap and its complement, by the logarithms of their measures."""
+        log_constant = np.logaddexp(epsilon + log_cap, log_rest)
+        return cls(epsilon, min(1.0, math.exp(float(np.logaddexp(epsilon, 0.0) + min(log_cap, log_rest) - log_constant))))
+
+    def privacy(self) -> Privacy:
+        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`loss`)."""
+
+        def curve() -> RenyiCurve:
+            return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
+
+        def by_loss(rounds: int, delta: float) -> float | None:
+            # Losses above 700, whose exponentials underflow, are left to randomised response, which dominates.
+            own = composed_loss(self.loss(), rounds, delta)
+            pure = composed_pure_epsilon(self.epsilon, rounds, delta) if rounds <= MOST_COMPOSED_ROUNDS else None
+            return min((epsilon for epsilon in (own, pure) if epsilon is not None), default=None)
+
+        accounts = (pure_account(self.epsilon), renyi_account(curve, "replace-one"), loss_account("pld", by_loss, "replace-one"))
+        return Privacy("local", accounts)
+
+    def loss(self) -> "PrivacyLossDistribution":
+        """Return the loss distribution of two opposite vectors, which dominates every two vectors: -epsilon, 0 and epsilon.
+
+        Its grid is epsilon, a little enlarged: a round adds two places, where a fine grid takes seconds to compose hundreds of rounds.
+        """
+        from dp_accounting.pld.pld_pmf import SparsePLDPmf
+        from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
+
+        step = self.epsilon * GRID_MARGIN
+        flipped = self.revealing / (math.exp(step) + 1)
+        losses = {-1: flipped, 0: 1 - self.revealing, 1: self.revealing - flipped}
+        return PrivacyLossDistribution(SparsePLDPmf(losses, step, 0.0, pessimistic_estimate=True))
+
+    def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
+        """Return, for each order above 1, the Rényi divergence of two opposite vectors, in nats: exact."""
+        array = check_orders(orders)
+        finite = np.where(np.isinf(array), 2.0, array)
+        # e^((a - 1) r) = 1 - revealing + revealing e^((a - 1) r') with r' the divergence of randomised response.
+        exponents = (finite - 1) * pure_renyi_divergences(self.epsilon, finite)
+        small = exponents < 300
+        direct = np.log1p(self.revealing * np.expm1(np.where(small, exponents, 0.0)))
+        divergences = np.where(small, direct, exponents + math.log(self.revealing)) / (finite - 1)
+        return np.asarray(np.where(np.isinf(array), self.epsilon, divergences))
+
+
+@dataclass(frozen=True)
+class BestCap:
+    """PrivUnit's law on the unit sphere: uniform, times e^epsilon / Z where <x, v> is at least the threshold, and 1 / Z elsewhere.
+
+    With X a coordinate of a uniformly random unit vector, the mean of <x, v> is (e^epsilon - 1) E[X; X >= t] / Z, Z = 1 + (e^epsilon - 1)
+    P(X >= t). Its derivative in t vanishes where it equals t, its largest value: **the best threshold is the mean itself**, which
+    `posterior_odds` finds, and no private message has a longer one (`docs/theory.md`, Unit vectors).
+
+    Attributes
+    ----------
+    dimension : int
+        Number of coordinates, at least 1.
+    epsilon : float
+        Pure privacy parameter, above 0.
+
+    Examples
+    --------
+    >>> cap = BestCap(128, 5.0)
+    >>> round(cap.mean, 4), round(cap.excess, 2), round(cap.keep_probability, 4)
+    (0.1628, 36.73, 0.8335)
+    """
+
+    dimension: int
+    epsilon: float
+
+    @cached_property
+    def odds(self) -> float:
+        """``mean**2 / (1 - mean**2)``, to a share of 1e-9."""
+        return float(posterior_odds(self.dimension, self.epsilon))
+
+    @property
+    def mean(self) -> float:
+        """Mean of <x, v>, and the threshold."""
+        return math.sqrt(self.odds / (1 + self.odds)) if math.isfinite(self.odds) else 1.0
+
+    @property
+    def excess(self) -> float:
+        """``1 / mean**2 - 1``: variance of ``x / mean`` for a unit vector, the least of all unbiased private messages; errs upward."""
+        return (1 + 2 * ROUNDING) / self.odds
+
+    @cached_property
+    def probability(self) -> float:
+        """Probability P(X >= t) with which a uniformly random unit vector lies in the cap; at most 1/2."""
+        if self.dimension == 1:
+            return 0.5
+        return float(scipy.special.betainc((self.dimension - 1) / 2, 0.5, 1 / (1 + self.odds))) / 2
+
+    @property
+    def keep_probability(self) -> float:
+        """Probability with which a message lies in the cap."""
+        return 1 / (1 + math.exp(-self.epsilon) * (1 - self.probability) / self.probability)
+
+    @property
+    def density(self) -> float:
+        """e^epsilon / Z: density of a message in the cap, over the uniform one."""
+        return self.keep_probability / self.probability
+
+    @property
+    def cap_privacy(self) -> CapPrivacy:
+        """What a message reveals."""
+        return CapPrivacy.of_cap(self.epsilon, math.log(self.probability), math.log1p(-self.probability))
+
+    def draw(self, directions: FloatArray, words: WordSource) -> FloatArray:
+        """Draw a message for each unit vector, shape (clients, dimension)."""
+        clients = len(directions)
+        kept = words.uniforms(clients) < self.keep_probability
+        uniforms = 1 - words.uniforms(clients)
+        if self.dimension == 1:
+            return np.where(kept, 1.0, -1.0)[:, None] * directions
+        # By the mass of the tail beyond X, on its own side; 1 - X**2 is found from it without cancellation.
+        below = uniforms * (1 - self.probability)
+        negative = ~kept & (below <= 0.5)
+        tail = np.where(kept, uniforms * self.probability, np.where(negative, below, 1 - below))
+        rest = scipy.special.betaincinv((self.dimension - 1) / 2, 0.5, np.minimum(2 * tail, 1.0))
+        edge = 1 / (1 + self.odds)
+        rest = np.where(kept, np.minimum(rest, edge), np.where(negative, rest, np.maximum(rest, edge)))
+        along = np.where(negative, -1.0, 1.0) * np.sqrt(1 - rest)
+        across = words.normals(directions.shape)
+        _project_off(across, directions)
+        lengths = np.linalg.norm(across, axis=1)
+        # What is left of numbers that point nearly where the vector does is not yet at right angles to it: rounding.
+        short = np.flatnonzero(lengths < CANCELLED * np.sqrt(self.dimension))
+        if short.size:
+            again = across[short]
+            _project_off(again, directions[short])
+            across[short], lengths[short] = again, np.linalg.norm(again, axis=1)
+        if not lengths.all():
+            raise ValueError("words must be random, got normal numbers that point exactly where a client's vector does")
+        across *= (np.sqrt(rest) / lengths)[:, None]
+        across += along[:, None] * directions
+        return across
 
 
 @dataclass(frozen=True)
@@ -77,3 +260,8 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
     @property
     def _message_unit(self) -> float:
         return self.ball.clip_norm / self.cap.mean
+
+
+def _project_off(vectors: FloatArray, directions: FloatArray) -> None:
+    """Subtract from each vector, in place, its projection on a unit vector."""
+    vectors -= np.einsum("ij,ij->i", vectors, directions)[:, None] * directions

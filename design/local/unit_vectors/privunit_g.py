@@ -15,7 +15,7 @@ from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...noise.random_words import WordsLike, WordSource
 from ..uncompressed_vector import UncompressedVectorMechanism
-from .cap_privacy import CapPrivacy
+from .privunit import CapPrivacy
 from .random_direction import random_directions
 
 if TYPE_CHECKING:

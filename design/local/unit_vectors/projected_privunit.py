@@ -1,9 +1,11 @@
 """ProjUnit: PrivUnit of a few random projections of the vector, which public randomness chooses anew for each client.
 
-Asi, Feldman, Nelson, Nguyen, Talwar 2023, *Fast optimal locally private mean estimation via random projections*.
+Asi, Feldman, Nelson, Nguyen, Talwar 2023, *Fast optimal locally private mean estimation via random projections*. ProjUnit has uniformly
+random subspaces, FastProjUnit random rows of a Hadamard matrix whose columns have random signs.
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +14,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ....arguments import MOST_CLIENTS, check_integer
 from ....arrays import FloatArray
-from ....solvers.numerics.projected_norm import projected_mean_norm
+from ....solvers.numerics.projected_norm import hadamard_bias, projected_mean_norm
+from ....solvers.numerics.walsh_hadamard import padded_dimension, walsh_hadamard
 from ...contracts.mechanism import VectorMechanism, check_vector_epsilon
-from ...contracts.norm_ball import check_ball
+from ...contracts.norm_ball import NormBall, check_ball
 from ...contracts.privacy import Privacy
 from ...contracts.real_numbers import RealNumberMechanism
 from ...noise.random_words import WordsLike
-from .best_cap import BestCap
-from .client_chunks import client_chunks
+from ...relative_entropy.shared_randomness import philox_words
+from .privunit import BestCap
 from .random_direction import SHORTEST, random_directions
+from .shared_frames import client_chunks, frame_coordinates, frame_sum
+
+WORD_BITS = 64
 
 # Seeds travel as the first number of a message, exactly.
 SEED_BITS = 53
@@ -111,3 +117,152 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
         """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
+
+
+@dataclass(frozen=True)
+class ProjUnitMechanism(ProjectedPrivUnitMechanism):
+    """ProjUnit (`ProjectedPrivUnitMechanism`) whose P is uniformly random among all orthonormal rows: unbiased, with an exact variance.
+
+    By symmetry the mean of ``P^T P v / |P v|`` is c v. Estimates have the norm clip_norm / (m c). A client takes time in proportion to
+    dimension * projected.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    projected : int
+        Number k of projections, from 1 to the dimension.
+    ball : NormBall
+        L2 ball of the vectors.
+
+    Examples
+    --------
+    PrivUnit has 87.35, uncompressed.
+
+    >>> ball = NormBall(dimension=200, norm=2.0)
+    >>> [round(ProjUnitMechanism(4.0, projected, ball).worst_variance, 2) for projected in (16, 64, 200)]
+    [93.54, 88.43, 87.35]
+    """
+
+    epsilon: float
+    projected: int
+    ball: NormBall
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check("ProjUnit")
+
+    @property
+    def space(self) -> int:
+        """The dimension."""
+        return self.ball.dimension
+
+    @property
+    def worst_variance(self) -> float:
+        """Variance at the centre of the ball, the largest: ``(clip_norm / (m c))**2``."""
+        return (self.ball.clip_norm / self.scale) ** 2
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and messages."""
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    @property
+    def _numbers(self) -> int:
+        return self.ball.dimension * self.projected
+
+    def _project(self, seeds: list[int], directions: FloatArray) -> FloatArray:
+        return frame_coordinates(seeds, directions, self.projected)
+
+    def _lift(self, seeds: list[int], points: FloatArray) -> FloatArray:
+        return frame_sum(seeds, points, self.ball.dimension)
+
+
+@dataclass(frozen=True)
+class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
+    """ProjUnit (`ProjectedPrivUnitMechanism`) by the Walsh-Hadamard transform: P is k different rows of H D, D random signs.
+
+    Vectors are padded with zeros to `space`, a power of two. What the server takes for the mean of ``P^T P v / |P v|`` is that of uniformly
+    random subspaces: the estimate of one vector may have a bias, of which `bias_bound` is proven, and which is on average zero over
+    uniformly random vectors of the padded space. It falls with the number of projections, and more clients do not lower it. A client takes
+    time in proportion to dimension * log(dimension).
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy parameter, 1e-3 to 100.
+    projected : int
+        Number k of projections, from 1 to the padded dimension.
+    ball : NormBall
+        L2 ball of the vectors.
+
+    Examples
+    --------
+    PrivUnit has 87.35, uncompressed.
+
+    >>> mechanism = FastProjUnitMechanism(4.0, 64, NormBall(dimension=200, norm=2.0))
+    >>> round(mechanism.worst_variance, 2), round(mechanism.bias_bound, 3)
+    (89.36, 0.053)
+    """
+
+    epsilon: float
+    projected: int
+    ball: NormBall
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        self._check("FastProjUnit")
+
+    @property
+    def space(self) -> int:
+        """The dimension, or the next power of two."""
+        return padded_dimension(self.ball.dimension)
+
+    @property
+    def bias_bound(self) -> float:
+        """``hadamard_bias(space, projected) clip_norm``, for every vector."""
+        return hadamard_bias(self.space, self.projected) * self.ball.clip_norm
+
+    @property
+    def worst_variance(self) -> float:
+        """Bound on the variance at the centre of the ball, the largest; exact where nothing is padded.
+
+        The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. Of P^T u, of norm 1, the part
+        on the padding is left out of the estimate, and here counted in; that of P^T P is d / space by the signs of H.
+        """
+        square, share = self.cap.mean**2, self.ball.dimension / self.space
+        return (self.ball.clip_norm / self.scale) ** 2 * (square + (1 - square) * share)
+
+    def variance(self, vectors: ArrayLike) -> FloatArray:
+        """Return ``worst_variance - ||x||**2`` for each vector, as where the estimate has no bias.
+
+        A vector's own variance differs by at most ``2 bias_bound ||x|| + bias_bound**2``, and that of uniformly random vectors by
+        `bias_bound` squared.
+        """
+        return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
+
+    @property
+    def _numbers(self) -> int:
+        return self.space
+
+    def _project(self, seeds: list[int], directions: FloatArray) -> FloatArray:
+        signs, rows = self._shared(seeds)
+        padded = np.zeros((len(seeds), self.space))
+        padded[:, : self.ball.dimension] = directions * signs
+        return np.asarray(np.take_along_axis(walsh_hadamard(padded), rows, axis=1) / np.sqrt(self.space))
+
+    def _lift(self, seeds: list[int], points: FloatArray) -> FloatArray:
+        signs, rows = self._shared(seeds)
+        spread = np.zeros((len(seeds), self.space))
+        np.put_along_axis(spread, rows, points, axis=1)
+        lifted = walsh_hadamard(spread)[:, : self.ball.dimension] * signs
+        return np.asarray(lifted.sum(axis=0) / np.sqrt(self.space))
+
+    def _shared(self, seeds: list[int]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """Return the signs of the coordinates and the rows of H for each seed: from Philox, the same on every machine."""
+        sign_words = -(-self.ball.dimension // WORD_BITS)
+        words = philox_words(seeds, sign_words + self.space)
+        bits = np.unpackbits(words[:, :sign_words].astype("<u8").view(np.uint8), axis=1)
+        signs = 2 * bits[:, : self.ball.dimension].view(np.int8) - 1
+        # The rows with the smallest words: all subsets are equally likely.
+        rows = np.argpartition(words[:, sign_words:], self.projected - 1, axis=1)[:, : self.projected]
+        return signs, np.sort(rows, axis=1)

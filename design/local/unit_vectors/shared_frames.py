@@ -3,7 +3,8 @@
 A frame is the first columns of a product of reflections, each of which maps a vector of normal numbers, one shorter than the one before,
 to an axis. It is uniformly random (Haar), as that of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient
 Generation of Random Orthogonal Matrices with an Application to Condition Estimators*), but no matrix is decomposed: time is in proportion
-to the frame's numbers. Normal numbers are those of `shared_randomness`, rounded: laws differ by less than 1e-6.
+to the frame's numbers. Normal numbers are those of `shared_randomness`, rounded: laws differ by less than 1e-6. `client_chunks` splits
+clients into chunks, so that the numbers derived from their public seeds are never all in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,9 @@ import numpy as np
 
 from ....arrays import FloatArray
 from ...relative_entropy.shared_randomness import vectors_of_seeds
-from .client_chunks import client_chunks
+
+# Numbers that public seeds stand for, or vectors made with them, that are held in memory at a time.
+MOST_NUMBERS = 2**21
 
 # Normal numbers that are made at a time: few enough for caches, and clients enough to share the cost of a step.
 CHUNK = 2**19
@@ -73,3 +76,15 @@ def _reflect(vectors: FloatArray, normals: FloatArray, heads: FloatArray) -> Non
     products /= heads * (heads + normals[:, 0])
     vectors[:, 0] -= products * heads
     vectors -= products[:, None] * normals
+
+
+def client_chunks(clients: int, numbers: int, most: int = MOST_NUMBERS) -> Iterator[slice]:
+    """Return slices of clients, each of as many as take at most the given count of numbers, but of one at least.
+
+    Examples
+    --------
+    >>> list(client_chunks(5, numbers=40, most=100))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    size = max(1, most // numbers)
+    return (slice(start, start + size) for start in range(0, clients, size))

@@ -19,9 +19,8 @@ from quietbits.analysis.audits.secure_sum_audit import secure_sum_score
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.laplace import LaplaceMechanism
+from quietbits.design.local.laplace import LaplaceMechanism, VectorLaplaceMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism

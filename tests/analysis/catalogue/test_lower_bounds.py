@@ -13,8 +13,7 @@ from quietbits.analysis.catalogue.lower_bounds import (
     unbiased_local_lower_bound,
 )
 from quietbits.analysis.catalogue.registry import REGISTRY
-from quietbits.solvers.limits.central_privacy import central_bound
-from quietbits.solvers.limits.local_privacy import unbiased_local_bound
+from quietbits.solvers.limits.mean_privacy import central_bound, unbiased_local_bound
 
 PURE = (
     *("cldp", "laplace", "sqkr", "privunit", "privunit-g", "projunit", "rotating-simplex"),

@@ -19,7 +19,7 @@ from quietbits.design.contracts.guarantee import TRUST_MODELS
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.limits.central_privacy import central_bound
+from quietbits.solvers.limits.mean_privacy import central_bound
 
 VECTORS = Task(NormBall(64, 2.0), clients=500, epsilon=2.0, delta=1e-5, adjacency="replace-one")
 ITEMS = Task(Categories(50), clients=50, epsilon=1.0, delta=1e-5, adjacency="replace-one")

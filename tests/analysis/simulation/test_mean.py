@@ -26,7 +26,7 @@ from quietbits.design.contracts.privacy import Privacy
 from quietbits.design.contracts.task import Task
 from quietbits.design.frequencies.randomised_response import FrequencyRandomisedResponse
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding
-from quietbits.design.local.unit_vectors.plain_random_coding import PlainRandomCodingMechanism
+from quietbits.design.local.unit_vectors.candidate_coding import PlainRandomCodingMechanism
 from quietbits.design.noise.random_words import WordsLike, secure_words, seeded_words
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout

@@ -22,8 +22,13 @@ from quietbits.design.contracts.privacy import Account, EpsilonBound
 from quietbits.solvers.accounting.privacy_loss import dominating_privacy_loss
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.renyi_curve import LazyRenyiCurve, RenyiCurve
-from quietbits.solvers.accounting.sampled_renyi import fixed_size_sampled_curve, poisson_sampled_curve
-from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, amplified_epsilon
+from quietbits.solvers.accounting.sampling import (
+    FixedSizeSampling,
+    PoissonSampling,
+    amplified_epsilon,
+    fixed_size_sampled_curve,
+    poisson_sampled_curve,
+)
 
 CURVE = RenyiCurve(np.array([2.0, 4.0, 8.0, 16.0]), np.array([0.1, 0.2, 0.4, 0.8]))
 FIXED = FixedSizeSampling(50, 5)

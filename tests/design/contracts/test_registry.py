@@ -25,7 +25,7 @@ from quietbits.design.contracts.registry import (
     usual_adjacency,
 )
 from quietbits.design.contracts.task import Task
-from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
+from quietbits.design.local.laplace import VectorLaplaceMechanism
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 

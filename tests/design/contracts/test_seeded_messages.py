@@ -8,14 +8,12 @@ import pytest
 
 from quietbits.design.contracts.mechanism import Mechanism, ScalarMechanism
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.cldp import CLDPMechanism
-from quietbits.design.local.laplace import LaplaceMechanism
+from quietbits.design.local.cldp import CLDPMechanism, vector_cldp_mechanism
+from quietbits.design.local.laplace import LaplaceMechanism, VectorLaplaceMechanism
 from quietbits.design.local.sqkr import SQKRMechanism
-from quietbits.design.local.unit_vectors.minimal_random_coding import MinimalRandomCodingMechanism
+from quietbits.design.local.unit_vectors.candidate_coding import MinimalRandomCodingMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
-from quietbits.design.local.vector_laplace import VectorLaplaceMechanism
 from quietbits.design.local.vector_skellam import skellam_mechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
 from quietbits.design.noise.random_words import secure_words

@@ -8,10 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from quietbits.design.frequencies.hadamard_response import HadamardResponse, hadamard_response, published_blocks
+from quietbits.design.frequencies.hadamard_response import (
+    HadamardResponse,
+    RecursiveHadamardResponse,
+    hadamard_response,
+    published_blocks,
+    recursive_hadamard_response,
+)
 from quietbits.design.frequencies.projective_geometry_response import ProjectiveGeometryResponse, projective_geometry_response
 from quietbits.design.frequencies.randomised_response import FrequencyRandomisedResponse
-from quietbits.design.frequencies.recursive_hadamard_response import RecursiveHadamardResponse, recursive_hadamard_response
 from quietbits.design.frequencies.subset_selection import SubsetSelection, subset_selection
 from quietbits.design.frequencies.support import SupportMechanism
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding

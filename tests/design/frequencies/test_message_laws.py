@@ -7,9 +7,8 @@ import pytest
 from frequency_laws import Law, law
 from scipy.stats import chisquare
 
-from quietbits.design.frequencies.hadamard_response import HadamardResponse
+from quietbits.design.frequencies.hadamard_response import HadamardResponse, RecursiveHadamardResponse
 from quietbits.design.frequencies.projective_geometry_response import ProjectiveGeometryResponse
-from quietbits.design.frequencies.recursive_hadamard_response import RecursiveHadamardResponse
 from quietbits.design.frequencies.subset_selection import SubsetSelection
 from quietbits.design.frequencies.support import SupportMechanism
 from quietbits.design.frequencies.unary_encoding import UnaryEncoding

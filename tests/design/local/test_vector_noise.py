@@ -11,10 +11,10 @@ from quietbits.design.contracts.accounts import MOST_COMPOSITIONS, pure_privacy
 from quietbits.design.contracts.gaussian import central_gaussian_error, l2_radius
 from quietbits.design.contracts.mechanism import VectorMechanism
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.cldp import vector_cldp_mechanism
+from quietbits.design.local.laplace import VectorLaplaceMechanism, laplace_privacy
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
-from quietbits.design.local.vector_laplace import VectorLaplaceMechanism, laplace_privacy
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling
 from quietbits.solvers.divergences.laplace_divergence import laplace_renyi_divergences, laplace_vector_divergences
 

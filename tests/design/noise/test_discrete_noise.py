@@ -9,13 +9,12 @@ import pytest
 import scipy.stats
 
 from quietbits.arrays import FloatArray, IntegerArray
-from quietbits.design.noise import binomial_noise, poisson_noise, skellam_noise
+from quietbits.design.noise import binomial_noise, skellam_noise
 from quietbits.design.noise.binomial_noise import binomial_variance, sample_binomial
 from quietbits.design.noise.discrete_gaussian import discrete_gaussian_variance, sample_discrete_gaussian
 from quietbits.design.noise.discrete_laplace import discrete_laplace_variance, sample_discrete_laplace
-from quietbits.design.noise.poisson_noise import sample_poisson
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
-from quietbits.design.noise.skellam_noise import sample_skellam
+from quietbits.design.noise.skellam_noise import sample_poisson, sample_skellam
 
 DRAWS = 10**6
 FALSE_ALARM = 1e-6
@@ -89,9 +88,8 @@ def test_fair_trials_are_counted_bit_by_bit() -> None:
 
 
 def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(poisson_noise, "LARGEST_PART", 7)
-    monkeypatch.setattr(binomial_noise, "LARGEST_PART", 7)
     monkeypatch.setattr(skellam_noise, "LARGEST_PART", 7)
+    monkeypatch.setattr(binomial_noise, "LARGEST_PART", 7)
     check_distribution(sample_poisson(30, DRAWS, words()), 0, scipy.stats.poisson.pmf(np.arange(100), 30))
     check_distribution(sample_skellam(30, DRAWS, words()), -60, scipy.stats.skellam.pmf(np.arange(-60, 61), 15, 15))
     # 150 trials of probability 1/3 have the variance 100/3: five parts of 30 trials; 151 make one of 31.

@@ -1,4 +1,7 @@
-"""Exactness of the sampler: its bricks cover the curve, and every comparison comes out as it does in 60 digits."""
+"""Exactness of the sampler: its bricks cover the curve, and every comparison comes out as it does in 60 digits.
+
+Bounds on exp(-x) hold, and are tight, against mpmath at many more digits.
+"""
 
 import math
 from collections.abc import Callable
@@ -11,13 +14,11 @@ import pytest
 
 from quietbits.arrays import IntegerArray, WordArray
 from quietbits.design.noise.binomial_noise import _sampler as binomial_sampler
-from quietbits.design.noise.brick_cover import APPROXIMATION_ERROR, cover_with_bricks
 from quietbits.design.noise.discrete_gaussian import GaussianCurve
 from quietbits.design.noise.discrete_laplace import LaplaceCurve
-from quietbits.design.noise.exact_sampler import ExactSampler
-from quietbits.design.noise.poisson_noise import _sampler as poisson_sampler
-from quietbits.design.noise.ratio_curve import RatioCurve
+from quietbits.design.noise.exact_sampler import APPROXIMATION_ERROR, ExactSampler, RatioCurve, cover_with_bricks, exponential_bounds
 from quietbits.design.noise.skellam_noise import SkellamCurve
+from quietbits.design.noise.skellam_noise import _poisson_sampler as poisson_sampler
 
 Curve = GaussianCurve | LaplaceCurve | RatioCurve | SkellamCurve
 Reference = Callable[[int], mpmath.mpf]
@@ -293,3 +294,25 @@ def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Frac
     with mpmath.workdps(60):
         for point, count in counts.items():
             assert count == int(mpmath.ceil(64 * cover.layers * reference(point)))
+
+
+def exponents() -> list[Fraction]:
+    rng = np.random.default_rng(0)
+    magnitudes = 2.0 ** rng.uniform(-80, 9, size=400)
+    rationals = [Fraction(int(top), int(bottom)) for top, bottom in rng.integers(1, 10**6, size=(400, 2))]
+    return [Fraction(0), Fraction(1), Fraction(1, 16), Fraction(10**30 + 1, 10**30), *map(Fraction, magnitudes.tolist()), *rationals]
+
+
+@pytest.mark.parametrize("bits", [1, 7, 64, 128, 1000])
+def test_bounds_enclose_the_exponential(bits: int) -> None:
+    with mpmath.workprec(bits + 200):
+        for exponent in exponents():
+            value = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator) * mpmath.mpf(2) ** bits
+            low, high = exponential_bounds(exponent, bits)
+            assert 0 <= low <= value <= high <= 2**bits
+            assert high - low <= 2
+
+
+@pytest.mark.parametrize("exponent", [Fraction(64), Fraction(10**9), Fraction(10**40, 3)])
+def test_what_is_below_one_unit_is_between_zero_and_one(exponent: Fraction) -> None:
+    assert exponential_bounds(exponent, 64) == (0, 1)

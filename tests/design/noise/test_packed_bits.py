@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import chisquare
 
 from quietbits.arrays import WordArray
+from quietbits.design.frequencies.subset_selection import listed_subsets, packed_subsets
 from quietbits.design.noise.packed_bits import bits_at, random_bits, set_bits, sum_of_bits
-from quietbits.design.noise.random_subsets import listed_subsets, packed_subsets
 from quietbits.design.noise.random_words import WordSource, secure_words, seeded_words
 
 

@@ -22,9 +22,17 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from scipy import stats
 
 from quietbits.arrays import WordArray
-from quietbits.design.noise import key_stream, random_words
-from quietbits.design.noise.key_stream import BUFFER_WORDS, KeyStream
-from quietbits.design.noise.random_words import SecureWords, SeededWords, WordSource, secure_words, seeded_words, word_source
+from quietbits.design.noise import random_words
+from quietbits.design.noise.random_words import (
+    BUFFER_WORDS,
+    KeyStream,
+    SecureWords,
+    SeededWords,
+    WordSource,
+    secure_words,
+    seeded_words,
+    word_source,
+)
 
 FALSE_ALARM = 1e-9
 
@@ -198,7 +206,7 @@ def test_the_stream_is_aes_in_counter_mode(keys: list[bytes]) -> None:
 
 
 def test_keys_are_replaced_and_no_word_comes_twice(monkeypatch: pytest.MonkeyPatch, keys: list[bytes]) -> None:
-    monkeypatch.setattr(key_stream, "WORDS_PER_KEY", 4 * BUFFER_WORDS)
+    monkeypatch.setattr(random_words, "WORDS_PER_KEY", 4 * BUFFER_WORDS)
     stream = KeyStream()
     sizes = [1, 7, 1024, 1025, BUFFER_WORDS - 1, 5 * BUFFER_WORDS + 3, 2, 1000] * 4
     parts = [stream.take(size) for size in sizes]

@@ -12,10 +12,9 @@ from quietbits.arrays import WordArray
 from quietbits.design.noise.binomial_noise import sample_binomial
 from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian
 from quietbits.design.noise.discrete_laplace import sample_discrete_laplace
-from quietbits.design.noise.poisson_noise import sample_poisson
 from quietbits.design.noise.random_words import WordSource
 from quietbits.design.noise.redraws import Redraws
-from quietbits.design.noise.skellam_noise import sample_skellam
+from quietbits.design.noise.skellam_noise import sample_poisson, sample_skellam
 
 STUCK = {"ones": 2**64 - 1, "zeros": 0}
 

@@ -11,9 +11,8 @@ import pytest
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.noise.random_words import secure_words
 from quietbits.design.relative_entropy.coding import decode_groups, index_distribution
-from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
+from quietbits.design.relative_entropy.dp_rec import DpRecMechanism, DpRecMessage, message_bytes
 from quietbits.design.relative_entropy.group_layout import GroupLayout, uniform_layout
-from quietbits.design.relative_entropy.message import DpRecMessage, message_bytes
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 
 LAYOUT = GroupLayout(sizes=(3, 1, 2), group_bits=(7, 1, 4))

@@ -7,8 +7,14 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from quietbits.design.relative_entropy.shared_randomness import NUMBERS_PER_CHUNK, SharedNormals, normals_from_words, vectors_of_seeds
-from quietbits.solvers.numerics.normal_quantile import upper_quantile, upper_tail
+from quietbits.design.relative_entropy.shared_randomness import (
+    NUMBERS_PER_CHUNK,
+    SharedNormals,
+    normals_from_words,
+    upper_quantile,
+    upper_tail,
+    vectors_of_seeds,
+)
 
 
 def philox_words(seed: int, stream: int, counter: int) -> list[int]:

@@ -12,7 +12,7 @@ from scipy import stats
 
 from quietbits.arrays import WordArray
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.noise.biased_tosses import count_successes
+from quietbits.design.noise.binomial_noise import count_successes
 from quietbits.design.noise.random_words import WordSource, seeded_words
 from quietbits.design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMechanism, poisson_binomial_privacy
 from quietbits.solvers.accounting.renyi_curve import RenyiCurve

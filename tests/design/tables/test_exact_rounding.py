@@ -5,10 +5,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quietbits.design.tables.exact_rounding import RoundedTable, _with_spare_letters, lifted, rebalanced, round_table
-from quietbits.design.tables.exact_table import exact_table
-from quietbits.design.tables.letter_grid import letter_grid, position_candidates
+from quietbits.design.tables.exact_rounding import (
+    RoundedTable,
+    _with_spare_letters,
+    letter_grid,
+    lifted,
+    position_candidates,
+    rebalanced,
+    round_table,
+)
 from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.mvu import exact_table
 from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.table_facts import realised_epsilon, row_moments
 from quietbits.design.tables.verification import verify_table

@@ -6,8 +6,7 @@ from dp_accounting.rdp import RdpAccountant
 
 import quietbits
 from quietbits import FixedSizeSampling, NormBall, PoissonSampling
-from quietbits.design.local.vector_grid import VectorGrid
-from quietbits.design.local.vector_table import dithered_distance
+from quietbits.design.local.vector_table import VectorGrid, dithered_distance
 from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
 from quietbits.solvers.accounting.sampled_noise import sampled_gaussian_curve
 

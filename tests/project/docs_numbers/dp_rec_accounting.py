@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 import quietbits
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import EpsilonBound
-from quietbits.design.local.unit_vectors.minimal_random_coding import minimal_random_coding_mechanism
+from quietbits.design.local.unit_vectors.candidate_coding import minimal_random_coding_mechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout

@@ -8,8 +8,8 @@ from scipy.stats import norm
 
 from quietbits.analysis.audits.dp_rec_audit import DeltaEstimate, DivergenceAudit, audit_divergences, estimate_delta, published_delta
 from quietbits.design.relative_entropy.coding import index_distribution
+from quietbits.design.relative_entropy.dp_rec import message_bytes
 from quietbits.design.relative_entropy.group_layout import uniform_layout
-from quietbits.design.relative_entropy.message import message_bytes
 from quietbits.design.relative_entropy.shared_randomness import normals_from_words
 from quietbits.solvers.divergences.importance_resampling import resampled_moments
 from quietbits.tests.project.docs_numbers.shared import short

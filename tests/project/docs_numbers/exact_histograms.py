@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from quietbits.analysis.random_streams import named_stream
-from quietbits.design.frequencies.codes.bernoulli import BernoulliCode
+from quietbits.design.frequencies.exact_histogram import BernoulliCode
 from quietbits.design.secure_sum.modular_arithmetic import modular_sum
 from quietbits.figures.frequencies.freq_codes import ExactRecoveryPoint
 from quietbits.solvers.decoders.exact_histogram import decode_histogram

@@ -6,8 +6,7 @@ import numpy as np
 import scipy
 
 import quietbits
-from quietbits.solvers.limits.central_privacy import central_bound, unbiased_central_bound
-from quietbits.solvers.limits.local_privacy import unbiased_local_bound
+from quietbits.solvers.limits.mean_privacy import central_bound, unbiased_central_bound, unbiased_local_bound
 
 SIZES = (2**20, 10**6, 1.0, 1e-5)
 

@@ -12,8 +12,7 @@ from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN
 from quietbits.design.transforms.hadamard_sketch import HadamardSketch
 from quietbits.figures.linear_compression.sparse import measuring_operator
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multiplier
-from quietbits.solvers.decoders.lasso import noise_penalty, solve_lasso
-from quietbits.solvers.decoders.support_refit import refit_support
+from quietbits.solvers.decoders.lasso import noise_penalty, refit_support, solve_lasso
 
 CLIENTS, ROUNDS = 1000, 6
 ASKED: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5, "clients": CLIENTS, "adjacency": "add-or-remove-one"}

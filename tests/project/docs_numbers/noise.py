@@ -6,8 +6,8 @@ import mpmath
 import numpy as np
 
 from quietbits.arrays import WordArray
-from quietbits.design.noise.brick_cover import cover_with_bricks
 from quietbits.design.noise.discrete_gaussian import GaussianCurve, discrete_gaussian_variance
+from quietbits.design.noise.exact_sampler import cover_with_bricks
 from quietbits.design.noise.random_words import WordSource
 
 

@@ -10,7 +10,7 @@ import quietbits
 from quietbits.design.local.sqkr import SQKRMechanism
 from quietbits.design.transforms.kashin import KASHIN_CONSTANT
 from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound, shrinkage
-from quietbits.solvers.limits.local_privacy import unbiased_local_bound
+from quietbits.solvers.limits.mean_privacy import unbiased_local_bound
 from quietbits.solvers.numerics.projected_norm import hadamard_bias
 
 EPSILONS = (1.0, 4.0, 6.0)

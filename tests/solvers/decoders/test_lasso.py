@@ -1,6 +1,8 @@
 """The Lasso: optimality conditions, two solvers that agree, certificates that are never too small, paths, and bad input.
 
 The penalty from the noise: its formula, and how often noise is above it.
+
+Least squares on a support: normal equations, an operator beside a matrix, and what cannot be fitted.
 """
 
 import math
@@ -18,8 +20,14 @@ from scipy.stats import binom, norm
 
 from quietbits import ConvergenceError, LassoSolution, solve_lasso
 from quietbits.design.noise.discrete_gaussian import sample_discrete_gaussian
-from quietbits.solvers.decoders.lasso import accelerated_proximal, critical_penalty, lasso_path, noise_penalty
+from quietbits.solvers.decoders.lasso import accelerated_proximal, critical_penalty, lasso_path, noise_penalty, refit_support
 from quietbits.solvers.decoders.lasso_problem import pose_problem
+
+RNG = np.random.default_rng(0)
+REFIT_MATRIX = RNG.standard_normal((30, 80))
+VECTOR = np.zeros(80)
+VECTOR[[3, 40, 77]] = [5.0, -4.0, 3.0]
+REFIT_OBSERVATIONS = REFIT_MATRIX @ VECTOR + 0.1 * RNG.standard_normal(30)
 
 DIMENSION, MEASUREMENTS = 300, 50
 
@@ -398,3 +406,72 @@ def test_bad_arguments_of_noise_penalty(change: dict, message: str) -> None:
     good = {"dimension": 10, "noise_deviation": 1.0, "largest_column_norm": 1.0, "measurements": 5, "failure_probability": 0.1}
     with pytest.raises(ValueError, match=message):
         noise_penalty(**(good | change))
+
+
+@pytest.mark.parametrize("given", [REFIT_MATRIX, aslinearoperator(REFIT_MATRIX)], ids=["matrix", "operator"])
+@pytest.mark.parametrize("support", [[40], [77, 3, 40], list(range(20)), list(range(30))])
+def test_the_residual_is_orthogonal_to_the_columns_of_the_support(given: object, support: list[int]) -> None:
+    found = refit_support(given, REFIT_OBSERVATIONS, support)
+    residual = REFIT_OBSERVATIONS - REFIT_MATRIX @ found.solution
+    assert found.support.tolist() == sorted(support)
+    assert not np.delete(found.solution, support).any()
+    assert REFIT_MATRIX[:, support].T @ residual == pytest.approx(np.zeros(len(support)), abs=1e-5)
+    assert found.residual_norm == pytest.approx(np.linalg.norm(residual), rel=1e-12, abs=1e-12)
+    expected = np.linalg.lstsq(REFIT_MATRIX[:, support], REFIT_OBSERVATIONS)[0]
+    assert found.solution[support] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_a_refit_takes_back_what_the_lasso_has_shrunk() -> None:
+    found = solve_lasso(REFIT_MATRIX, REFIT_OBSERVATIONS, 1.0)
+    assert found.support.tolist() == [3, 40, 77]
+    assert (np.abs(found.solution[found.support]) < np.abs(VECTOR[found.support]) - 0.5).all()
+    refit = refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS, found.support)
+    assert refit.solution == pytest.approx(VECTOR, abs=0.1)
+    assert np.sum((refit.solution - VECTOR) ** 2) < 0.02 * np.sum((found.solution - VECTOR) ** 2)
+
+
+@pytest.mark.parametrize("given", [REFIT_MATRIX, aslinearoperator(REFIT_MATRIX)], ids=["matrix", "operator"])
+def test_an_empty_support_is_the_zero_vector(given: object) -> None:
+    found = refit_support(given, REFIT_OBSERVATIONS, [])
+    assert not found.solution.any()
+    assert found.residual_norm == pytest.approx(np.linalg.norm(REFIT_OBSERVATIONS))
+    assert found.iterations == 0
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, aslinearoperator], ids=["matrix", "operator"])
+def test_of_several_least_squares_it_is_the_smallest(wrap) -> None:
+    matrix = np.hstack([np.zeros((30, 1)), REFIT_MATRIX[:, :1], REFIT_MATRIX[:, :1]])
+    found = refit_support(wrap(matrix), REFIT_OBSERVATIONS, [0, 1, 2])
+    alone = REFIT_MATRIX[:, 0] @ REFIT_OBSERVATIONS / (REFIT_MATRIX[:, 0] @ REFIT_MATRIX[:, 0])
+    assert found.solution == pytest.approx([0.0, alone / 2, alone / 2], abs=1e-8)
+
+
+def test_no_half_solved_refit_is_returned() -> None:
+    with pytest.raises(ConvergenceError, match="least squares on 20 columns did not reach the tolerance 1e-10 in 2 iterations"):
+        refit_support(aslinearoperator(REFIT_MATRIX), REFIT_OBSERVATIONS, range(20), max_iterations=2)
+
+
+@pytest.mark.parametrize(
+    ("support", "message"),
+    [
+        (range(31), "support must have at most 30 indices, one for each observation, got 31"),
+        ([3, 3], "support must have different indices, got 1 of them more than once"),
+        ([80], "support must have indices from 0 to 79, got 80"),
+        ([-1, 5], "support must have indices from 0 to 79, got -1"),
+        ([1.5], "support must be a list of indices, got an array of float64"),
+        (VECTOR != 0, "support must be a list of indices, got an array of bool"),
+        ([[1]], r"support must be a list of indices, got an array of .* shape \(1, 1\)"),
+    ],
+)
+def test_bad_supports(support: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS, support)
+
+
+def test_bad_efforts() -> None:
+    with pytest.raises(ValueError, match=r"tolerance must be a number .*, got 0"):
+        refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS, [1], tolerance=0.0)
+    with pytest.raises(ValueError, match=r"max_iterations must be a whole number .*, got 0"):
+        refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS, [1], max_iterations=0)
+    with pytest.raises(ValueError, match="observations must have 30 numbers"):
+        refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS[:5], [1])

@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.unit_vectors.poisson_representation import PoissonRepresentationMechanism
+from quietbits.design.local.unit_vectors.poisson_representation import PoissonRepresentationMechanism, TailPoints, poisson
 from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
-from quietbits.design.local.unit_vectors.rare_points import TailPoints, poisson
 from quietbits.design.noise.random_words import seeded_words
 
 

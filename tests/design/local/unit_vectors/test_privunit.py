@@ -8,10 +8,9 @@ import pytest
 from scipy import stats
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.unit_vectors.best_cap import BestCap
-from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
+from quietbits.design.local.unit_vectors.privunit import BestCap, PrivUnitMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.solvers.limits.local_privacy import unbiased_local_bound
+from quietbits.solvers.limits.mean_privacy import unbiased_local_bound
 
 # Squared errors of one unit vector in 200 dimensions, of the best cap and of PrivUnitG.
 REFERENCES = {1.0: (1262.35, 1266.0), 4.0: (86.35, 87.06), 6.0: (42.03, 42.63)}

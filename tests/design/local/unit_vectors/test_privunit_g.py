@@ -9,8 +9,8 @@ from scipy import stats
 from scipy.special import ndtr
 
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.local.cldp import vector_cldp_mechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
-from quietbits.design.local.vector_cldp import vector_cldp_mechanism
 from quietbits.design.local.vector_gaussian import VectorGaussianMechanism
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
 from quietbits.solvers.accounting.pure_privacy import pure_renyi_divergences

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.unit_vectors.fast_projunit import FastProjUnitMechanism
 from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
-from quietbits.design.local.unit_vectors.projected_privunit import ProjectedPrivUnitMechanism
-from quietbits.design.local.unit_vectors.projunit import ProjUnitMechanism
+from quietbits.design.local.unit_vectors.projected_privunit import FastProjUnitMechanism, ProjectedPrivUnitMechanism, ProjUnitMechanism
 from quietbits.design.local.unit_vectors.shared_frames import frame_vectors
 from quietbits.solvers.numerics.projected_norm import hadamard_bias, mean_norm, projected_mean_norm
 from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries

@@ -8,10 +8,9 @@ import pytest
 
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.local.unit_vectors.privunit import PrivUnitMechanism
-from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, most_simplex_bits
+from quietbits.design.local.unit_vectors.rotating_simplex import RotatingSimplexMechanism, largest_normals_sum, most_simplex_bits
 from quietbits.design.local.unit_vectors.shared_frames import frame_vectors
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.numerics.normal_order_sums import largest_normals_sum
 from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries
 
 

@@ -10,8 +10,8 @@ from quietbits.design.contracts.domains import Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 from quietbits.design.secure_sum.cpsgd import CpsgdMechanism
+from quietbits.design.secure_sum.delegated_sum import NumberSum
 from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-from quietbits.design.secure_sum.number_sum import NumberSum
 
 INTERVAL = (-1.0, 3.0)
 # The ends of the interval are 2.1 steps from its middle.

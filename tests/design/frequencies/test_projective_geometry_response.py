@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from quietbits.solvers.numerics.projective_space import ProjectiveSpace
+from quietbits.design.frequencies.projective_geometry_response import ProjectiveSpace
 
 SPACES = [(2, 1), (2, 2), (2, 5), (3, 2), (3, 4), (5, 3), (7, 2), (7, 3), (11, 3)]
 

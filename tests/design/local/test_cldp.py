@@ -9,8 +9,13 @@ import pytest
 import scipy.linalg
 
 from quietbits.design.contracts.norm_ball import NormBall
-from quietbits.design.local.sampled_sign import SampledSignMechanism
-from quietbits.design.local.vector_cldp import CLDPL1Mechanism, CLDPL2Mechanism, CLDPLinfMechanism, vector_cldp_mechanism
+from quietbits.design.local.cldp import (
+    CLDPL1Mechanism,
+    CLDPL2Mechanism,
+    CLDPLinfMechanism,
+    SampledSignMechanism,
+    vector_cldp_mechanism,
+)
 
 NORMS = [1.0, 2.0, math.inf]
 
@@ -205,7 +210,7 @@ def test_as_many_draws_as_coordinates_have_less_than_twice_the_error_of_the_poin
 
 def test_chunks_of_clients_draw_from_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     mechanism, vectors = CLDPL2Mechanism(8.0, NormBall(3, 2.0), 3), np.tile([0.6, 0.0, -0.8], (3000, 1))
-    monkeypatch.setattr("quietbits.design.local.vector_cldp.CHUNK", 7 * 3)
+    monkeypatch.setattr("quietbits.design.local.cldp.CHUNK", 7 * 3)
     estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(2))), 3000)
     assert np.linalg.norm(estimate - vectors[0]) <= 4 * math.sqrt(mechanism.error(vectors).of_mean(3000))
 
@@ -234,7 +239,7 @@ def test_chunks_of_clients_get_the_same_hadamard_signs(monkeypatch: pytest.Monke
     mechanism = CLDPL1Mechanism(1.0, NormBall(6, 1.0))
     vectors = np.random.default_rng(1).normal(size=(50, 6))
     whole = mechanism.encode(vectors, np.random.default_rng(2))
-    monkeypatch.setattr("quietbits.design.local.vector_cldp.CHUNK", 7 * 6)
+    monkeypatch.setattr("quietbits.design.local.cldp.CHUNK", 7 * 6)
     np.testing.assert_array_equal(mechanism.encode(vectors, np.random.default_rng(2)), whole)
 
 

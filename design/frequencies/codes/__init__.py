@@ -1,1 +1,0 @@
-"""Linear codes of items, by which a secure sum shows the exact histogram, and nothing else."""

@@ -1,1 +1,0 @@
-"""A secure sum between processes: masks from public keys, and drop-outs' masks from secret shares."""

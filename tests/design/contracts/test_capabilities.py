@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from mechanism_cases import CATEGORIES, CLIENTS, DELTA, DIMENSION, EPSILON, OPTIONS
+from built_in_trials import OPTIONS
 
 from quietbits import REGISTRY, InfeasibleError, Interval, Mechanism, NormBall, SecureSumMechanism, Task
+from quietbits.analysis.conformance.mechanism_cases import CATEGORIES, CLIENTS, DELTA, DIMENSION, EPSILON
 from quietbits.design.central.central_sketch import CentralSketchMechanism
 from quietbits.design.shuffled.shuffled_items import ShuffledRandomisedResponse
 from quietbits.design.transforms.count_sketch import CountMeanSketch

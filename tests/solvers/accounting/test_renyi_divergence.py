@@ -375,7 +375,7 @@ def test_in_every_group_one_of_many_stands_for_its_own(order: float) -> None:
 
 # Divergences are above 1, or far below.
 @pytest.mark.parametrize("power", [2.0, 0.1])
-@pytest.mark.parametrize("order", [1.01, 1.5, 40.0])
+@pytest.mark.parametrize("order", [1.01, 1.5, 40.0, math.inf])
 def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatch, order: float, power: float) -> None:
     monkeypatch.setattr(renyi_divergence, "BATCH", 1)
     inputs = 12
@@ -384,19 +384,20 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
     table /= table.sum(axis=1, keepdims=True)
     pairs = rng.permutation(np.flatnonzero(~np.eye(inputs, dtype=bool).ravel()))
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    factor = 1.0 if math.isinf(order) else order - 1
     # Bounds of others are up to four times as large, those of the largest are close: it comes late. It is known from below.
-    bound = exact * (order - 1) * (2 + 2 * rng.random(len(pairs)))
+    bound = exact * factor * (2 + 2 * rng.random(len(pairs)))
     for place in (int(exact[:40].argmax()), 40 + int(exact[40:].argmax())):
-        bound[place] = exact[place] * (order - 1) * 1.001
+        bound[place] = exact[place] * factor * 1.001
     counts = np.array([40, len(pairs) - 40])
     largest = np.array([exact[:40].max(), exact[40:].max()])
     lowered = bound.copy()
-    result = PairSearch(table, pairs, counts).largest(order, lowered, np.full(2, 1e-15), 0.1 * largest * (order - 1))
+    result = PairSearch(table, pairs, counts).largest(order, lowered, np.full(2, 1e-15), 0.1 * largest * factor)
     np.testing.assert_allclose(result, largest, rtol=1e-12)
     # Bounds at higher orders rest on what was computed.
     computed = lowered != bound
     assert computed.sum() >= 12
-    np.testing.assert_allclose(lowered[computed], exact[computed] * (order - 1), rtol=1e-12)
+    np.testing.assert_allclose(lowered[computed], exact[computed] * factor, rtol=1e-12)
 
 
 def test_a_small_pair_at_the_head_of_a_group_does_not_stand_for_the_others() -> None:
@@ -414,4 +415,78 @@ def test_a_small_pair_at_the_head_of_a_group_does_not_stand_for_the_others() -> 
     bound = np.concatenate([[0.0], exact[:half], [0.0], exact[half:]])
     result = PairSearch(table, pairs, np.array([half + 1, len(others) - half + 1])).largest(order, bound, allowance)
     for group, largest in zip((exact[:half], exact[half:]), result.tolist(), strict=True):
+        assert group.max() <= largest <= group.max() * (1 + 1e-9)
+
+
+def test_candidates_and_maxima_are_those_of_each_group() -> None:
+    search = PairSearch(np.eye(3) + 1, np.array([1, 2, 3, 5, 6]), np.array([2, 3]))
+    assert search.starts.tolist() == search.best.tolist() == [0, 2]
+    assert (search.rows.tolist(), search.others.tolist()) == ([0, 0, 1, 1, 2], [1, 2, 0, 2, 0])
+    bound = np.array([0.5, 0.9, 3.0, 1.0, 2.0])
+    assert search.maxima(bound).tolist() == [0.9, 3.0]
+    assert search.candidates(bound, np.array([0.9, 2.0])).tolist() == [1, 2, 4]
+
+
+def test_a_group_that_is_in_no_batch_yet_keeps_its_own_largest(monkeypatch: pytest.MonkeyPatch) -> None:
+    # All pairs of the first group have larger bounds than those of the second one.
+    monkeypatch.setattr(renyi_divergence, "BATCH", 1)
+    inputs, order = 12, 2.0
+    table = np.random.default_rng(3).random((inputs, 5))
+    table /= table.sum(axis=1, keepdims=True)
+    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
+    search = PairSearch(table, pairs, np.array([40, len(pairs) - 40]))
+    result = search.largest(order, 1.5 * exact, np.full(2, 1e-15), np.full(2, 0.1 * exact[-1]))
+    np.testing.assert_allclose(result, [exact[0], exact[40]], rtol=1e-12)
+    assert search.best.tolist() == [0, 40]
+
+
+def test_a_pair_whose_bound_is_too_low_by_rounding_is_still_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renyi_divergence, "BATCH", 1)
+    inputs, order = 12, 2.0
+    table = np.random.default_rng(3).random((inputs, 5))
+    table /= table.sum(axis=1, keepdims=True)
+    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
+    allowance = exact[0] - exact[1]
+    # The bound of the largest comes in a later batch than the next one's, and is nearly the whole allowance too low.
+    bound = 3 * exact
+    bound[0] = exact[0] - 0.9 * allowance
+    assert (bound > bound[0]).sum() > inputs
+    result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound, np.array([allowance]), np.array([exact[-1]]))
+    assert result[0] == pytest.approx(exact[0], rel=1e-12)
+
+
+def test_a_pair_within_the_allowance_of_the_largest_bound_is_compared() -> None:
+    inputs, order = 12, 2.0
+    table = np.random.default_rng(3).random((inputs, 5))
+    table /= table.sum(axis=1, keepdims=True)
+    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
+    pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
+    difference = exact[0] - exact[1]
+    # Rounding has put the largest pair below the next one.
+    bound = exact.copy()
+    bound[0] -= 1.2 * difference
+    result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound, np.array([2 * difference]))
+    assert result[0] == pytest.approx(exact[0], rel=1e-12)
+
+
+def test_small_pairs_at_both_ends_of_a_group_do_not_stand_for_the_others() -> None:
+    inputs, order = 128, 2.0
+    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * np.random.default_rng(4).random((inputs, inputs)))
+    table[1] = table[0]
+    table /= table[0].sum()
+    others = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    exact = pair_divergences(table, *np.divmod(others, inputs), order)
+    others, exact = others[exact > 0], exact[exact > 0]
+    half, equal_rows = len(others) // 2, 1
+    pairs = np.concatenate([[equal_rows], others[:half], [equal_rows] * 2, others[half:], [equal_rows]])
+    bound = np.concatenate([[0.0], exact[:half], [0.0] * 2, exact[half:], [0.0]])
+    counts = np.array([half + 2, len(others) - half + 2])
+    for group, largest in zip(
+        (exact[:half], exact[half:]), PairSearch(table, pairs, counts).largest(order, bound, np.full(2, 1e-11)).tolist(), strict=True
+    ):
         assert group.max() <= largest <= group.max() * (1 + 1e-9)

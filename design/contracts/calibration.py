@@ -100,10 +100,9 @@ def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float
     """
     if budget.delta == 0 or budget.rounds == 1:
         mechanism = build(budget.epsilon / budget.rounds)
-        if budget.delta == 0 or (mechanism.delta == 0 and budget.method in (None, "pure")):
-            return mechanism
-        reached = mechanism.privacy().epsilon(budget.delta, budget.adjacency, account=budget.method)
-        if 0 <= budget.epsilon - reached <= TOLERANCE:
+        reached = mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, account=budget.method)
+        states_pure = mechanism.delta == 0 and budget.method in (None, "pure")
+        if reached <= budget.epsilon and (budget.delta == 0 or states_pure or budget.epsilon - reached <= TOLERANCE):
             return mechanism
 
     def epsilon_of(per_round: float) -> float:
@@ -117,4 +116,6 @@ def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float
         return mechanism.privacy().epsilon(budget.delta, budget.adjacency, budget.rounds, account=budget.method)
 
     start = budget.epsilon / math.sqrt(budget.rounds)
-    return build(calibrate_parameter(epsilon_of, budget, low=1e-3, high=high, name="epsilon per round", start=start))
+    return build(
+        calibrate_parameter(epsilon_of, budget, low=1e-3, high=high, name="epsilon per round", start=start, pure=budget.delta == 0)
+    )

@@ -271,3 +271,10 @@ def test_rounds_have_an_epsilon_of_at_most_a_hundred() -> None:
     assert 70 < over_rounds(budget, scaled(1 / 80)).epsilon < 100
     with pytest.raises(InfeasibleError, match="epsilon per round would have to be above 100"):
         over_rounds(budget, scaled(1 / 120))
+
+
+@pytest.mark.parametrize("rounds", [1, 4])
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_a_pure_mechanism_that_reveals_more_than_its_parameter_stays_in_the_budget(rounds: int, delta: float) -> None:
+    built = over_rounds(Budget(1.0, delta, "replace-one", rounds=rounds), scaled(1.5, delta=0.0))
+    assert 1 - 1e-6 <= built.privacy().epsilon(delta, rounds=rounds) <= 1

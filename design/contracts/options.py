@@ -285,7 +285,7 @@ def check_parameters(record: Any) -> None:
 
 def _declared(kind: type) -> Iterator[tuple[str, Option]]:
     """Yield the parameters of a dataclass with the names of their fields; those of parts have a field of the part."""
-    for field in dataclasses.fields(kind):  # type: ignore[arg-type]
+    for field in dataclasses.fields(kind):
         declared = field.metadata.get(PARAMETER)
         if isinstance(declared, _Parts):
             for name, option in _declared(declared.kind):

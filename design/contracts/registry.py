@@ -471,6 +471,8 @@ class Entry:
         """Return a mechanism as accounting sees it: its parameters and its facts are the details."""
         ball = mechanism.domain if isinstance(mechanism.domain, NormBall) else None
         details = {**values, **self.parameters_of(mechanism), **mechanism.facts()}
+        if ball is not None and "norm" in details:
+            details["norm"] = "inf" if math.isinf(ball.norm) else ball.norm
         scalars = {name: value for name, value in details.items() if value is None or isinstance(value, str | float | int | bool)}
         return self._noted(
             AccountSubject(

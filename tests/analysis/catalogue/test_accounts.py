@@ -71,6 +71,13 @@ def test_a_norm_is_a_number_or_a_text(name: str, tmp_path: Path) -> None:
         account(name, delta=1e-5, **given, norm=True)
 
 
+@pytest.mark.parametrize("name", ["sqkr", "distributed-discrete-gaussian", "sparse-discrete-gaussian"])
+def test_a_norm_is_stated_as_a_number(name: str) -> None:
+    options = {"sparsity": 1, "sketch_dimension": 8} if name == "sparse-discrete-gaussian" else {}
+    stated = calibrate(name, epsilon=4.0, delta=1e-3, dimension=16, clients=50, norm="l2", **options).document()
+    assert stated["norm"] == 2.0
+
+
 def test_rounds_that_are_too_many_to_compose_are_bounded_otherwise() -> None:
     report = account("shuffled-frequency-randomised-response", epsilon=0.01, categories=10, clients=10**6, delta=1e-5, rounds=10**12)
     assert report.epsilon > 1e6

@@ -122,13 +122,18 @@ def test_two_workers_give_the_same_bits(whole: Path, spec: Path, tmp_path: Path)
 
 
 SCRIPT = """
-import sys
+import sys, time
 from pathlib import Path
 from quietbits.analysis.sweeps.run import run_tasks
 from quietbits.analysis.sweeps.spec import load_sweep
 
+def on_step(done, *_):
+    print(done, flush=True)
+    # Whoever kills the sweep reads this number first, on a machine with other work.
+    time.sleep(0.01)
+
 if __name__ == "__main__":
-    run_tasks(load_sweep(sys.argv[1]).tasks(), Path(sys.argv[2]), workers=2, on_step=lambda done, *_: print(done, flush=True))
+    run_tasks(load_sweep(sys.argv[1]).tasks(), Path(sys.argv[2]), workers=2, on_step=on_step)
 """
 
 

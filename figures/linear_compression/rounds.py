@@ -133,7 +133,7 @@ def round_tasks(seed: int, quick: bool) -> list[RoundsPoint]:
 
 def rounds_to_zero(frame: pd.DataFrame) -> "pd.Series[Any]":
     """Return the first number of rounds that is drawn whose predicted error is at most that of zero, for each rate; infinite if none is."""
-    rounds = frame["rounds"].where(frame["predicted_squared_error"] <= frame["zero"], math.inf)
+    rounds = frame["rounds"].astype(float).where(frame["predicted_squared_error"] <= frame["zero"], math.inf)
     return rounds.groupby(frame["rate"]).min()
 
 

@@ -200,7 +200,7 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     assert {"DP-FedAvg", "DP-FedAvg, the paper's noise", "DP-REC, ε proven", "DP-REC, ε as published"} <= labels
     assert (table["megabytes"] == table["megabytes_up"] + table["megabytes_down"]).all()
     floats = table.loc[table["mechanism"] == "none", "megabytes"].item()
-    assert table["times_fewer_bytes"].tolist() == (floats / table["megabytes"]).tolist()
+    assert table["times_fewer_bytes"].tolist() == pytest.approx((floats / table["megabytes"]).tolist(), rel=1e-12)
     # A seed of 64 bits, and two for each of the paper's six groups, filled up to bytes.
     assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 16}
     (axes,) = figure.axes

@@ -36,12 +36,12 @@ class MechanismAudit:
     """
 
     claim: Guarantee
-    found: AuditResult
+    measured: AuditResult
 
     @property
     def refuted(self) -> bool:
         """Whether the promise is wrong, with the audit's confidence. False does not say that it is right."""
-        return self.found.refutes(self.claim.epsilon)
+        return self.measured.refutes(self.claim.epsilon)
 
     def document(self) -> dict[str, Scalar]:
         """Return the audit as JSON holds it."""
@@ -52,7 +52,7 @@ class MechanismAudit:
             "trust_model": claim.trust_model,
             "refuted": self.refuted,
         }
-        return head | asdict(self.found)
+        return head | asdict(self.measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +103,7 @@ def audit(
     >>> ball = NormBall(dimension=1, norm=2.0, clip_norm=8.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=2, bits=10, granularity=1.0, local_sigma=6.0, delta=1e-2)
     >>> result = audit(mechanism, 100_000, np.random.default_rng(0))
-    >>> 0.5 * result.claim.epsilon < result.found.epsilon_lower_bound, result.refuted
+    >>> 0.5 * result.claim.epsilon < result.measured.epsilon_lower_bound, result.refuted
     (True, False)
     """
     pair = neighbours(mechanism, others=others, direction=direction)

@@ -56,14 +56,14 @@ def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: O
     rows = []
     for done, task in enumerate(every, start=1):
         plan = plan_task(task, timed=False, seed=seed)
-        for one in plan.feasible:
-            check = check_mechanism(plan, one, seed=seed)
+        for planned in plan.feasible:
+            check = check_mechanism(plan, planned, seed=seed)
             rows.append(
                 {
                     "task": task_in_words(task),
-                    "mechanism": one.name,
-                    "trust_model": one.trust_model,
-                    "ratio_to_bound": one.ratio_to_bound,
+                    "mechanism": planned.name,
+                    "trust_model": planned.trust_model,
+                    "ratio_to_bound": planned.ratio_to_bound,
                     "predicted_error": check.predicted_error,
                     "squared_error": check.squared_error,
                     "standard_error": check.standard_error,

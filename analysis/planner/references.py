@@ -1,4 +1,4 @@
-"""What every mechanism of a plan is put beside: answering zero, which sends nothing, and a trusted server's Gaussian noise."""
+"""References of a plan: answering zero, and a trusted server's Gaussian noise."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,7 +15,7 @@ ANSWER_ZERO, CENTRAL_GAUSSIAN = "answer-zero", "central-gaussian"
 
 @dataclass(frozen=True)
 class Reference:
-    """An estimate that is no mechanism of the registry; squared L2 errors, in squared units of the inputs.
+    """An estimate outside the registry; errors are squared L2 errors.
 
     Attributes
     ----------

@@ -60,8 +60,8 @@ def digits() -> Digits:
     """Return the data; from scikit-learn's file, where it is: to import ``load_digits`` takes a second, in every process."""
     file = Path(str(distribution("scikit-learn").locate_file(DIGITS_FILE)))
     if file.is_file():
-        found = np.loadtxt(file, delimiter=",")
-        return Digits(found[:, :-1] / 16.0, found[:, -1].astype(np.int64))
+        rows = np.loadtxt(file, delimiter=",")
+        return Digits(rows[:, :-1] / 16.0, rows[:, -1].astype(np.int64))
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -110,15 +110,15 @@ class DigitModel:
         Images are of shape (clients, samples, 64) and labels of shape (clients, samples).
         """
         activations, errors = self._backward(images, labels)
-        found = np.empty((len(images), self.dimension))
+        gradients = np.empty((len(images), self.dimension))
         start = 0
         for inputs, error in zip(activations, errors, strict=True):
             weights = start + inputs.shape[-1] * error.shape[-1]
-            place = found[:, start:weights].reshape(len(images), inputs.shape[-1], error.shape[-1])
+            place = gradients[:, start:weights].reshape(len(images), inputs.shape[-1], error.shape[-1])
             np.matmul(inputs.transpose(0, 2, 1), error, out=place)
-            found[:, weights : weights + error.shape[-1]] = error.sum(axis=1)
+            gradients[:, weights : weights + error.shape[-1]] = error.sum(axis=1)
             start = weights + error.shape[-1]
-        return found
+        return gradients
 
     def gradient_norms(self) -> FloatArray:
         """Return the L2 norm of every single image's gradient, shape (1797,), without making the gradients."""
@@ -131,11 +131,11 @@ class DigitModel:
 
     def _activations(self, images: FloatArray) -> list[FloatArray]:
         """Return what goes into every layer, and at last what comes out."""
-        found = [np.asarray(images, dtype=float)]
+        layers = [np.asarray(images, dtype=float)]
         for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            sums = found[-1] @ weight + bias
-            found.append(sums if index + 1 == len(self.weights) else np.maximum(sums, 0.0))
-        return found
+            sums = layers[-1] @ weight + bias
+            layers.append(sums if index + 1 == len(self.weights) else np.maximum(sums, 0.0))
+        return layers
 
     def _backward(self, images: FloatArray, labels: IntegerArray) -> tuple[list[FloatArray], list[FloatArray]]:
         """Return what goes into every layer, and the derivatives of a client's mean loss by each layer's sums."""
@@ -170,7 +170,7 @@ def train_digit_model(hidden: tuple[int, ...] = (60, 60), steps: int = USUAL_STE
     widths = [PIXELS, *(check_integer("hidden", width, low=1, high=WIDEST) for width in hidden), CLASSES]
     steps = check_integer("steps", steps, low=0, high=MOST_STEPS)
     rng = named_stream(seed, f"network of the digits, {widths}")
-    weights = [rng.standard_normal((one, other)) * math.sqrt(2 / one) for one, other in pairwise(widths)]
+    weights = [rng.standard_normal((width, next_width)) * math.sqrt(2 / width) for width, next_width in pairwise(widths)]
     biases = [np.zeros(width) for width in widths[1:]]
     model, data = DigitModel(tuple(weights), tuple(biases)), digits()
     for _ in range(steps):
@@ -257,13 +257,13 @@ def hidden_widths(dimension: int) -> tuple[int, ...]:
     [(), (60, 60), (237, 238, 237), (657, 740, 691)]
     """
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_NETWORK)
-    found = _widths(dimension)
-    if found is None:
+    widths = _widths(dimension)
+    if widths is None:
         below = next((number for number in range(dimension - 1, 0, -1) if _widths(number) is not None), None)
         above = next(number for number in range(dimension + 1, 2 * LARGEST_NETWORK) if _widths(number) is not None)
         nearest = f"{above}" if below is None else f"{below} or {above}"
         raise ValueError(f"dimension must be a network's for the population digits-gradients, such as {nearest}, got {dimension}")
-    return found
+    return widths
 
 
 def _widths(dimension: int) -> tuple[int, ...] | None:

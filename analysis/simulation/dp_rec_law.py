@@ -78,13 +78,13 @@ def least_error_clip_ratio(dimension: int, groups: int, bits: int, clients: int)
     # To import it takes longer than most of what imports this module.
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda log_ratio: worst_mean_error(math.exp(log_ratio), dimension, groups, bits, clients),
         bounds=(math.log(SMALLEST_USEFUL_RATIO), math.log(LARGEST_SHIFT)),
         method="bounded",
         options={"xatol": 1e-6},
     )
-    return min(LARGEST_SHIFT, math.exp(found.x))
+    return min(LARGEST_SHIFT, math.exp(optimum.x))
 
 
 def _draw_particles(shifts: FloatArray, bits: int, rng: np.random.Generator) -> FloatArray:

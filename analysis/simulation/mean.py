@@ -263,8 +263,8 @@ class _ModularServer(_Server):
         )
         return _Answer(np.asarray(self.sum.decode(total, clients)), wrapping)
 
-    def _other_clients(self, found: str) -> str:
-        return f"chunks must hold the vectors of the mechanism's {self.sum.clients} clients, got {found}"
+    def _other_clients(self, got: str) -> str:
+        return f"chunks must hold the vectors of the mechanism's {self.sum.clients} clients, got {got}"
 
 
 def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:

@@ -123,18 +123,18 @@ def _where(path: Path, column: str | None) -> str:
 
 
 def _read_csv(path: Path, column: str | None, most_bytes: int) -> FloatArray:
-    found = csv_column(path, column, most_bytes)
-    if all(_is_number(name) for name in found.names):
-        raise DataError(f"{found.where}: every field of the header is a number: the first line must name the columns")
-    values, unread = np.empty(found.rows), np.zeros(found.rows, dtype=bool)
+    opened = csv_column(path, column, most_bytes)
+    if all(_is_number(name) for name in opened.names):
+        raise DataError(f"{opened.where}: every field of the header is a number: the first line must name the columns")
+    values, unread = np.empty(opened.rows), np.zeros(opened.rows, dtype=bool)
     start, first = 0, ""
-    for batch in csv_batches(found):
+    for batch in csv_batches(opened):
         rows = slice(start, start + len(batch))
         values[rows], unread[rows] = _numbers(batch)
         if not first and unread[rows].any():
             first = batch[int(np.argmax(unread[rows]))].as_py()
         start += len(batch)
-    _refuse(found.where, unread, "not numeric", f" ({first!r})")
+    _refuse(opened.where, unread, "not numeric", f" ({first!r})")
     return values
 
 
@@ -158,11 +158,11 @@ def _numbers(texts: pa.Array) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 
 def _read_parquet(path: Path, column: str | None, most_bytes: int) -> FloatArray:
-    found = parquet_column(path, column, most_bytes)
-    if not (pa.types.is_integer(found.kind) or pa.types.is_floating(found.kind) or pa.types.is_decimal(found.kind)):
-        raise DataError(f"{shown_path(path)}: column {found.name!r} is not numeric: it holds {found.kind}")
-    values, start = np.empty(found.rows), 0
-    for batch in parquet_batches(found):
+    opened = parquet_column(path, column, most_bytes)
+    if not (pa.types.is_integer(opened.kind) or pa.types.is_floating(opened.kind) or pa.types.is_decimal(opened.kind)):
+        raise DataError(f"{shown_path(path)}: column {opened.name!r} is not numeric: it holds {opened.kind}")
+    values, start = np.empty(opened.rows), 0
+    for batch in parquet_batches(opened):
         # A null becomes NaN.
         numbers = pyarrow.compute.cast(batch, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         values[start : start + len(batch)] = numbers

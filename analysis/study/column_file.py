@@ -123,9 +123,9 @@ def csv_column(path: Path, column: str | None, most_bytes: int) -> Column:
     """Return a column of a csv file with a header; its records are counted without the parser."""
     records = csv_records(path)
     name = records.names[chosen_column(path, column, records.names)]
-    found = Column(path, name, records.names, pa.binary(), records.rows)
-    check_rows(found.where, found.rows, most_bytes)
-    return found
+    result = Column(path, name, records.names, pa.binary(), records.rows)
+    check_rows(result.where, result.rows, most_bytes)
+    return result
 
 
 def csv_batches(column: Column) -> Iterator[pa.Array]:
@@ -183,16 +183,16 @@ def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
         parquet = pyarrow.parquet.ParquetFile(file)
         schema, metadata = parquet.schema_arrow, parquet.metadata
         field = schema.field(chosen_column(path, column, schema.names))
-        found = Column(path, field.name, tuple(schema.names), field.type, metadata.num_rows)
+        result = Column(path, field.name, tuple(schema.names), field.type, metadata.num_rows)
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         leaves = [leaf for group in groups for leaf in map(group.column, range(group.num_columns)) if leaf.path_in_schema == field.name]
-    check_rows(found.where, found.rows, most_bytes)
-    check_count(found.where, found.rows, sum(group.num_rows for group in groups))
+    check_rows(result.where, result.rows, most_bytes)
+    check_count(result.where, result.rows, sum(group.num_rows for group in groups))
     # Runs of equal values and dictionaries decode to more bytes than this; `check_rows` counts those.
     stated = sum(leaf.total_uncompressed_size for leaf in leaves)
     if stated > most_bytes:
-        raise DataError(f"{found.where}: the values take {stated / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
-    return found
+        raise DataError(f"{result.where}: the values take {stated / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
+    return result
 
 
 def parquet_batches(column: Column, *, as_dictionary: bool = False) -> Iterator[pa.Array]:

@@ -201,15 +201,15 @@ def study_frequencies(
     domain = Categories(column.categories)
     task = Task(domain, clients, epsilon, delta, adjacency or entry.adjacencies[0])
     top = check_integer("top", top, low=1, high=MOST_SHOWN)
-    found = (
+    estimated = (
         _one_round(column, task, mechanism, options, seed)
         if count_share is None
         else _two_rounds(column, task, mechanism, options, count_share, seed)
     )
-    built, guarantee = found.mechanism, found.guarantee
-    true, decoded = domain.total(column.items) / clients, found.estimate.decoded
-    estimate, errors = found.estimate.frequencies, found.estimate.standard_errors
-    exceeds = found.estimate.exceeds_noise()
+    built, guarantee = estimated.mechanism, estimated.guarantee
+    true, decoded = domain.total(column.items) / clients, estimated.estimate.decoded
+    estimate, errors = estimated.estimate.frequencies, estimated.estimate.standard_errors
+    exceeds = estimated.estimate.exceeds_noise()
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
     asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
     return FrequencyStudy(
@@ -228,7 +228,7 @@ def study_frequencies(
             for item in order
         ),
         guarantee=guarantee,
-        bits_per_client=found.bits_per_client,
+        bits_per_client=estimated.bits_per_client,
         squared_error=float(np.sum((decoded - true) ** 2)),
         largest_error=float(np.max(np.abs(decoded - true))),
         predicted_squared_error=_predicted(built, column, true),
@@ -236,7 +236,7 @@ def study_frequencies(
         central_squared_error=central_squared_error(domain, clients, replace(asked, trust_model="central")),
         lower_bound=entry.lower_bound(task),
         unknown_domain_ratio=_unknown_domain(column, mechanism, task, options, float(np.median(errors))),
-        count=found.count,
+        count=estimated.count,
     )
 
 
@@ -265,12 +265,12 @@ def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, shar
         raise ValueError(f"mechanism must be {sized} for count_share, as no other is sized by a count, got {name!r}")
     if options:
         raise ValueError(f"options must not be given with count_share: the sketch is chosen by the count, got {', '.join(options)}")
-    found = two_round_frequencies(
+    rounds = two_round_frequencies(
         column.items, column.categories, task.epsilon, task.delta, adjacency=task.adjacency, entry=entry, count_share=share, seed=seed
     )
-    first, said = found.count, found.counted
+    first, said = rounds.count, rounds.counted
     count = ItemCount(said.distinct_items, said.upper, first.epsilon, first.bits_per_client)
-    return _Estimated(found.mechanism, found.estimate, found.guarantee, found.bits_per_client, count)
+    return _Estimated(rounds.mechanism, rounds.estimate, rounds.guarantee, rounds.bits_per_client, count)
 
 
 def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArray) -> float:

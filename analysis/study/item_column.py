@@ -186,12 +186,12 @@ def _batches(path: Path, suffix: str, column: str | None, most_bytes: int) -> It
         return text_lines(path, most_bytes)
     if suffix == ".csv":
         return csv_batches(csv_column(path, column, most_bytes))
-    found = parquet_column(path, column, most_bytes)
-    kind = found.kind.value_type if pa.types.is_dictionary(found.kind) else found.kind
+    table_column = parquet_column(path, column, most_bytes)
+    kind = table_column.kind.value_type if pa.types.is_dictionary(table_column.kind) else table_column.kind
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (is_text or pa.types.is_integer(kind) or pa.types.is_date32(kind)):
-        raise DataError(f"{found.where} must hold texts, whole numbers or dates, which have one spelling; it holds {kind}")
-    batches = parquet_batches(found, as_dictionary=is_text)
+        raise DataError(f"{table_column.where} must hold texts, whole numbers or dates, which have one spelling; it holds {kind}")
+    batches = parquet_batches(table_column, as_dictionary=is_text)
     return batches if is_text else (_spelled(batch) for batch in batches)
 
 

@@ -120,9 +120,9 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def check_code_version(found: str, where: str) -> None:
+def check_code_version(version: str, where: str) -> None:
     """Raise ``DataError`` unless a worker has this process's code."""
-    if found != code_version():
+    if version != code_version():
         raise DataError(
             f"{where} has other versions of quietbits or its libraries than this process, or none: install the same on all machines"
         )

@@ -187,8 +187,8 @@ class SweepStore:
             "SELECT position, design FROM wanted LEFT JOIN store.results USING (key) WHERE results.key IS NULL"
             " ORDER BY min(position) OVER (PARTITION BY coalesce(design, -position)), position"
         )
-        found = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        columns = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
 
     @_naming_the_file
     def check_complete(self, failures: int) -> None:
@@ -221,8 +221,8 @@ class SweepStore:
         """Yield the rows of each finished task, in the tasks' order."""
         try:
             layouts = self._layouts()
-            found = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
-            for layout, payload in found:
+            rows = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+            for layout, payload in rows:
                 yield EncodedRows(layouts[layout], payload.decode())
         except sqlite3.Error as error:
             raise named_fault(error, self.path) from error
@@ -241,8 +241,8 @@ class SweepStore:
             columns.pop(column, None)
         if columns:
             columns = columns | {"seed": "int"} | dict.fromkeys(software_versions(), "text")
-        found = self._database.execute("SELECT seed, layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
-        parts = ((layouts[layout], payload, _provenance(seed)) for seed, layout, payload in found)
+        rows = self._database.execute("SELECT seed, layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+        parts = ((layouts[layout], payload, _provenance(seed)) for seed, layout, payload in rows)
         path = self._folder / name
         write_rows(path, columns, parts)
         return path
@@ -266,11 +266,11 @@ class SweepStore:
     def _open(self, owner: FolderOwner) -> None:
         finish_repair(self.path)
         if not self._attach_if_sound(owner):
-            found = repair(self.path)
+            repaired = repair(self.path)
             self._attach()
             _log.warning(
                 "%s is damaged: it is now called %s; %d results could be read, others are computed again",
-                *(self.path, found.damaged.name, found.kept),
+                *(self.path, repaired.damaged.name, repaired.kept),
             )
 
     def _attach_if_sound(self, owner: FolderOwner) -> bool:

@@ -99,8 +99,8 @@ def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
 
 def _faults_beside(table: LookupTable, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
     """Return what is wrong with a table's row of the index and with its C header."""
-    found = index_columns(table, path.stat().st_size)
-    wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in found.items() if row.get(name) != value]
+    expected = index_columns(table, path.stat().st_size)
+    wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in expected.items() if row.get(name) != value]
     faults = [FileFault(path, "index", f"the table has {'; '.join(wrong)}")] if wrong else []
     header = path.with_name(row["header"])
     if not header.is_file():

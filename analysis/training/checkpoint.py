@@ -47,11 +47,11 @@ class Checkpoint:
     def load(self) -> Arrays | None:
         """Return the arrays; None if there are none, or not of this run, or damaged, which is logged."""
         try:
-            found = self.path.read_bytes()
+            data = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        content = found[DIGEST_BYTES:]
-        if found[:DIGEST_BYTES] != self._digest(content):
+        content = data[DIGEST_BYTES:]
+        if data[:DIGEST_BYTES] != self._digest(content):
             _log.warning("%s is damaged, or of other software: the run begins again", self.path)
             return None
         with np.load(io.BytesIO(content)) as arrays:

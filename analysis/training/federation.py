@@ -147,14 +147,14 @@ class LocalTraining:
             of_each = inputs.reshape(*every, -1), labels.reshape(*every, *labels.shape[1:])
             return self._of_size(network, parameters, *of_each, rng)
         starts = np.cumsum(sizes) - sizes
-        found = np.zeros((len(sizes), len(parameters)))
+        updates = np.zeros((len(sizes), len(parameters)))
         # Clients with the same number of examples are computed together.
         for size in np.unique(sizes[sizes > 0]).tolist():
             own = np.flatnonzero(sizes == size)
             places = starts[own][:, None] + np.arange(size)
             inputs, labels = cohort.examples.inputs[places], cohort.examples.labels[places]
-            found[own] = self._of_size(network, parameters, inputs, labels, rng)
-        return found
+            updates[own] = self._of_size(network, parameters, inputs, labels, rng)
+        return updates
 
     def _of_size(
         self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, rng: np.random.Generator
@@ -257,9 +257,9 @@ class Downloads:
             return len(clients) * self.model_bytes
         total, whole = 0, full_model_bytes(self.state_bytes)
         for client in clients.tolist():
-            known = self._models.get(client, 0)
-            missed = self._messages[number] - self._messages[known]
-            total += min(whole, history_package_bytes(number - known, missed, self.message_bytes))
+            last = self._models.get(client, 0)
+            missed = self._messages[number] - self._messages[last]
+            total += min(whole, history_package_bytes(number - last, missed, self.message_bytes))
             self._models[client] = number
         return total
 
@@ -408,8 +408,8 @@ class Federation:
         mean = self._mean(messages, scale / setting.clients_per_round)
         self.state = self._optimiser.step(self.state, mean)
         measured = number % setting.evaluate_every == 0 or number == setting.rounds
-        found = (len(clients), sent, self.accuracy() if measured else np.nan, used, up, down)
-        for name, value in zip(RECORDED, found, strict=True):
+        values = (len(clients), sent, self.accuracy() if measured else np.nan, used, up, down)
+        for name, value in zip(RECORDED, values, strict=True):
             self.records[name].append(float(value))
 
     def _mean(self, messages: MessageSum, factor: float) -> FloatArray:
@@ -447,9 +447,9 @@ class Federation:
     def progress(self) -> Progress:
         """Return where the run is, after its first round."""
         number = self.state.rounds
-        known = [value for value in self.records["accuracy"] if not np.isnan(value)]
+        accuracies = [value for value in self.records["accuracy"] if not np.isnan(value)]
         up, down = (int(sum(self.records[name])) for name in ("bytes_up", "bytes_down"))
-        accuracy = known[-1] if known else None
+        accuracy = accuracies[-1] if accuracies else None
         return Progress(number, self.setting.rounds, accuracy, float(self.plan.epsilons[number - 1]), up, down)
 
     def _arrays(self) -> Arrays:

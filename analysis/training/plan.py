@@ -90,9 +90,9 @@ class TrainingPlan:
     def built(self) -> dict[str, Scalar]:
         """Return the numbers with which the mechanism was built for its budget, such as its noise or levels: ``built_`` and their names."""
         mechanism: Any = self.mechanism
-        values = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "delta"}
+        values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism) if field.name != "delta"}
         # What is as it is by default was not found for the budget.
-        usual = {one.name: one.default for one in fields(mechanism)}
+        usual = {field.name: field.default for field in fields(mechanism)}
         return {f"built_{name}": value for name, value in values.items() if isinstance(value, (int, float)) and value != usual[name]}
 
 
@@ -191,8 +191,8 @@ def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:
 def _filled_in(entry: Entry, setting: TrainingSetting, layers: ModelLayers, cache: Path | None) -> dict[str, Any]:
     """Return the options that the training knows best."""
     tensors = ",".join(str(int(np.prod(shape))) for layer in layers.layers for shape in layer.shapes)
-    known = {SIZES.name: tensors, POPULATION.name: setting.clients, "cache": cache}
-    return {option.name: known[option.name] for option in entry.options if option.name in known}
+    values = {SIZES.name: tensors, POPULATION.name: setting.clients, "cache": cache}
+    return {option.name: values[option.name] for option in entry.options if option.name in values}
 
 
 def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: int) -> Task:
@@ -272,7 +272,7 @@ def _gaussian_share(count: NoisyCount, task: Task, of_count: float) -> float:
 
 def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Account, ...]:
     """Return the accounts that say anything about sampled rounds; others refuse to."""
-    found = []
+    accounts = []
     for account in privacy.accounts:
         try:
             account.bound(delta, 1, sampling)
@@ -280,8 +280,8 @@ def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Ac
             pass
         except ValueError:
             continue
-        found.append(account)
-    return tuple(found)
+        accounts.append(account)
+    return tuple(accounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -296,11 +296,11 @@ def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling:
     asked = accounted_rounds(rounds, sparse=sparse or isinstance(sampling, PoissonSampling))
     times = {cohorts.participations(number): None for number in asked}
     reports = {count: privacy.report(delta, setting.adjacency, count, sampling) for count in times}
-    found = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
-    guarantees = {one.name for one in privacy.accounts if one.is_guarantee and one.adjacency == setting.adjacency}
-    names = [one.name for one in privacy.accounts if one.name not in guarantees]
-    others = {name: np.array([report.epsilon_by(name) for report in found]) for name in names}
-    return _Accounted(np.array([report.epsilon for report in found]), others)
+    reached = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
+    guarantees = {row.name for row in privacy.accounts if row.is_guarantee and row.adjacency == setting.adjacency}
+    names = [row.name for row in privacy.accounts if row.name not in guarantees]
+    others = {name: np.array([report.epsilon_by(name) for report in reached]) for name in names}
+    return _Accounted(np.array([report.epsilon for report in reached]), others)
 
 
 def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
@@ -310,8 +310,8 @@ def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampl
 
 def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:
     """Return the numbers of rounds that are accounted for: all, or the first ones and then some at a constant ratio, and the last."""
-    found, ratio = [1], SPARSE_RATIO if sparse else DENSE_RATIO
-    while found[-1] < rounds:
-        dense = not sparse and found[-1] < DENSE_ROUNDS
-        found.append(min(rounds, found[-1] + 1 if dense else max(found[-1] + 1, int(found[-1] * ratio))))
-    return found
+    points, ratio = [1], SPARSE_RATIO if sparse else DENSE_RATIO
+    while points[-1] < rounds:
+        dense = not sparse and points[-1] < DENSE_ROUNDS
+        points.append(min(rounds, points[-1] + 1 if dense else max(points[-1] + 1, int(points[-1] * ratio))))
+    return points

@@ -107,8 +107,8 @@ class QuantisedMechanism(SummedVectors):
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of what the messages stand for, shape (dimension,)."""
-        found = messages.astype(float)
-        return np.asarray(found[:, 0] @ (found[:, 1:] * (2 / (2**self.bits - 1)) - 1))
+        received = messages.astype(float)
+        return np.asarray(received[:, 0] @ (received[:, 1:] * (2 / (2**self.bits - 1)) - 1))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of the rounding for each vector."""

@@ -247,7 +247,7 @@ class TrainingSetting:
 
     def columns(self) -> Mapping[str, Scalar]:
         """Return what a result table says of the setting; what the guarantee's columns say is left out."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("delta", "adjacency", "epsilon")}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("delta", "adjacency", "epsilon")}
 
 
-KEYS = tuple(one.name for one in fields(TrainingSetting))
+KEYS = tuple(field.name for field in fields(TrainingSetting))

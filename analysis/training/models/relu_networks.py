@@ -35,11 +35,11 @@ class DenseNetwork:
 
     def start(self, rng: np.random.Generator) -> FloatArray:
         """Draw weights as He et al. 2015 (*Delving deep into rectifiers*) do; the last layer, and all biases, are zeros."""
-        found = np.zeros(self.layers.dimension)
+        parameters = np.zeros(self.layers.dimension)
         for place, (inputs, outputs) in list(zip(self.layers.places, pairwise(self.widths), strict=True))[:-1]:
-            weights = found[place][: inputs * outputs]
+            weights = parameters[place][: inputs * outputs]
             weights[:] = rng.standard_normal(len(weights)) * math.sqrt(2 / inputs)
-        return found
+        return parameters
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
         """As the protocol says."""
@@ -47,22 +47,22 @@ class DenseNetwork:
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
         """As the protocol says."""
-        found = np.empty((len(inputs), self.layers.dimension))
+        gradients = np.empty((len(inputs), self.layers.dimension))
         *activations, scores = self.activations(parameters, inputs)
-        self.backward(parameters, activations, score_errors(scores, labels, scale), found)
-        return found
+        self.backward(parameters, activations, score_errors(scores, labels, scale), gradients)
+        return gradients
 
     def activations(self, parameters: FloatArray, inputs: FloatArray) -> list[FloatArray]:
         """Return what goes into every layer, and at last the scores."""
-        found = [inputs]
+        layers = [inputs]
         for number, (weights, biases) in enumerate(self._tensors(parameters), 1):
-            sums = times(found[-1], weights)
+            sums = times(layers[-1], weights)
             sums += biases
-            found.append(sums if number == len(self.widths) - 1 else np.maximum(sums, 0.0, out=sums))
-        return found
+            layers.append(sums if number == len(self.widths) - 1 else np.maximum(sums, 0.0, out=sums))
+        return layers
 
     def backward(
-        self, parameters: FloatArray, activations: list[FloatArray], errors: FloatArray, found: FloatArray, *, to_inputs: bool = False
+        self, parameters: FloatArray, activations: list[FloatArray], errors: FloatArray, gradients: FloatArray, *, to_inputs: bool = False
     ) -> FloatArray:
         """Write each client's gradient to `found`, and return the derivatives by the inputs if they are wanted, else by the first sums."""
         places = self.layers.places
@@ -70,8 +70,8 @@ class DenseNetwork:
             inputs, outputs = self.widths[number : number + 2]
             start = places[number].start
             ends = start + inputs * outputs, start + (inputs + 1) * outputs
-            outer_sums(activations[number], errors, found[:, start : ends[0]].reshape(len(found), inputs, outputs))
-            found[:, ends[0] : ends[1]] = errors[:, 0] if errors.shape[1] == 1 else errors.sum(axis=1)
+            outer_sums(activations[number], errors, gradients[:, start : ends[0]].reshape(len(gradients), inputs, outputs))
+            gradients[:, ends[0] : ends[1]] = errors[:, 0] if errors.shape[1] == 1 else errors.sum(axis=1)
             if number:
                 errors = times(errors, np.swapaxes(weights, -1, -2)) * (activations[number] > 0)
             elif to_inputs:
@@ -80,13 +80,13 @@ class DenseNetwork:
 
     def _tensors(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Return weights and biases; those of several clients have a first axis for them."""
-        lead, found = parameters.shape[:-1], []
+        lead, layers = parameters.shape[:-1], []
         for place, (inputs, outputs) in zip(self.layers.places, pairwise(self.widths), strict=True):
             layer = parameters[..., place]
             weights = layer[..., : inputs * outputs].reshape(*lead, inputs, outputs)
             biases = layer[..., inputs * outputs :]
-            found.append((weights, biases[:, None] if lead else biases))
-        return found
+            layers.append((weights, biases[:, None] if lead else biases))
+        return layers
 
 
 def times(rows: FloatArray, weights: FloatArray) -> FloatArray:
@@ -96,12 +96,12 @@ def times(rows: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray((rows.reshape(-1, rows.shape[-1]) @ weights).reshape(*rows.shape[:-1], -1))
 
 
-def outer_sums(rows: FloatArray, errors: FloatArray, found: FloatArray) -> None:
+def outer_sums(rows: FloatArray, errors: FloatArray, products: FloatArray) -> None:
     """Write to `found`, for each client, the sum over its examples of the products of inputs and errors."""
     if rows.shape[1] == 1:
-        np.einsum("ci,co->cio", rows[:, 0], errors[:, 0], out=found)
+        np.einsum("ci,co->cio", rows[:, 0], errors[:, 0], out=products)
     else:
-        np.matmul(rows.transpose(0, 2, 1), errors, out=found)
+        np.matmul(rows.transpose(0, 2, 1), errors, out=products)
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,11 @@ class ConvolutionalNetwork:
         maps = self._convolved(parameters, patches)
         of_dense = parameters[..., self._kernels :]
         *activations, scores = self._dense.activations(of_dense, self._pooled(maps))
-        found = np.empty((len(inputs), self.layers.dimension))
+        gradients = np.empty((len(inputs), self.layers.dimension))
         errors = score_errors(scores, labels, scale)
-        pooled = self._dense.backward(of_dense, activations, errors, found[:, self._kernels :], to_inputs=True)
-        self._backward(patches, maps, pooled, found)
-        return found
+        pooled = self._dense.backward(of_dense, activations, errors, gradients[:, self._kernels :], to_inputs=True)
+        self._backward(patches, maps, pooled, gradients)
+        return gradients
 
     @property
     def _map_sides(self) -> tuple[int, int]:
@@ -194,7 +194,7 @@ class ConvolutionalNetwork:
         cut = maps[:, :, : POOL * high, : POOL * wide].reshape(*maps.shape[:2], high, POOL, wide, POOL, self.channels)
         return np.asarray(cut.mean(axis=(3, 5)).reshape(*maps.shape[:2], -1))
 
-    def _backward(self, patches: FloatArray, maps: FloatArray, pooled: FloatArray, found: FloatArray) -> None:
+    def _backward(self, patches: FloatArray, maps: FloatArray, pooled: FloatArray, gradients: FloatArray) -> None:
         """Write the gradients of the kernels and their biases, from the derivatives by what was pooled."""
         high, wide = self._pooled_sides
         errors: FloatArray = np.zeros(maps.shape)
@@ -203,5 +203,5 @@ class ConvolutionalNetwork:
         errors[:, :, : POOL * high, : POOL * wide] = np.broadcast_to(spread, shape).reshape(*maps.shape[:2], POOL * high, POOL * wide, -1)
         errors = np.where(maps > 0, errors, 0.0).reshape(len(maps), -1, self.channels)
         weights = self._kernels - self.channels
-        outer_sums(patches, errors, found[:, :weights].reshape(len(found), -1, self.channels))
-        errors.sum(axis=1, out=found[:, weights : self._kernels])
+        outer_sums(patches, errors, gradients[:, :weights].reshape(len(gradients), -1, self.channels))
+        errors.sum(axis=1, out=gradients[:, weights : self._kernels])

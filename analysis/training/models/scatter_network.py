@@ -46,10 +46,10 @@ def scattered(planes: FloatArray) -> FloatArray:
     They are of shape (n, 81, height / 4, width / 4): the smoothed plane, then moduli of the fine and the coarse scale at eight angles each,
     then, for each angle of the fine scale, those of the coarse one on it.
     """
-    found = np.empty((len(planes), CHANNELS, planes.shape[1] // STRIDE, planes.shape[2] // STRIDE))
+    features = np.empty((len(planes), CHANNELS, planes.shape[1] // STRIDE, planes.shape[2] // STRIDE))
     for start in range(0, len(planes), PLANES):
-        found[start : start + PLANES] = _scattered(planes[start : start + PLANES])
-    return found
+        features[start : start + PLANES] = _scattered(planes[start : start + PLANES])
+    return features
 
 
 def _scattered(planes: FloatArray) -> FloatArray:
@@ -61,7 +61,7 @@ def _scattered(planes: FloatArray) -> FloatArray:
     of_coarse = np.abs(fft.ifft2(_every_second(spectra * coarse)))
     of_both = np.abs(fft.ifft2(_every_second(fft.fft2(of_fine)[:, :, None] * coarse)))
     moduli = (padded[:, None], of_fine, of_coarse, of_both.reshape(len(planes), ANGLES**2, *of_both.shape[3:]))
-    return np.concatenate([_smoothed(one, sides) for one in moduli], axis=1)
+    return np.concatenate([_smoothed(modulus, sides) for modulus in moduli], axis=1)
 
 
 def _smoothed(moduli: FloatArray, sides: tuple[int, int]) -> FloatArray:
@@ -83,13 +83,13 @@ def _weights(side: int, step: int) -> FloatArray:
 @cache
 def _wavelets(scale: int, height: int, width: int) -> FloatArray:
     """Return the Morlet wavelets of a scale in Fourier space, where they are real, shape (angles, height, width)."""
-    found = []
+    filters = []
     for number in range(ANGLES):
         angle = (ANGLES // 2 - 1 - number) * math.pi / ANGLES
-        waves, envelope = (_gabor(WIDTH * 2**scale, angle, one, height, width) for one in (FREQUENCY / 2**scale, 0.0))
+        waves, envelope = (_gabor(WIDTH * 2**scale, angle, frequency, height, width) for frequency in (FREQUENCY / 2**scale, 0.0))
         # The mean of a wavelet is zero.
-        found.append(waves - envelope * (waves[0, 0] / envelope[0, 0]))
-    return np.array(found)
+        filters.append(waves - envelope * (waves[0, 0] / envelope[0, 0]))
+    return np.array(filters)
 
 
 def _gabor(deviation: float, angle: float, frequency: float, height: int, width: int) -> FloatArray:
@@ -126,19 +126,19 @@ class KeptFeatures:
 
     most: int
     numbers: int = 0
-    known: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
+    kept: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
 
     def of(self, image: FloatArray, shape: tuple[int, int, int], make: Callable[[FloatArray], FloatArray]) -> NDArray[np.float32]:
         """Return the features that `make` makes of an image, flat and of the given shape, to single precision."""
         key = hashlib.sha256(np.ascontiguousarray(image).data).digest() + repr(shape).encode()
-        found = self.known.get(key)
-        if found is None:
+        features = self.kept.get(key)
+        if features is None:
             # Each image alone: the last bits do not depend on the others of its batch.
-            found = make(image[None])[0].astype(np.float32)
-            if self.numbers + found.size <= self.most:
-                self.known[key] = found
-                self.numbers += found.size
-        return found
+            features = make(image[None])[0].astype(np.float32)
+            if self.numbers + features.size <= self.most:
+                self.kept[key] = features
+                self.numbers += features.size
+        return features
 
 
 # Shared by the runs of a grid that a process does one after the other.
@@ -187,10 +187,10 @@ class ScatterNetwork:
 
     def _kept(self, inputs: FloatArray) -> FloatArray:
         """Return `features`, to single precision, of which those that have been asked for before are kept."""
-        found = np.empty((len(inputs), self._dense.widths[0]))
-        for row, image in zip(found, inputs, strict=True):
+        rows = np.empty((len(inputs), self._dense.widths[0]))
+        for row, image in zip(rows, inputs, strict=True):
             row[:] = _KEPT.of(image, self.image_shape, self.features)
-        return found
+        return rows
 
     def features(self, inputs: FloatArray) -> FloatArray:
         """Return features of images of shape (n, height * width * channels), those of each channel of the image after the other's."""

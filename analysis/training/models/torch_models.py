@@ -90,19 +90,19 @@ class LongShortTermMemory(nn.Module):
         """Return what the units put out at each position, shape (examples, positions, units)."""
         fed = sequences @ self.inputs + self.biases
         output = memory = fed.new_zeros(fed.shape[0], self.size)
-        found = []
+        outputs = []
         for now in fed.unbind(1):
             write, forget, new, show = (now + output @ self.units).chunk(4, dim=-1)
             memory = forget.sigmoid() * memory + write.sigmoid() * new.tanh()
             output = show.sigmoid() * memory.tanh()
-            found.append(output)
-        return torch.stack(found, dim=1)
+            outputs.append(output)
+        return torch.stack(outputs, dim=1)
 
     def first_biases(self) -> FloatArray:
         """Return zeros, and ones for the gates that forget (Jozefowicz, Zaremba, Sutskever 2015)."""
-        found = np.zeros((4, self.size))
-        found[1] = 1.0
-        return found.ravel()
+        parameters = np.zeros((4, self.size))
+        parameters[1] = 1.0
+        return parameters.ravel()
 
 
 class LastPosition(nn.Module):
@@ -137,24 +137,24 @@ class TorchNetwork:
     @cached_property
     def layers(self) -> ModelLayers:
         """A layer for each part of the module that has tensors."""
-        found = []
+        layers = []
         for part, names in groupby(self._shapes, _part_of):
             kind = type(self.module.get_submodule(part)).__name__.lower()
-            found.append(Layer(f"{kind}-{part}", tuple(self._shapes[name] for name in names)))
-        return ModelLayers(self.name, tuple(found))
+            layers.append(Layer(f"{kind}-{part}", tuple(self._shapes[name] for name in names)))
+        return ModelLayers(self.name, tuple(layers))
 
     def start(self, rng: np.random.Generator) -> FloatArray:
         """Draw weights as Glorot and Bengio 2010 do, and words' vectors from a small cube, as Keras does; biases are zeros."""
-        found = np.zeros(self.layers.dimension)
+        parameters = np.zeros(self.layers.dimension)
         for (name, shape), place in zip(self._shapes.items(), self._places, strict=True):
             part = self.module.get_submodule(_part_of(name))
             if len(shape) > 1:
                 fans = (shape[0] + shape[1]) * np.prod(shape[2:])
                 limit = WORD_LIMIT if isinstance(part, WordVectors) else (6 / fans) ** 0.5
-                found[place] = rng.uniform(-limit, limit, place.stop - place.start)
+                parameters[place] = rng.uniform(-limit, limit, place.stop - place.start)
             elif isinstance(part, LongShortTermMemory):
-                found[place] = part.first_biases()
-        return found
+                parameters[place] = part.first_biases()
+        return parameters
 
     def drawing(self, rng: np.random.Generator) -> "TorchNetwork":
         """As the protocol says."""
@@ -172,16 +172,16 @@ class TorchNetwork:
         # A client's mean is over all its examples, however many are computed at a time.
         counts = self._tensor(np.full(clients, examples) if labels.ndim == 3 and not self._each_position else np.maximum(asked, 1))
         of_clients = vmap(grad(self._loss), in_dims=(None if parameters.ndim == 1 else 0, 0, 0, 0, 0))
-        found, step = np.zeros((clients, self.layers.dimension)), max(1, ROWS // clients)
+        gradients, step = np.zeros((clients, self.layers.dimension)), max(1, ROWS // clients)
         with _one_thread():
             tensors = self._tensors(parameters)
             for start in range(0, examples, step):
                 rows, own = inputs[:, start : start + step], torch.tensor(labels[:, start : start + step])
                 parts = of_clients(tensors, self._tensor(rows), own, counts, self._kept(rows.shape[:2]))
                 for place, part in zip(self._places, parts.values(), strict=True):
-                    found[:, place] += part.reshape(clients, -1).numpy()
-        found *= scale
-        return found
+                    gradients[:, place] += part.reshape(clients, -1).numpy()
+        gradients *= scale
+        return gradients
 
     @property
     def _each_position(self) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Shown):
-    """Parameters that keep a budget, and their report; `report.subject.details` has them by name.
+    """Parameters that keep a budget, and their report; `report.subject.details` has the values.
 
     The report is that of the mechanism that `build_mechanism` returns for the same task. Its epsilon, by the budget's method, is at most
     the budget's and, where it depends continuously on the parameters, mostly less than 1e-6 below it.

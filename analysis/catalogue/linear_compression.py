@@ -1,4 +1,4 @@
-"""The registry's entries with linear compression (Chen, Choquette-Choo, Kairouz, Suresh 2022)."""
+"""The registry's linear-compression entries (Chen, Choquette-Choo, Kairouz, Suresh 2022)."""
 
 from dataclasses import replace
 from typing import Any

@@ -22,7 +22,7 @@ MESSAGE_BITS = Option(
 
 
 def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()) -> Entry:
-    """Return the entry of a mechanism built from one round's epsilon, the item count and options."""
+    """Return the entry of a mechanism built from a round's epsilon, the item count and options."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:
         return build(per_round_epsilon(task.budget), task.categories(name), values)

@@ -1,4 +1,4 @@
-"""The registry's entries of lookup tables: a letter per number, or per coordinate of a vector."""
+"""The registry's entries of lookup tables: a letter for each number, or each coordinate."""
 
 import math
 import os

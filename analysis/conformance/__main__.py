@@ -25,7 +25,7 @@ TestConformance = conformance_suite({name!r}, Trial(options={options!r}, slow={s
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the suite for command-line arguments and return pytest's exit code, or 2 for unknown names."""
+    """Run the suite for command-line arguments; return pytest's exit code, or 2 on a bad name."""
     parser = argparse.ArgumentParser(prog="python -m quietbits.analysis.conformance", description=__doc__, allow_abbrev=False)
     parser.add_argument("name", help="The mechanism: one that quietbits mechanisms lists.")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="A design choice that makes it cheap.")

@@ -30,7 +30,7 @@ NORMS = (1.0, 2.0, math.inf)
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings of the suite for a mechanism; the defaults fit cheap ones without required options.
+    """Settings of the suite for a mechanism; the defaults fit cheap ones without needed options.
 
     Attributes
     ----------

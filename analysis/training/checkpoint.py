@@ -37,7 +37,7 @@ class Checkpoint:
     key: bytes
 
     def save(self, arrays: Arrays) -> None:
-        """Write the arrays; a process that is killed meanwhile leaves the file as it was."""
+        """Save the arrays; a process that is killed meanwhile leaves the file as it was."""
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes a flag by name
         content = buffer.getvalue()
@@ -45,7 +45,10 @@ class Checkpoint:
         write_atomically(self.path, self._digest(content) + content)
 
     def load(self) -> Arrays | None:
-        """Return the arrays; None if there are none, or not of this run, or damaged, which is logged."""
+        """Return the arrays, or None.
+
+        None stands for a missing file, a file of another run, or a damaged file, which is logged.
+        """
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:

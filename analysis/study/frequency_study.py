@@ -1,4 +1,4 @@
-"""Private frequencies of a column of items: the estimate, with its errors, beside what was true and what is possible."""
+"""Private frequencies of a column of items, with their errors, true values and lower bounds."""
 
 import math
 from collections.abc import Mapping
@@ -24,24 +24,24 @@ from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
-# Buckets of a hashed domain, as a yardstick for what an unknown list of items costs.
+# Buckets of a hashed domain, to measure the cost of an unknown list of items.
 UNKNOWN_BUCKETS = 2**20
 
 
 @dataclass(frozen=True)
 class ItemEstimate:
-    """One item's estimated frequency.
+    """Estimated frequency of an item.
 
     Attributes
     ----------
     item : str
-        Its name.
+        Name of the item.
     frequency, standard_error : float
         Unbiased estimate, which may be below 0, and its standard error (`FrequencyMechanism.estimate`); 0.0 where it is exact.
     true_frequency : float
-        Not private.
+        True frequency, which is not private.
     exceeds_noise : bool
-        Whether the estimate exceeds those that noise alone causes (`FrequencyEstimate.exceeds_noise`).
+        Whether the estimate exceeds estimates that noise alone causes (`FrequencyEstimate.exceeds_noise`).
     """
 
     item: str
@@ -53,16 +53,16 @@ class ItemEstimate:
 
 @dataclass(frozen=True)
 class ItemCount:
-    """What a first round has said of how many different items are held.
+    """Result of a first round that counts different items.
 
     Attributes
     ----------
     distinct_items : float
-        Its estimate.
+        Estimated number of different items.
     upper : int
-        Number that the second round reckons with.
+        Number of items that the second round is built for.
     epsilon, bits_per_client : float
-        Of the first round alone; the study's own are of both.
+        Cost of the first round alone; the study's own costs are of both rounds.
     """
 
     distinct_items: float
@@ -73,7 +73,7 @@ class ItemCount:
 
 @dataclass(frozen=True, eq=False)
 class FrequencyStudy:
-    """Frequencies of all items, and what they cost.
+    """Estimated frequencies of all items, and their cost.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class FrequencyStudy:
         return experiment_notice("true frequencies and errors")
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON holds it: what is infinite is null."""
+        """Return the study as JSON holds it; infinite numbers are null."""
         epsilon = self.guarantee.epsilon
         return {
             "notice": self.notice,
@@ -278,14 +278,14 @@ def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArr
 
 
 def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Values, error: float) -> float | None:
-    """Return what an item's standard error would be with a hashed domain, over what it is."""
+    """Return the ratio of an item's standard error with a hashed domain to its standard error."""
     if column.numbering != TAKEN or error == 0:
         return None
     wide = Task(Categories(UNKNOWN_BUCKETS), task.clients, task.epsilon, task.delta, task.adjacency)
     try:
         built = entry_named(mechanism).mechanism_for(wide, options)
     except InfeasibleError:
-        # It cannot serve this many items, which says enough.
+        # The mechanism cannot serve this many items, which is answer enough.
         return None
     assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
     return math.sqrt(built.other_variance / task.clients) / error

@@ -167,8 +167,8 @@ class PreparedMean:
     guarantee : Guarantee
         Proven guarantee of all rounds together.
     lower_bound, central_error : float or None
-        Lower bound on the squared error under the entry's hypotheses, and the error of central Gaussian noise for the same budget; None where
-        no such number exists.
+        Lower bound on the squared error under the entry's hypotheses, and the error of central Gaussian noise for the same budget;
+        None where no such number exists.
     """
 
     mechanism: Mechanism

@@ -61,7 +61,7 @@ class ThisProcess:
     """Workers that run calls in this process, when they are submitted."""
 
     def capacity(self) -> int:
-        """A single call."""
+        """Return 1: this process runs a single call at a time."""
         return 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -86,7 +86,7 @@ class Processes:
         self._count = count
 
     def capacity(self) -> int:
-        """The number of processes plus a call, so that no process waits for this process."""
+        """Return the number of processes plus a call, so that no process waits for this process."""
         return self._count + 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -149,7 +149,7 @@ class DaskWorkers:
         self._known = set[str]()
 
     def capacity(self) -> int:
-        """Two calls for each thread of the cluster, as of a second ago."""
+        """Return two calls for each thread of the cluster, as of a second ago."""
         if time.monotonic() - self._asked >= POLL_SECONDS:
             workers = self._connected()
             self._check_software(set(workers) - self._known)

@@ -48,6 +48,7 @@ class LayerClipping:
     """Clipping of each layer to its share of a clip norm.
 
     Squared shares are proportional to the layers' sizes, and add up to the square of the whole norm.
+
     Attributes
     ----------
     layers : ModelLayers

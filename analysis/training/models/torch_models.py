@@ -118,6 +118,7 @@ class TorchNetwork:
     """A module with outside parameters.
 
     It computes in a single thread: results are the same with any number of workers.
+
     Attributes
     ----------
     name : str

@@ -1,4 +1,4 @@
-"""The privacy loss of a DP-REC message over both of its sources of randomness, beside its claim.
+"""The privacy loss of a DP-REC message over both sources of randomness, beside its claim.
 
 Whoever gets a message sees the seed, and with it all K = 2**bits samples, and the index. The seed is the client's, drawn at random, so that
 the samples have the same distribution for every input; the index has the weights as its distribution. With w and v the weights for two
@@ -177,7 +177,7 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
 
 
 def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float:
-    """Return the delta that DP-REC's theorem claims for a message of a client that is always drawn.
+    """Return the delta that DP-REC's theorem claims for a message of an always-drawn client.
 
     Parameters
     ----------

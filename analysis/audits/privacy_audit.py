@@ -1,4 +1,4 @@
-"""An empirical audit: a lower bound on a mechanism's epsilon from outputs for two neighbours.
+"""An empirical audit: a lower bound on epsilon from a mechanism's outputs for neighbours.
 
 A claim (epsilon, delta) says P(E) <= e^epsilon Q(E) + delta for every event E, P and Q being the two outputs' distributions in either
 order. A single event whose probabilities are estimated well enough can refute the claim (Ding, Wang, Wang, Zhang, Kifer 2018, *Detecting

@@ -50,7 +50,7 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
 
 
 def _sums(mechanism: SecureSumMechanism, inputs: NDArray[np.generic], rounds: int, rng: np.random.Generator) -> IntegerArray:
-    """Return the sums of the messages of several rounds modulo M, shape (rounds, padded_dimension)."""
+    """Return the message sums of several rounds modulo M, shape (rounds, padded_dimension)."""
     # A vector of zeros or the middle of an interval stands for a client without an input; no item does.
     fewest = mechanism.clients - isinstance(mechanism.domain, Categories)
     present = check_integer("clients of the population", len(inputs), low=fewest, high=mechanism.clients)

@@ -198,8 +198,8 @@ def calibrate(
 
     Examples
     --------
-    >>> found = calibrate("gaussian", epsilon=2.0, delta=1e-5, rounds=100)
-    >>> round(found["noise_multiplier"], 3), 0 <= 2.0 - found.epsilon <= 1e-6
+    >>> calibration = calibrate("gaussian", epsilon=2.0, delta=1e-5, rounds=100)
+    >>> round(calibration["noise_multiplier"], 3), 0 <= 2.0 - calibration.epsilon <= 1e-6
     (19.938, True)
     """
     check_listed("mechanism", name, accounted_names(), "quietbits account --help")

@@ -1,4 +1,4 @@
-"""Cases of the conformance suite: an entry with a small task, cheap options, and the parameters of its account."""
+"""Cases of the conformance suite: an entry with a small task and cheap options."""
 
 import functools
 import math

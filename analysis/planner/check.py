@@ -11,16 +11,16 @@ from .prediction import predict_error
 from .record import CheckedError, Plan, PlannedMechanism
 
 FIRST = 3
-# What a prediction may be off by.
+# Relative error that a prediction may have.
 OFF = 0.1
-# Rounds are repeated until the standard error of their average is about this share of it, and as many times at most.
+# Rounds are repeated until the standard error of their average is about this share of it, up to this number of rounds.
 PRECISION, MOST_REPETITIONS = 0.025, 5000
-# Seconds that clients' work may take; then fewer of them report, but no fewer than these.
+# Largest number of seconds for the clients' work; beyond it fewer clients report, but at least this many.
 MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 
 
 def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = silent) -> Plan:
-    """Return the plan with simulations of the mechanisms of least predicted error, in whatever trust model.
+    """Simulate the mechanisms of least predicted error and return the plan with their errors.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A mean estimated by DP-REC, with a prior at zero or a public vector, beside its prediction.
+"""A mean estimated by DP-REC, with a prior at zero or a public vector; its predicted error.
 
 Vectors are those of Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*, as its published code makes them:
 section D.2 of Triastcyn, Reisser, Louizos 2021, *DP-REC*, compares with the SQKR of that paper on them.
@@ -88,7 +88,7 @@ def simulate_dp_rec_mean(
     copies: NDArray[np.int64] | None = None,
     coded: bool = False,
 ) -> SimulatedDpRecMean:
-    """Simulate DP-REC on clients' vectors, chunk by chunk, and compare the estimate with the mean.
+    """Simulate DP-REC on chunks of clients' vectors, and compare the estimate with the mean.
 
     Parameters
     ----------
@@ -116,8 +116,8 @@ def simulate_dp_rec_mean(
     >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> mechanism = DpRecMechanism(NormBall(dimension=200, norm=2.0), clip_ratio=1.0, layout=uniform_layout(200, groups=1, group_bits=7))
     >>> rng = np.random.default_rng(0)
-    >>> found = simulate_dp_rec_mean(mechanism, two_level_chunks(1000, 200, rng), rng)
-    >>> round(found.predicted_squared_error, 3), 0.15 < found.squared_error < 0.25
+    >>> result = simulate_dp_rec_mean(mechanism, two_level_chunks(1000, 200, rng), rng)
+    >>> round(result.predicted_squared_error, 3), 0.15 < result.squared_error < 0.25
     (0.2, True)
     """
     dimension = mechanism.layout.dimension

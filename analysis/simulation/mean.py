@@ -1,4 +1,4 @@
-"""A simulated round of any mechanism for means: the estimate's error beside the stated error."""
+"""A simulated round of any mechanism for means: the estimate's error beside its prediction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -94,7 +94,7 @@ class SimulatedMean:
 
 
 def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: WordsLike, *, masked: bool = False) -> SimulatedMean:
-    """Simulate a round on clients' inputs, chunk by chunk, and compare the estimate with the mean.
+    """Simulate a round on chunks of clients' inputs, and compare the estimate with the mean.
 
     Parameters
     ----------

@@ -110,7 +110,7 @@ def repeat_mean(
 
 @dataclass(frozen=True)
 class MeanSummary:
-    """Summary of rounds on a population; other fields are those of `SimulatedMean` and `Wrapping`.
+    """Summary of rounds; other fields are those of `SimulatedMean` and `Wrapping`.
 
     Attributes
     ----------

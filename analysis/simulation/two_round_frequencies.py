@@ -97,7 +97,7 @@ def two_round_frequencies(
     failure: float = 0.05,
     seed: int = 0,
 ) -> TwoRoundFrequencies:
-    """Count the different items privately, then estimate frequencies by a sketch of fitting size.
+    """Count different items privately, then estimate frequencies by a sketch of fitting size.
 
     A simulation: sums are drawn by their law. The count has `count_share` of epsilon, and is purely private; the sketch has the rest, and
     delta.
@@ -131,10 +131,10 @@ def two_round_frequencies(
     Examples
     --------
     >>> items = np.random.default_rng(0).choice(100, 50_000) * 1000
-    >>> found = two_round_frequencies(items, 100_000, 1.0, 1e-5)
-    >>> 100 <= found.counted.upper < 5000, 0 <= 1 - found.guarantee.epsilon <= 1e-6
+    >>> result = two_round_frequencies(items, 100_000, 1.0, 1e-5)
+    >>> 100 <= result.counted.upper < 5000, 0 <= 1 - result.guarantee.epsilon <= 1e-6
     (True, True)
-    >>> bool(np.sum((found.estimate.decoded - np.bincount(items, minlength=100_000) / 50_000) ** 2) < 1e-5)
+    >>> bool(np.sum((result.estimate.decoded - np.bincount(items, minlength=100_000) / 50_000) ** 2) < 1e-5)
     True
     """
     held = Categories(categories).clip(items)

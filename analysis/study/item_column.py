@@ -1,4 +1,4 @@
-"""A column of items, numbered by a public list, by hashing into public buckets, or by the data."""
+"""A column of items, numbered by a public list, by public hash buckets, or by the data."""
 
 import hashlib
 import unicodedata

@@ -11,7 +11,7 @@ from ...design.tables.lookup_table import LookupTable
 
 @dataclass(frozen=True)
 class VarianceBound:
-    """Lower bound on the objective of unbiased mechanisms with a guarantee and any number of bits.
+    """Lower bound on the objective of unbiased mechanisms with a guarantee and any bits.
 
     Attributes
     ----------

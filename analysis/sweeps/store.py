@@ -182,7 +182,7 @@ class SweepStore:
 
     @_naming_the_file
     def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the positions of the unfinished tasks, and a hash of each task's design, 0 for none.
+        """Return the positions of unfinished tasks, and a hash of each task's design, 0 for none.
 
         Tasks of a design follow each other, in the order of the first of them.
         """
@@ -411,7 +411,7 @@ def repair(path: Path) -> Repair:
 
 
 def finish_repair(path: Path) -> None:
-    """Put a repaired file in place, if its process was killed after it had moved the damaged file."""
+    """Put a repaired file in place, if its process was killed after moving the damaged file."""
     repaired = path.with_name(path.name + REPAIRED)
     if repaired.exists() and not path.exists():
         repaired.rename(path)

@@ -54,7 +54,7 @@ class Workers(Protocol):
         """
 
     def result(self, call: Any) -> Any:
-        """Return a finished call's result, or raise its error; `WorkerLostError` if its process ended."""
+        """Return a finished call's result, or raise its error, or `WorkerLostError`."""
 
 
 class ThisProcess:

@@ -21,7 +21,7 @@ REQUIRED = ("epsilon", "bits_in", "bits_out")
 
 @dataclass(frozen=True, kw_only=True)
 class TableGrid:
-    """A grid of tables: every combination of the values; fields but `seed` are keys of ``[grid]``.
+    """A grid of tables: all combinations of values; fields but `seed` are keys of ``[grid]``.
 
     Attributes
     ----------

@@ -81,7 +81,7 @@ class LayerClipping:
 
 
 class MessageSum:
-    """The sum of a round's messages at the server, and the messages' bytes, with extra bits for each.
+    """The sum of a round's messages at the server, and the bytes of the messages.
 
     Messages of a secure sum are summed without making each message where the law of their sum is known (`SecureSumMechanism.summed_steps`).
     """
@@ -109,7 +109,7 @@ class MessageSum:
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
     def total(self, dimension: int) -> FloatArray:
-        """Return the measured sum of the clients' vectors (`VectorMechanism.measured_mean`): zeros where no message came."""
+        """Return the measured sum of the clients' vectors, or zeros without any message."""
         if self._aggregate is None:
             return np.zeros(dimension)
         return np.asarray(self.mechanism.measured_mean(self._aggregate, self.messages)) * self.messages

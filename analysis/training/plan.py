@@ -1,4 +1,4 @@
-"""Preparation of a training: the mechanism for its budget, and the privacy loss of every round."""
+"""Preparation of a training: the mechanism for its budget, and every round's privacy loss."""
 
 import math
 from collections.abc import Mapping

@@ -97,7 +97,7 @@ class QuantisedMechanism(SummedVectors):
 
     @property
     def worst_variance(self) -> float:
-        """Variance of a vector whose largest coordinate is the clip norm, other coordinates mid-level.
+        """Variance of a vector with a coordinate at the clip norm and the others between levels.
 
         The clip norm is not enforced.
         """
@@ -161,7 +161,7 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
 
 @dataclass(frozen=True)
 class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
-    """Mechanism of DP-FedAvg: a trusted server adds Gaussian noise to the sum of clipped vectors.
+    """Mechanism of DP-FedAvg: a trusted server adds Gaussian noise to the clipped sum.
 
     Messages are floats of 32 bits, or levels of fewer bits (`rounded_within`): the 8-bit baseline of Triastcyn, Reisser, Louizos 2021,
     *DP-REC*, appendix D.3. Either way what the server adds up is within the clip norm, on which alone the guarantee rests.
@@ -232,7 +232,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the bias: 0.0 for floats, or the root of the largest rounding variance for levels.
+        """Bound on the bias: 0.0 for floats, the root of the largest rounding variance for levels.
 
         Rounding has no bias. Shortening takes a vector q, rounded from x, to the nearest point of the ball, which is no farther from x.
         """
@@ -244,7 +244,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return self._noise_variance + self._worst_rounding
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Return the messages as the server reads them; the first carries the chunk's share of noise."""
+        """Return the messages as the server reads them; the first has the chunk's share of noise."""
         clipped, source = self.ball.clip(vectors), self.checked_words(words)
         if self._has_levels and len(clipped):
             sent = rounded_within(clipped, self._reaches(clipped), self.bits, l2_radius(self.ball), source)

@@ -96,7 +96,7 @@ def _names() -> tuple[str, ...]:
 
 
 def given_for_budget(entry: Entry, values: Values) -> str | None:
-    """Return the name of the parameter given in place of a budget, or None if a budget is needed."""
+    """Return the parameter's name that replaces a budget, or None if a budget is needed."""
     stated = entry.in_place_of_budget
     return None if stated is None or values.get(stated.option.name) is None else stated.option.name
 

@@ -1,4 +1,4 @@
-"""Settings of a training without its mechanism: data, model, sampling, optimisers and budget."""
+"""Settings of a training without its mechanism: data, model, sampling, optimisers, budget."""
 
 import math
 from collections.abc import Mapping
@@ -95,7 +95,7 @@ class ClientSampling:
         return FixedSizeSampling(self.population, self.clients_per_round) if self.kind == "fixed" else None
 
     def seats(self, rounds: int, delta: float) -> int:
-        """Return how many clients share the noise of a secure sum, some of them with nothing to report.
+        """Return how many clients share the noise of a secure sum, some without a report.
 
         With Poisson sampling there are enough seats for the other clients to leave no seat in some round with a probability of at most a
         millionth of delta. The draw of the other clients does not depend on the client's data. Given that draw, rounds in which the client
@@ -119,7 +119,7 @@ def _coprime_step(population: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSetting:
-    """One setting. The fields are the keys of a training's file, where each may have several values.
+    """A setting of a training; its fields are the keys of a training's file.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Sketches in a secure sum with a threshold on the noisy sum, and an error memory over rounds.
+"""Sketches in a secure sum with a threshold on the noisy sum, and an error memory.
 
 Appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
 Learning*: "we further attempt to threshold low values in the sketch ... we keep track of the zero-d values in an error term".

@@ -1,4 +1,4 @@
-"""The protocol of trained models: parameters in a vector, scores, gradients, losses, accuracy."""
+"""The protocol of trained models: parameters, scores, gradients, losses, accuracy."""
 
 from typing import Protocol, TypeGuard
 

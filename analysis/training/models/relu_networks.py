@@ -20,7 +20,7 @@ KERNEL, POOL = 3, 2
 
 @dataclass(frozen=True)
 class DenseNetwork:
-    """A network of fully connected layers; `widths` are those of its inputs, hidden layers, classes."""
+    """A fully connected network; `widths` counts inputs, hidden units and classes."""
 
     widths: tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""Multinomial regression on the scattering transform of images, normalised in groups: MVU's figure 4.
+"""Multinomial regression on group-normalised scattering transforms (MVU's figure 4).
 
 The features are fixed: wavelets and moduli, by products in Fourier space (Bruna and Mallat 2013, *Invariant scattering convolution
 networks*), with two scales, eight angles and depth two. Wavelets, padding and the order of channels are those of Kymatio (Andreux et al.

@@ -105,7 +105,7 @@ def account(
     sampling : PoissonSampling, FixedSizeSampling or None
         How the clients of a round are chosen, in secret.
     **parameters
-        Those that `quietbits mechanisms NAME` lists.
+        Parameters that `quietbits mechanisms NAME` lists.
 
     Raises
     ------

@@ -24,11 +24,11 @@ class PredictedError:
     of_population : float
         Expected error of one round, for the stated population.
     of_all_rounds : float
-        That of the average over all rounds, where all of them estimate the same mean.
+        Expected error of the average over all rounds, where all of them estimate the same mean.
     worst : float
-        The largest expected error of one round over all inputs of the domain, with the bound on the bias; errs upward.
+        Upper bound on the expected error of a round over all inputs of the domain, with the bound on the bias.
     bias_bound : float
-        Bound on the norm of the bias; errs upward.
+        Upper bound on the norm of the bias.
     """
 
     of_population: float

@@ -63,27 +63,27 @@ class PlannedMechanism:
     Attributes
     ----------
     name, title, trust_model, adjacency : str
-        From the registry; the adjacency is the task's.
+        The entry's description in the registry; the adjacency is the task's.
     feasible : bool
         Whether it can serve the task; if not, only `reason` has more.
     reason : str or None
-        Why not, and what is needed.
+        Why the mechanism cannot serve, and what is needed.
     rank : int or None
         Place within the trust model by predicted error, from 1.
     predicted_error : float or None
         Expected error of one round, for the plan's population.
     predicted_error_of_rounds : float or None
-        That of the average over all rounds.
+        Expected error of the average over all rounds.
     worst_error : float or None
-        Largest expected error of one round over the domain, with the bound on the bias; errs upward.
+        Upper bound on the expected error of a round over the domain, with the bound on the bias.
     bias_bound : float or None
-        Bound on the norm of the bias; errs upward.
+        Upper bound on the norm of the bias.
     bits_per_client, bits_per_coordinate : float or None
-        Of the largest message, and that over the number of the input's coordinates.
+        Bits of the largest message, and bits per coordinate of the input.
     epsilon, delta : float or None
-        What is proven of all rounds together.
+        Proven guarantee of all rounds together.
     lower_bound, ratio_to_bound : float or None
-        Proven bound on the worst error (errs downward), and `worst_error` over it.
+        Proven lower bound on the worst error, and `worst_error` over it.
     bound_reason : str or None
         Why there is no bound.
     ratio_to_central : float or None
@@ -93,13 +93,13 @@ class PlannedMechanism:
     options : tuple of (str, value)
         The design choices that were made.
     command : str or None
-        Simulates it.
+        Command that simulates the mechanism.
     tried : tuple of TriedDesign
         All design choices that keep to the task.
     check : CheckedError or None
-        What a simulation said, if there was one.
+        Result of a simulation, if any.
     mechanism : Mechanism or None
-        What the design choices build.
+        Mechanism that the design choices build.
     on_real_numbers : bool
         Whether the guarantee is of real numbers only, as `Entry.on_real_numbers` says.
     """
@@ -155,11 +155,11 @@ class Plan(Shown):
     Attributes
     ----------
     task : Task
-        What is wanted.
+        The task.
     population : str
         Source of the inputs that errors are predicted for.
     mechanisms : tuple of PlannedMechanism
-        Those that can serve, by trust model and predicted error; then the others.
+        Feasible mechanisms, by trust model and predicted error; then the infeasible mechanisms.
     references : tuple of Reference
         The answer zero, and a trusted server's Gaussian noise.
     nonzero : int or None

@@ -20,13 +20,13 @@ class Reference:
     Attributes
     ----------
     name, title : str
-        For programs, and in words.
+        Name for programs, and title in words.
     trust_model : str or None
-        Whom the guarantee is against; None where nothing is sent.
+        Trust model of the guarantee; None where nothing is sent.
     predicted_error : float or None
         Expected error of one round, for the population; None where there is no such estimate.
     predicted_error_of_rounds : float or None
-        That of the average over all rounds: what is unbiased falls with their number.
+        Expected error of the average over all rounds; an unbiased estimate's error falls with their number.
     worst_error : float or None
         The largest over the domain.
     bits_per_client : float

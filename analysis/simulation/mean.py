@@ -80,7 +80,7 @@ class SimulatedMean:
         Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: what it costs to send nothing.
         Over many rounds it stays, where an unbiased estimate's error falls.
     wrapping : Wrapping or None
-        Of a modular sum; None where nothing is added up modulo M.
+        Wrap-around of a modular sum; None where nothing is added up modulo M.
     """
 
     clients: int

@@ -53,7 +53,7 @@ def repeat_mean(
     seed : int
         Root seed: a round's inputs and noise depend on it and on the round's number only.
     nonzero : int or None
-        Of the population, as there.
+        Non-zero coordinates of the population, as in `input_chunks`.
     masked : bool
         As in `simulate_mean`.
     asked : Guarantee or None
@@ -125,9 +125,9 @@ class MeanSummary:
     squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float
         Averages over the rounds.
     standard_error : float or None
-        Of the average squared error; None for one round, unless the mechanism is always exact.
+        Standard error of the average squared error; None for a single round, unless the mechanism is always exact.
     bias_bound : float
-        Bound on the norm of the estimate's bias; errs upward.
+        Upper bound on the norm of the estimate's bias.
     central_gaussian_squared_error, ratio_to_central : float or None
         Error of central Gaussian noise, and the average squared error over it; None where there is no such noise.
     wrapped_coordinates : float or None

@@ -86,16 +86,16 @@ class FrequencyStudy:
     items : tuple of ItemEstimate
         The most frequent items by estimate.
     guarantee : Guarantee
-        What is proven of the estimate; of items that were numbered by the data it does not cover the list.
+        Proven guarantee of the estimate; it does not cover a list of items taken from the data.
     bits_per_client : float
-        Of one message.
+        Bits of a message.
     squared_error, largest_error : float
         Error of all frequencies as they are decoded, cut off and projected where the mechanism does so: squared L2 distance, and
         largest distance of one.
     predicted_squared_error, zero_squared_error : float
-        What the mechanism states, and what the answer costs that all items are as frequent.
+        Error that the mechanism states, and error of uniform frequencies.
     central_squared_error, lower_bound : float or None
-        Of a trusted server's Gaussian noise, and the least that is proven possible; None where there is none.
+        Error of a trusted server's Gaussian noise, and the proven lower bound; None where there is none.
     unknown_domain_ratio : float or None
         Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list; None where the mechanism
         cannot serve this many.

@@ -16,7 +16,7 @@ class VarianceBound:
     Attributes
     ----------
     value : float
-        The bound, in squared units of the values; errs downward.
+        The lower bound, in squared units of the values.
     objective : str
         What is bounded: the average (``"mean"``), the largest (``"worst"``) or the prior-weighted average (``"prior"``) of the
         variances at the grid inputs.

@@ -52,13 +52,13 @@ class Ran:
     Attributes
     ----------
     outcomes : list of EncodedRows or Exception
-        Their rows, or why there are none.
+        Rows of the tasks, or their errors.
     seconds : float
-        What they took together.
+        Total duration of the tasks.
     codes : frozenset of str
         The code of the processes that had a part in it.
     mistake : BaseException or None
-        What no task should raise, or an interruption.
+        Exception that no task should raise, or an interruption.
     """
 
     outcomes: list[EncodedRows | Exception]

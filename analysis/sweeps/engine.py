@@ -45,13 +45,13 @@ class Group:
     design : Hashable
         The design; None if each task prepares for itself.
     positions : deque of int
-        Those that are still to be run.
+        Positions of the tasks that are still to be run.
     seconds : float or None
-        What a task took of late.
+        Recent duration of a task.
     size : int
         Tasks of the last call.
     prepared : Prepared, or a call that returns it, or None
-        What was prepared for them.
+        Preparation of the tasks.
     """
 
     design: Hashable | None
@@ -144,9 +144,9 @@ class SweepRun:
     tasks : sequence of SweepTask
         All tasks of the sweep.
     store : SweepStore
-        Knows which are pending, and takes their rows.
+        Store of the tasks and their rows.
     workers : Workers
-        Runs calls.
+        Workers that run calls.
     cache : Path
         Folder where designed tables are kept.
     check_code : bool
@@ -161,7 +161,7 @@ class SweepRun:
     Attributes
     ----------
     errors : dict of int to Exception
-        What the tasks that could not be done raised, by their positions.
+        Errors of the failed tasks, by their positions.
     """
 
     def __init__(

@@ -109,7 +109,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     name, options
         A mechanism for vectors of the registry or of `rivals`, and its design choices.
     layers : ModelLayers
-        Of the model.
+        Layers of the model.
     cache : Path or None
         Folder where designed tables are kept.
 

@@ -126,7 +126,7 @@ class TrainingSetting:
     data, folder, images, clients, split, dirichlet_alpha, samples
         Source of the examples (`named_data`), and how they are divided among clients.
     model : str
-        As in `network_named`.
+        Name of the model, as in `network_named`.
     sampling, clients_per_round
         How the clients of a round are chosen (`ClientSampling`).
     secret_sampling : bool
@@ -149,7 +149,7 @@ class TrainingSetting:
     epsilon, round_epsilon : float or None
         Budget of all rounds, or of one message or sum without amplification: one of them, for mechanisms that are built for a budget.
     delta, adjacency
-        Of all rounds; and which data sets are neighbours. A data set is what one client holds.
+        Failure probability of all rounds; and the neighbouring relation of data sets. Each client holds a data set.
     precision : int
         Bits of a number of the model, 32 or 64, in which the server computes, and torch.
     download : str

@@ -38,9 +38,9 @@ class TrainedMechanism:
     Attributes
     ----------
     name : str
-        In the registry, or in `rivals`.
+        Name in the registry, or in `rivals`.
     options : tuple of (str, value)
-        Those that differ from the defaults, by name.
+        Options that differ from the defaults, by name.
     provider : str or None
         Distribution with its version, or script, that provides the mechanism; None for quietbits itself.
     """

@@ -49,9 +49,9 @@ class DivergenceAudit:
     orders : ndarray of int, shape (orders,)
         Orders a.
     added : ndarray of float64
-        True divergence of a client's message from that of nobody's, the update 0.
+        True divergence of a client's message from an absent client's message, the update 0.
     removed : ndarray of float64
-        True divergence of nobody's message from the client's.
+        True divergence of an absent client's message from the client's.
     opposite : ndarray of float64
         True divergence between two opposite updates, 2 c apart: replace-one.
     gaussian : ndarray of float64
@@ -213,7 +213,7 @@ def estimate_delta(
     Parameters
     ----------
     target, reference : array_like of shape (dimension,)
-        Two updates over sigma; zeros for nobody's.
+        Two updates over sigma; zeros for an absent client.
     samples : int
         K, from 1 to 2**20.
     epsilon : float

@@ -115,7 +115,7 @@ def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], 
 
 
 def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
-    found = audited.found
+    found = audited.measured
     least = stated.bound_reason or or_none(stated.lower_bound, 6)
     grid(
         f"Audit of {name}",

@@ -1,4 +1,4 @@
-"""What one message of DP-REC really gives away, over both of its sources of randomness, beside what is claimed for it.
+"""The privacy loss of a DP-REC message over both sources of randomness, beside its claim.
 
 Whoever gets a message sees the seed, and with it all K = 2**bits samples, and the index. The seed is the client's, drawn at random, so that
 the samples have the same distribution for every input; the index has the weights as its distribution. With w and v the weights for two
@@ -34,7 +34,7 @@ from ...solvers.divergences.importance_resampling import (
 LARGEST_EPSILON = 1e3
 MOST_TRIALS = 10**9
 MOST_BITS = 60
-# Orders of Rényi divergences that the published delta is minimised over.
+# Largest order of the Rényi divergences in the minimum for the published delta.
 _MOST_MOMENT = 1000
 _NUMBERS_PER_CHUNK = 2**20
 _QUADRATURE_REACH = 12.0
@@ -42,16 +42,16 @@ _QUADRATURE_REACH = 12.0
 
 @dataclass(frozen=True)
 class DivergenceAudit:
-    """Rényi divergences of one message of one group, for updates of norm c; in nats, one for each order.
+    """Rényi divergences of a message of a group, for updates of norm c; in nats, per order.
 
     Attributes
     ----------
     orders : ndarray of int, shape (orders,)
         Orders a.
     added : ndarray of float64
-        True divergence of a client's message from that of nobody's, the update 0.
+        True divergence of a client's message from an absent client's message, the update 0.
     removed : ndarray of float64
-        True divergence of nobody's message from the client's.
+        True divergence of an absent client's message from the client's.
     opposite : ndarray of float64
         True divergence between two opposite updates, 2 c apart: replace-one.
     gaussian : ndarray of float64
@@ -74,7 +74,7 @@ class DivergenceAudit:
 
 @dataclass(frozen=True)
 class DeltaEstimate:
-    """A Monte Carlo estimate of a true delta, and an interval that holds it.
+    """A Monte Carlo estimate of a true delta, with its confidence interval.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class DeltaEstimate:
 
 
 def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> DivergenceAudit:
-    """Return the true Rényi divergences of one message of one group, beside those that are claimed.
+    """Compute a message's true Rényi divergences, beside the claimed divergences.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> Div
 
 
 def sampled_divergences(clip_ratio: float, samples: int, population: int, orders: ArrayLike) -> TwoWayDivergences:
-    """Return true Rényi divergences of one draw among N clients: the client's message with probability 1/N, and nobody's.
+    """Compute true Rényi divergences of a draw among N clients, each drawn with probability 1/N.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     >>> (exact.added / claimed).round(3).tolist(), (exact.removed / claimed).round(3).tolist()
     ([0.951, 0.933], [0.916, 0.771])
     """
-    # A third of a second, which whoever imports the module for something else does without.
+    # This import takes a third of a second, which other users of the module save.
     from scipy.stats import binom
 
     clip_ratio = check_real("clip_ratio", clip_ratio, low=1e-3, high=LARGEST_SHIFT)
@@ -169,7 +169,7 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     added = []
     for order in whole:
         chosen = powers[: order - 1]
-        # Binomial probabilities sum to 1, and the moments 0 and 1 are 1: the others are above 1, and what is above is all there is.
+        # Binomial probabilities sum to 1, and the moments 0 and 1 are 1. The other moments are above 1, and only their excess counts.
         excess = binom.pmf(chosen, order, 1 / population) @ np.expm1(moments[: order - 1])
         added.append(math.log1p(excess) / (order - 1))
     removed = resampling_mixture_divergences(clip_ratio, samples, 1 / population, whole)
@@ -177,7 +177,7 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
 
 
 def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float:
-    """Return the delta that DP-REC's theorem claims at an epsilon, for one message of one client that is always drawn.
+    """Return the delta that DP-REC's theorem claims for a message of an always-drawn client.
 
     Parameters
     ----------
@@ -208,12 +208,12 @@ def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float
 def estimate_delta(
     target: ArrayLike, reference: ArrayLike, samples: int, epsilon: float, trials: int, rng: np.random.Generator, failure: float = 1e-6
 ) -> DeltaEstimate:
-    """Estimate the true delta between the messages of two updates: samples are drawn, and the sum over indices is exact.
+    """Estimate the true delta between two updates' messages by sampling, exact over indices.
 
     Parameters
     ----------
     target, reference : array_like of shape (dimension,)
-        Two updates over sigma; zeros for nobody's.
+        Two updates over sigma; zeros for an absent client.
     samples : int
         K, from 1 to 2**20.
     epsilon : float
@@ -243,7 +243,7 @@ def estimate_delta(
     epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
     trials = check_integer("trials", trials, low=2, high=MOST_TRIALS)
     failure = check_real("failure", failure, low=1e-12, high=0.5)
-    # Weights depend on the projections on the plane of the two updates: two dimensions are enough.
+    # Weights depend only on projections on the plane of the two updates, so two dimensions suffice.
     plane = np.linalg.qr(np.stack([first, second], axis=1)).R.T
     chunk = max(1, _NUMBERS_PER_CHUNK // samples)
     values = np.concatenate(
@@ -255,7 +255,7 @@ def estimate_delta(
 
 
 def quadrature_delta(target: float, reference: float, samples: int, epsilon: float) -> float:
-    """Return the true delta between the messages of two updates on one line, for two or three samples, by the trapezoidal rule.
+    """Return the true delta between messages of updates on a line, by the trapezoidal rule.
 
     Parameters
     ----------
@@ -280,12 +280,12 @@ def quadrature_delta(target: float, reference: float, samples: int, epsilon: flo
     reference = check_real("reference", reference, low=-LARGEST_SHIFT, high=LARGEST_SHIFT)
     epsilon = check_real("epsilon", epsilon, low=0.0, high=LARGEST_EPSILON)
     if check_integer("samples", samples, low=2, high=3) == 2:
-        # Weights depend on the difference of the samples alone, of variance 2; either index has the same part.
+        # Weights depend only on the difference of the samples, of variance 2; both indices contribute equally.
         points, step = np.linspace(-_QUADRATURE_REACH, _QUADRATURE_REACH, 40_001, retstep=True)
         excess = expit(math.sqrt(2) * target * points) - math.exp(epsilon) * expit(math.sqrt(2) * reference * points)
         return float(2 * np.maximum(0, excess) @ np.exp(-(points**2) / 2)) * float(step) / math.sqrt(2 * math.pi)
     points, step = np.linspace(-_QUADRATURE_REACH / 2, _QUADRATURE_REACH / 2, 801, retstep=True)
-    # A common shift of the three samples changes no weight: two orthonormal coordinates across it are left.
+    # A common shift of the three samples changes no weight, so two orthonormal coordinates across it remain.
     across, along = np.meshgrid(points, points)
     places = np.stack([across / 2**0.5 + along / 6**0.5, -across / 2**0.5 + along / 6**0.5, -2 * along / 6**0.5])
     excess = softmax(target * places, axis=0)[0] - math.exp(epsilon) * softmax(reference * places, axis=0)[0]

@@ -1,4 +1,4 @@
-"""An audit of any mechanism: its messages, or the sum of them, for two neighbours, against what it promises."""
+"""An audit of any mechanism: what a server sees for two neighbours, against the guarantee."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -18,30 +18,30 @@ from ..simulation.populations import check_drawable
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import secure_sum_score
 
-# Numbers that are encoded at a time, of all clients and coordinates together.
+# Numbers encoded per batch, over all clients and coordinates.
 BLOCK = 2**20
 OTHERS = ("zero", "same")
 
 
 @dataclass(frozen=True)
 class MechanismAudit:
-    """What a mechanism promises, and what an audit found.
+    """A mechanism's claim, and the result of an audit.
 
     Attributes
     ----------
     claim : Guarantee
-        The promise, at the audit's delta.
-    found : AuditResult
-        The bound from below.
+        The claimed guarantee, at the audit's delta.
+    measured : AuditResult
+        The lower bound on epsilon.
     """
 
     claim: Guarantee
-    found: AuditResult
+    measured: AuditResult
 
     @property
     def refuted(self) -> bool:
-        """Whether the promise is wrong, with the audit's confidence. False does not say that it is right."""
-        return self.found.refutes(self.claim.epsilon)
+        """Whether the audit refutes the claim, with its confidence; False is no proof of the claim."""
+        return self.measured.refutes(self.claim.epsilon)
 
     def document(self) -> dict[str, Scalar]:
         """Return the audit as JSON holds it."""
@@ -52,12 +52,12 @@ class MechanismAudit:
             "trust_model": claim.trust_model,
             "refuted": self.refuted,
         }
-        return head | asdict(self.found)
+        return head | asdict(self.measured)
 
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """Two neighbouring inputs: of one client, or of all clients of a secure sum."""
+    """Two neighbouring inputs: of a client, or of all clients of a secure sum."""
 
     first: NDArray[Any]
     second: NDArray[Any]
@@ -103,7 +103,7 @@ def audit(
     >>> ball = NormBall(dimension=1, norm=2.0, clip_norm=8.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=2, bits=10, granularity=1.0, local_sigma=6.0, delta=1e-2)
     >>> result = audit(mechanism, 100_000, np.random.default_rng(0))
-    >>> 0.5 * result.claim.epsilon < result.found.epsilon_lower_bound, result.refuted
+    >>> 0.5 * result.claim.epsilon < result.measured.epsilon_lower_bound, result.refuted
     (True, False)
     """
     pair = neighbours(mechanism, others=others, direction=direction)
@@ -113,7 +113,7 @@ def audit(
 
 
 def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLike | None = None) -> Neighbours:
-    """Return two inputs that differ in one client, as far as the adjacency of the mechanism's guarantee lets them.
+    """Return two inputs that differ in a client, as far as the guarantee's adjacency allows.
 
     Parameters
     ----------
@@ -154,13 +154,13 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
     first, last = np.array(0), np.array(domain.size - 1)
     if not isinstance(mechanism, SecureSumMechanism):
         return _neighbours(clients, first, last, first if same else np.array(domain.size // 2))
-    # No item stands for holding nothing: the others hold the first one either way.
+    # No item stands for an absent input: the other clients hold the first item either way.
     held = np.zeros(mechanism.clients, dtype=np.int64)
     return Neighbours(held, np.append(held[1:], last) if replaces else held[1:])
 
 
 def _neighbours(clients: int | None, first: NDArray[Any], second: NDArray[Any], background: NDArray[Any]) -> Neighbours:
-    """Return two inputs of one client, or of all clients of a round, of whom all but the first hold the background."""
+    """Return neighbouring inputs; in a round, all clients but the first hold the background."""
     if clients is None:
         return Neighbours(first, second)
     others = [background] * (clients - 1)
@@ -168,7 +168,7 @@ def _neighbours(clients: int | None, first: NDArray[Any], second: NDArray[Any], 
 
 
 def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any]) -> Score:
-    """Return a score of what a server sees: large where it speaks for the first input, small where it speaks for the second.
+    """Return a score of a server's view: large for the first input, small for the second.
 
     Every function of the output makes a valid audit. A mechanism says how its messages tell inputs apart (`Mechanism.message_score`), and
     a secure sum how its sum does (`SecureSumMechanism.sum_weights`).
@@ -179,7 +179,7 @@ def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any]
 
     def scores(value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
         held = np.asarray(value) if clients else np.asarray(value)[None]
-        # An item is one number, whatever the length of its message.
+        # An item is a single number, whatever the length of its message.
         size = max(1, held.size, len(held) * mechanism.bits_per_client / 64)
         at_once = max(1, int(BLOCK // size))
         parts = []

@@ -1,4 +1,4 @@
-"""An empirical audit: a lower bound on a mechanism's epsilon from its outputs for two neighbours.
+"""An empirical audit: a lower bound on epsilon from a mechanism's outputs for neighbours.
 
 A claim (epsilon, delta) says P(E) <= e^epsilon Q(E) + delta for every event E, P and Q being the two outputs' distributions in either
 order. A single event whose probabilities are estimated well enough can refute the claim (Ding, Wang, Wang, Zhang, Kifer 2018, *Detecting
@@ -151,12 +151,12 @@ def _scores(score: Score, value: ArrayLike, count: int, rng: np.random.Generator
 
 
 def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence: float) -> _Event:
-    """Return the event that proves most on these draws."""
+    """Return the event that gives the largest bound on these draws."""
     ascending = np.sort(np.concatenate([first, second]))
     total, ranks = len(ascending), [0]
     while ranks[-1] < total - 1:
         ranks.append(min(total - 1, max(ranks[-1] + 1, int(ranks[-1] * COUNT_RATIO))))
-    # Ranks lie near both ends: events of few outputs prove most at small deltas.
+    # Ranks lie near both ends, because events of few outputs give the largest bounds at small deltas.
     thresholds = np.unique(ascending[np.unique(np.concatenate([ranks, total - 1 - np.array(ranks)]))])
     sorted_scores = [np.sort(scores) for scores in (first, second)]
     above = [len(scores) - np.searchsorted(scores, thresholds, side="left") for scores in sorted_scores]

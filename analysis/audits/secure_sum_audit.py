@@ -1,4 +1,4 @@
-"""An adversary's score of a secure sum: whether the sum of messages modulo M tells which of two populations it comes from."""
+"""An adversary's score of a secure sum, to tell two populations apart by the sum modulo M."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from ...design.contracts.mechanism import SecureSumMechanism
 from ...design.secure_sum.modular_arithmetic import centred_representatives, messages_modulo, residues
 from .privacy_audit import Score
 
-# Whole numbers that are drawn at a time, of all clients, coordinates and repetitions together.
+# Whole numbers drawn per batch, over all clients, coordinates and repetitions.
 BLOCK = 2**20
 
 
@@ -34,7 +34,7 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     """
     length, modulus = mechanism.padded_dimension, mechanism.modulus
     weights = mechanism.sum_weights(first, second)
-    # Any reference makes a valid audit; a round of its own, with a generator of its own, is near the middle.
+    # Any reference makes a valid audit; a separate round, with its own generator, is near the middle.
     reference = _sums(mechanism, np.asarray(first), 1, np.random.default_rng(0))[0]
 
     def score(inputs: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
@@ -50,7 +50,7 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
 
 
 def _sums(mechanism: SecureSumMechanism, inputs: NDArray[np.generic], rounds: int, rng: np.random.Generator) -> IntegerArray:
-    """Return the sum of the messages of each of several rounds modulo M, shape (rounds, padded_dimension)."""
+    """Return the message sums of several rounds modulo M, shape (rounds, padded_dimension)."""
     # A vector of zeros or the middle of an interval stands for a client without an input; no item does.
     fewest = mechanism.clients - isinstance(mechanism.domain, Categories)
     present = check_integer("clients of the population", len(inputs), low=fewest, high=mechanism.clients)

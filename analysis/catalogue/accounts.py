@@ -1,4 +1,4 @@
-"""`account` and `calibrate`: what anything in the registry reveals, and the parameters with which it keeps to a budget."""
+"""`account` and `calibrate`: the privacy loss of a registry entry, and its parameters."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Shown):
-    """Parameters that keep a budget, and the report that they give; `report.subject.details` has them by name.
+    """Parameters that keep a budget, and their report; `report.subject.details` has the values.
 
     The report is that of the mechanism that `build_mechanism` returns for the same task. Its epsilon, by the budget's method, is at most
     the budget's and, where it depends continuously on the parameters, mostly less than 1e-6 below it.
@@ -61,17 +61,17 @@ class Calibration(Shown):
         return self.report.epsilon
 
     def __getitem__(self, name: str) -> Any:
-        """Return a parameter that was found or given, by name."""
+        """Return a calibrated or given parameter by name."""
         return self.report.subject.details[name]
 
     @property
     def zero_squared_error(self) -> float | None:
-        """The worst squared error of answering zero, which sends nothing; None where the ball of the vectors is not known."""
+        """Worst squared error of answering zero; None where the ball of the vectors is unknown."""
         return None if self.report.subject.ball is None else l2_radius(self.report.subject.ball) ** 2
 
     @property
     def lower_bound(self) -> float | None:
-        """Lower bound on the worst squared error of one round of every mechanism for the task; None where none is proven."""
+        """Lower bound on the worst squared error of one round; None where no bound is proven."""
         entry, task = REGISTRY.get(self.name), self.report.subject.task
         return None if entry is None or task is None or entry.populations is not None else entry.lower_bound(task)
 
@@ -90,7 +90,7 @@ def account(
     sampling: Sampling | None = None,
     **parameters: Any,
 ) -> AccountReport:
-    """Return what a mechanism, a table or noise reveals after all rounds, by every account that there is.
+    """Return the privacy loss of a mechanism, table or noise after all rounds, by every account.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def account(
     sampling : PoissonSampling, FixedSizeSampling or None
         How the clients of a round are chosen, in secret.
     **parameters
-        Those that `quietbits mechanisms NAME` lists.
+        Parameters that `quietbits mechanisms NAME` lists.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def account(
 def account_subject(
     name: str, parameters: Values, delta: float, adjacency: str | None = None, sampling: Sampling | None = None
 ) -> AccountSubject:
-    """Return a mechanism, a table or noise as accounting sees it; arguments as in `account`."""
+    """Return the accounting subject of a mechanism, a table or noise; arguments as in `account`."""
     options = account_options(name)
     values = check_values(name, options, parameters) | {"delta": delta}
     check_pairs(options, {**values, **_numbers(sampling)})
@@ -174,7 +174,7 @@ def calibrate(
     method: str | None = None,
     **given: Any,
 ) -> Calibration:
-    """Return the parameters with which all rounds stay within (epsilon, delta); errs toward more privacy.
+    """Return parameters with which all rounds keep to (epsilon, delta), rounded toward privacy.
 
     Parameters
     ----------
@@ -198,8 +198,8 @@ def calibrate(
 
     Examples
     --------
-    >>> found = calibrate("gaussian", epsilon=2.0, delta=1e-5, rounds=100)
-    >>> round(found["noise_multiplier"], 3), 0 <= 2.0 - found.epsilon <= 1e-6
+    >>> calibration = calibrate("gaussian", epsilon=2.0, delta=1e-5, rounds=100)
+    >>> round(calibration["noise_multiplier"], 3), 0 <= 2.0 - calibration.epsilon <= 1e-6
     (19.938, True)
     """
     check_listed("mechanism", name, accounted_names(), "quietbits account --help")
@@ -225,13 +225,13 @@ def calibrate(
 
 
 def _usual_adjacency(name: str, values: dict[str, Any], sampling: Sampling | None, method: str | None) -> str:
-    """Return the adjacency of the sampling, of the method, or the usual one of the mechanism."""
+    """Return the sampling's or the method's adjacency, or the mechanism's usual adjacency."""
     noise = NOISE[name] if name in NOISE else REGISTRY[name].noise
     if noise is not None and (noise.offered is not None or noise.adjacencies):
         return noise.usual_adjacency(values, sampling, method)
     if name not in REGISTRY:
         return "replace-one"
-    # A server that sees each message sees who sends it: building refuses the sampling.
+    # A server that sees each message sees its sender, so building refuses the sampling.
     chosen = None if REGISTRY[name].trust_model == "local" else sampling
     return usual_adjacency(None, chosen, REGISTRY[name].adjacencies)
 

@@ -1,4 +1,4 @@
-"""Binomial noise in a secure sum, which is the noise inside cpSGD: it has an account, and is not a mechanism by itself."""
+"""Binomial noise in a secure sum, the noise inside cpSGD: it has an account, no mechanism."""
 
 import math
 
@@ -15,9 +15,9 @@ from ...solvers.numerics.bisection import first_true
 
 METHODS = ("theorem-1", "exact", "rdp", "near-gaussian")
 PROVEN = ("near-gaussian", "exact", "rdp")
-# More trials are four times as many.
+# Each step multiplies the number of trials by four.
 GROWTH = 4
-# The exact account errs upward by less than a share of 1e-5.
+# The exact account is an upper bound with a relative error below 1e-5.
 ROUNDING = 1 + 1e-5
 NEARBY = 1000
 
@@ -33,7 +33,7 @@ def _account(values: Values, adjacency: str | None, sampling: Sampling | None) -
 
 
 def _solve(budget: Budget, given: Values) -> Values:
-    """Return the fewest trials: more of them are more noise that does not depend on the data, and every account falls with them."""
+    """Return the fewest trials: more trials add noise, and every account decreases."""
     if budget.method is not None:
         check_choice("method", budget.method, METHODS)
     epsilon = budget.epsilon
@@ -50,25 +50,25 @@ def _solve(budget: Budget, given: Values) -> Values:
         except InfeasibleError:
             return math.inf
 
-    # The most trials that are known not to be enough by each: fewer are not either.
+    # Largest numbers of trials that failed, by method; smaller numbers fail, too.
     too_few = dict.fromkeys(methods, 0)
 
     def enough_by(trials: int, method: str) -> bool:
         if trials > too_few[method]:
-            found = reached(trials, method)
-            if found <= epsilon:
+            epsilon_reached = reached(trials, method)
+            if epsilon_reached <= epsilon:
                 return True
-            if math.isfinite(found):
+            if math.isfinite(epsilon_reached):
                 too_few[method] = trials
-                # No account of everyone's noise is below the exact one, except for its rounding.
-                if method == "exact" and budget.sampling is None and found > ROUNDING * epsilon:
+                # No account of the summed noise is below the exact account, except for its rounding.
+                if method == "exact" and budget.sampling is None and epsilon_reached > ROUNDING * epsilon:
                     too_few.update(dict.fromkeys(too_few.keys() - {"near-gaussian"}, trials))
         return False
 
     def enough_are(trials: int) -> bool:
         for method in methods:
             if method == "rdp" and trials > too_few[method]:
-                # A little further on it is rarely enough where the exact account is not: then it need not be asked again close by.
+                # A slightly larger number rarely suffices where the exact account fails, so skip close trials.
                 enough_by(min(most, trials + trials // NEARBY), method)
             if enough_by(trials, method):
                 return True

@@ -1,4 +1,4 @@
-"""The registry's entry for exact frequencies in a secure sum, which keeps no budget: what the sum shows is all that there is."""
+"""The registry's entry for exact frequencies in a secure sum; it keeps no budget."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ from ...solvers.limits.histogram_entropy import uniform_histogram_entropy
 
 NAME = "exact-histogram"
 TITLE = "Columns of a linear code, from whose sum the server decodes the exact histogram; no privacy beyond the secure sum"
-# Up to here a code of rigorous size is decoded in seconds (docs/exact-histograms.md).
+# Up to these sizes, a code of rigorous size is decoded in seconds (docs/exact-histograms.md).
 FEW_CLIENTS, FEW_CATEGORIES = 30, 1000
 CODE = Option(
     "code",

@@ -17,7 +17,7 @@ def _pure(name: str, build: Callable[[float, int], Mechanism]) -> Callable[[Task
 
 
 def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mechanism]) -> Entry:
-    """Return the entry of a purely private mechanism without options, whose messages are private by themselves."""
+    """Return the entry of a purely private local mechanism without options."""
     return Entry(
         name=name,
         title=title,

@@ -1,4 +1,4 @@
-"""The registry's entries for the frequencies of items in a secure sum: sketches, or histograms, with noise from every client."""
+"""The registry's entries for frequencies in a secure sum: noisy sketches or histograms."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,8 +46,8 @@ SIGNED = Option("signed", bool, "Whether hashed items have signs, as the median 
 SEED = Option("sketch_seed", int, "Public seed of the sketch.", 0, 0, 2**63 - 1)
 TRIALS = Option("trials", int, "Tosses of each client for each coordinate; by default as many as are of use.", None, 1, MOST_TRIALS)
 CHOICE = (ROWS, WIDTH, MESSAGE_BITS, SLACK, CONCENTRATION, FAILURE, SIGNED, SEED)
-# The paper's sketch has signs.
-TOSSED = (*(replace(one, default=True) if one is SIGNED else one for one in CHOICE), TRIALS)
+# The published sketch has signs.
+TOSSED = (*(replace(option, default=True) if option is SIGNED else option for option in CHOICE), TRIALS)
 DISTINCT = Option(
     "distinct_items",
     int,
@@ -107,8 +107,8 @@ def _entry(
         return calibrate(categories, task.clients, task.budget_of(name), values)
 
     def predict(task: Task, values: Values) -> Values:
-        found = build(task, values)
-        error = predicted_error(found.sketch, found.item_variance / found.clients, values["concentration"], values["failure"])
+        built = build(task, values)
+        error = predicted_error(built.sketch, built.item_variance / built.clients, values["concentration"], values["failure"])
         return {"predicted_error": error.squared, "predicted_largest_error": error.largest}
 
     return Entry(

@@ -1,4 +1,4 @@
-"""The registry's entries with linear compression: clients send sketches of their vectors (Chen, Choquette-Choo, Kairouz, Suresh 2022)."""
+"""The registry's linear-compression entries (Chen, Choquette-Choo, Kairouz, Suresh 2022)."""
 
 from dataclasses import replace
 from typing import Any
@@ -34,7 +34,7 @@ from .secure_sum import BITS, BOTH
 from .shared_options import SUM_NOISE, sum_bits
 
 MANY_ROUNDS = 100
-# Shares of the vectors' coordinates that sketches are tried with.
+# Candidate sketches divide the number of coordinates by these factors.
 SHARES = (2, 8, 32)
 FLOAT_BITS = 64
 PAPER = (
@@ -53,7 +53,7 @@ SKETCH_CLIP = Option(
 )
 SPARSITY = Option("sparsity", int, "Coordinates of the mean that are expected not to be zero.", low=1, high=LARGEST_DIMENSION)
 REFIT = Option("refit", bool, "Whether least squares follow the Lasso, whose estimates are too short.", True, flags="--refit/--no-refit")
-# Of the sum, which is of rotated sketches: their padded dimension is a parameter, and not that of the vectors.
+# The sum adds up rotated sketches, so the padded dimension of the sketch is a parameter, not the vectors' dimension.
 SUMMED = {option.name: option for option in options_of(DistributedDiscreteGaussianMechanism)}
 SKETCH_PARAMETERS = (
     SUMMED["clients"],
@@ -67,7 +67,7 @@ CHOICE = (TRANSFORM, ROWS, SKETCH_DIMENSION, SLACK, SKETCH_SEED)
 
 
 def sketch_choice(options: Values) -> SketchChoice:
-    """Return which sketch an entry's design choices ask for."""
+    """Return the sketch that an entry's design choices ask for."""
     # Sparse sums have no slack.
     kept = {name: options[name] for name in ("transform", "rows", "sketch_dimension", "slack") if name in options}
     return SketchChoice(**kept, seed=options["sketch_seed"])
@@ -88,12 +88,12 @@ def _calibrated_central(task: Task, options: Values) -> CalibratedSketch[Central
     return calibrate_central_sketch(ball, task.clients, budget, sketch_choice(options))
 
 
-def _errors(found: CalibratedSketch[Any]) -> dict[str, float]:
-    """Return the squared error where the mean is as long as the ball allows, and that of the same mechanism without a sketch."""
-    compressed = found.compressed_error
+def _errors(calibrated: CalibratedSketch[Any]) -> dict[str, float]:
+    """Return the squared error at the largest mean, with and without a sketch."""
+    compressed = calibrated.compressed_error
     return {
         "compressed_error": compressed,
-        "plain_error": found.plain_error,
+        "plain_error": calibrated.plain_error,
         f"compressed_error_of_{MANY_ROUNDS}_rounds": compressed / MANY_ROUNDS,
     }
 
@@ -119,7 +119,7 @@ def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling 
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
             "rounded_norm": rounded_norm(clip, granularity, padded),
         },
-        # The reference of a trusted server is for the vectors, whose dimension and norm are not known here.
+        # The central reference needs the vectors' dimension and norm, which are unknown here.
         clients=clients,
     )
 
@@ -141,8 +141,8 @@ def _account_central(values: Values, adjacency: str | None, sampling: Sampling |
 
 
 def _sizes(task: Task, bits: int) -> list[int]:
-    """Return lengths of sketches worth trying whose coordinates have a number of bits: one that uses the task's up, or a few shares."""
-    # An even number of whole rows: nothing is padded.
+    """Return candidate sketch lengths: the task's bits used up, or shares of the coordinates."""
+    # An even number of whole rows needs no padding.
     unit = 2 * USUAL_ROWS
     longest = task.dimension - 1
     most = task.most_message_bits

@@ -1,4 +1,4 @@
-"""The registry's entries of the local trust model: every client's message is private by itself."""
+"""The registry's entries of the local trust model: every message is private by itself."""
 
 import math
 from collections.abc import Callable
@@ -40,12 +40,12 @@ CLDP_DRAWS = Option(
 )
 SKELLAM_BITS = Option("bits", int, "Bits per coordinate.", 16, 2, 32, "bits", budget="coordinate")
 SQKR_BITS = Option("message_bits", int, "Bits of the message; by default the best number.", None, 1, 16, "bits")
-# Bits of the grid on which the least average variance of all unbiased mechanisms is computed.
+# Bits of the grid for computing the least average variance of all unbiased mechanisms.
 BOUND_BITS = 3
 
 
 def scalar_lower_bound(task: Task) -> float | None:
-    """Return a bound on the squared error of every unbiased, purely private local mechanism for numbers; errs downward.
+    """Return a lower bound on the squared error of unbiased, purely private local mechanisms.
 
     The largest variance over the interval is at least the average over a grid, which is at least the certified optimum with unlimited
     letters (`staircase_bound`).
@@ -59,7 +59,7 @@ def scalar_lower_bound(task: Task) -> float | None:
 
 
 def unbiased_lower_bound(task: Task) -> float | None:
-    """Return the bound for numbers or the one for vectors: numbers with a delta are vectors of one coordinate."""
+    """Return the lower bound for numbers or vectors; numbers with a delta are vectors."""
     if not isinstance(task.domain, Interval):
         return unbiased_local_lower_bound(task)
     certified = scalar_lower_bound(task)
@@ -76,7 +76,7 @@ def _cldp(task: Task, options: Values) -> Mechanism:
 
 
 def _cldp_draws(task: Task) -> list[Values]:
-    """Return one draw, and on the L2 ball the most that `Task.bits` allows, up to one for each coordinate: the error falls with each."""
+    """Return one draw and, on the L2 ball, the most draws that the bits and dimension allow."""
     if not isinstance(task.domain, NormBall) or task.domain.norm != 2:
         return [{}]
     dimension = task.domain.dimension
@@ -94,7 +94,7 @@ def _laplace(task: Task, _: Values) -> Mechanism:
 
 def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     epsilon = values["epsilon"]
-    # The server sees who reports: sampled clients are accounted for as Laplace noise that a trusted server adds.
+    # The server sees who reports, so sampled clients are accounted for as Laplace noise of a trusted server.
     adjacencies = REPLACE_ONE if sampling is None else ("add-or-remove-one",)
     if isinstance(sampling, FixedSizeSampling):
         raise ValueError(f"sampling must be Poisson sampling for laplace, of which alone an account is known, got {str(sampling)!r}")
@@ -178,7 +178,7 @@ def _sqkr(epsilon: float, ball: NormBall, options: Values) -> Mechanism:
 def pure_vector(
     name: str, build: Callable[[float, NormBall, Values], Mechanism], norms: tuple[float, ...]
 ) -> Callable[[Task, Values], Mechanism]:
-    """Return what builds a purely private mechanism for vectors of balls of these norms, with as much epsilon as each round may have."""
+    """Return a builder of purely private vector mechanisms from the epsilon of each round."""
     return lambda task, options: build(per_round_epsilon(task.budget), task.ball(name, norms), options)
 
 

@@ -1,4 +1,4 @@
-"""The registry's entries for the frequencies of items in the local trust model, beside randomised response."""
+"""The registry's local entries for the frequencies of items, beside randomised response."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ MESSAGE_BITS = Option(
 
 
 def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()) -> Entry:
-    """Return the entry of a mechanism that is built from the epsilon of one round, the number of items, and options."""
+    """Return the entry of a mechanism built from a round's epsilon, the item count and options."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:
         return build(per_round_epsilon(task.budget), task.categories(name), values)

@@ -1,4 +1,4 @@
-"""What is proven of every mechanism for the mean of vectors of a task, whichever it is."""
+"""Lower bounds on the error of every mechanism for the mean of a task's vectors."""
 
 import math
 from dataclasses import replace
@@ -27,12 +27,12 @@ class Bound(Protocol):
 
 
 def inscribed_radius(ball: NormBall) -> float:
-    """Return the radius of the largest L2 ball inside a ball: what is private and accurate on the ball is so on that one."""
+    """Return the radius of the largest L2 ball inside a ball, to which lower bounds carry over."""
     return ball.clip_norm * math.pow(ball.dimension, min(0.0, 0.5 - 1 / ball.norm))
 
 
 def unbiased_local_lower_bound(task: Task) -> float | None:
-    """Return a bound on the squared error of every unbiased mechanism for vectors whose messages are private; errs downward.
+    """Bound the squared error of unbiased mechanisms with private messages from below.
 
     Without delta, rounds are taken to be of the same pure epsilon.
     """
@@ -40,22 +40,22 @@ def unbiased_local_lower_bound(task: Task) -> float | None:
 
 
 def local_lower_bound(task: Task) -> float | None:
-    """Return the same for mechanisms that may be biased."""
+    """Bound the squared error of mechanisms with private messages, biased or not, from below."""
     return _vector_bound(task, local_bound, task.epsilon if task.delta > 0 else task.epsilon / task.rounds, task.delta)
 
 
 def central_lower_bound(task: Task) -> float | None:
-    """Return a bound on the squared error of every mechanism whose estimate is private, also under a secure sum or shuffled; errs downward.
+    """Bound the squared error of every mechanism with a private estimate from below.
 
-    For vectors, or for numbers, which are vectors of one coordinate.
-
-    Biased mechanisms are included: the estimate zero is one. What keeps a budget over all rounds keeps it in each.
+    The bound also holds under a secure sum, and for shuffled messages. The domain has vectors, or numbers, which are vectors of one
+    coordinate.
+    The bound includes biased mechanisms, such as the estimate zero. A mechanism that keeps a budget over all rounds keeps it in each round.
     """
     return _central(task, central_bound)
 
 
 def unbiased_central_lower_bound(task: Task) -> float | None:
-    """Return the same for unbiased mechanisms."""
+    """Bound the squared error of unbiased mechanisms with a private estimate from below."""
     return _central(task, unbiased_central_bound)
 
 
@@ -64,7 +64,7 @@ def _central(task: Task, bound: Bound) -> float | None:
         task = replace(task, domain=task.domain.ball(task.adjacency))
     if task.adjacency == "replace-one":
         return _vector_bound(task, bound, task.epsilon, task.delta)
-    # A replacement is two steps.
+    # A replacement is a removal and an addition.
     delta = task.delta * (1 + math.exp(min(task.epsilon, 700.0)))
     return _vector_bound(task, bound, 2 * task.epsilon, delta) if delta < 1 else None
 
@@ -76,7 +76,7 @@ def _vector_bound(task: Task, bound: Bound, epsilon: float, delta: float) -> flo
 
 
 def frequency_lower_bound(task: Task, trust_model: str, *, unbiased: bool) -> float | None:
-    """Return a bound on the squared L2 error of the frequencies for every mechanism of a trust model; errs downward.
+    """Bound the squared L2 error of estimated frequencies in a trust model from below.
 
     None where clients are sampled, or out of the bound's range.
     """
@@ -84,10 +84,10 @@ def frequency_lower_bound(task: Task, trust_model: str, *, unbiased: bool) -> fl
         return None
     epsilon, delta = task.epsilon, task.delta
     if trust_model == "local" and delta == 0:
-        # Rounds are taken to be of the same pure epsilon.
+        # All rounds are assumed to have the same pure epsilon.
         epsilon = epsilon / task.rounds
     if task.adjacency == "add-or-remove-one":
-        # A replacement is two steps.
+        # A replacement is a removal and an addition.
         epsilon, delta = 2 * epsilon, delta * (1 + math.exp(min(epsilon, 700.0)))
     if (
         not SMALLEST_EPSILON <= epsilon <= LARGEST_EPSILON

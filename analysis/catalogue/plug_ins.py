@@ -1,4 +1,4 @@
-"""Mechanisms of other packages and of scripts: how they enter the registry, who provides them, and how they reach worker processes."""
+"""Mechanisms of other packages and scripts: registration, providers, transfer to workers."""
 
 import hashlib
 import pickle
@@ -23,7 +23,7 @@ OWN_PACKAGE = __name__.partition(".")[0]
 
 
 class InstalledPlugIns(Mapping[str, Entry]):
-    """Entries of the installed packages by name; a package is imported when its entry is asked for.
+    """Entries of installed packages by name; access to an entry imports its package.
 
     Parameters
     ----------
@@ -105,14 +105,14 @@ def _distribution(point: EntryPoint) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Registered:
-    """An entry that a script has registered, and the script."""
+    """An entry registered by a script, with the script's name."""
 
     entry: Entry
     provider: str
 
 
 class Registry(MutableMapping[str, Entry]):
-    """Entries by name: those of quietbits, those of installed packages, and those that a script registers.
+    """Entries by name: built into quietbits, from installed packages, and registered by scripts.
 
     ``REGISTRY[name] = entry`` registers an entry; it hides another one of the same name. An entry is loaded when it is asked for.
 
@@ -132,7 +132,7 @@ class Registry(MutableMapping[str, Entry]):
         self._adopted = b""
 
     def __getitem__(self, name: str) -> Entry:
-        """Return an entry; PlugInError if an installed package offers the name and is at fault."""
+        """Return an entry; raise PlugInError if an installed package offers a faulty entry."""
         if name in self._registered:
             return self._registered[name].entry
         return self._installed[name] if name in self._installed else self._built_in[name]
@@ -149,15 +149,15 @@ class Registry(MutableMapping[str, Entry]):
             self._registered[name] = Registered(entry, script_of(entry))
 
     def __delitem__(self, name: str) -> None:
-        """Remove an entry that was registered; those of quietbits and of installed packages stay."""
+        """Remove a registered entry; entries of quietbits and of installed packages stay."""
         del self._registered[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names: those of quietbits, of installed packages, and registered ones; load nothing."""
+        """Yield all names without loading entries: quietbits, installed packages, registered."""
         return iter(dict.fromkeys([*self._built_in, *self._installed, *self._registered]))
 
     def __contains__(self, name: object) -> bool:
-        """Say whether there is an entry of that name, and load nothing."""
+        """Return whether an entry of that name exists, without loading it."""
         return name in self._registered or name in self._built_in or name in self._installed
 
     def __len__(self) -> int:
@@ -165,13 +165,13 @@ class Registry(MutableMapping[str, Entry]):
         return sum(1 for _ in self)
 
     def provider(self, name: str) -> str | None:
-        """Return who provides a mechanism: ``"DISTRIBUTION VERSION"``, or a script with a digest of it; None for quietbits itself."""
+        """Return a mechanism's distribution or script with its version; None for quietbits itself."""
         if name in self._registered:
             return self._registered[name].provider
         return self._installed.provider(name) if name in self._installed else None
 
     def provided(self, name: str, provider: str | None) -> Entry:
-        """Return an entry that comes from a stated provider; DataError if this process has it from another one, or not at all."""
+        """Return an entry of a stated provider; raise DataError if its provider here differs."""
         held = self.provider(name) if name in self else "none"
         if held != provider:
             raise DataError(
@@ -181,20 +181,20 @@ class Registry(MutableMapping[str, Entry]):
         return self[name]
 
     def packed(self) -> bytes:
-        """Return what scripts have registered in this process, for `adopt` in another one; empty if there is nothing."""
+        """Return the script-registered entries of this process for `adopt`, or empty bytes."""
         if not self._registered:
             return b""
         cloudpickle = _cloudpickle()
         for registered in self._registered.values():
             for module in _modules(registered.entry):
-                # Another process, or another machine, need not be able to import the script.
+                # Another process or machine may be unable to import the script.
                 if module in sys.modules and module.partition(".")[0] != OWN_PACKAGE and module != "__main__":
                     cloudpickle.register_pickle_by_value(sys.modules[module])
         packed: bytes = cloudpickle.dumps(self._registered)
         return packed
 
     def adopt(self, packed: bytes) -> None:
-        """Register what another process has `packed`, in place of what was adopted before; nothing happens if it is the same.
+        """Register the entries that another process `packed`, in place of earlier adopted entries.
 
         Raises
         ------
@@ -213,14 +213,14 @@ class Registry(MutableMapping[str, Entry]):
 
 
 def _cloudpickle() -> Any:
-    """Return the cloudpickle that joblib uses, its own copy or the package: classes that come back from workers are then the script's."""
+    """Return joblib's cloudpickle, so that classes returned by workers are the script's classes."""
     from joblib.externals.loky import cloudpickle_wrapper
 
     return import_module(cloudpickle_wrapper.dumps.__module__)
 
 
 def script_of(entry: Entry) -> str:
-    """Return the module that an entry's `build` stands in, with a digest of its file if there is one."""
+    """Return the module of an entry's `build`, with a digest of its file if it has one."""
     module = _modules(entry)[0]
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None or not Path(file).is_file():
@@ -245,22 +245,22 @@ def _module(value: Any) -> str:
 
 
 def provided_name(task: str, provider: str | None) -> str:
-    """Return a task's name with the provider of its mechanism, whose results no other version's are taken for; unchanged without one."""
+    """Return a task's name with the provider of its mechanism, if it is a plug-in."""
     return task if provider is None else f"{task}, with the mechanism of {provider}"
 
 
 def option_columns(options: Mapping[str, Scalar], taken: Collection[str]) -> dict[str, Scalar]:
-    """Return options as columns of a table; a plug-in's option that has the name of a `taken` column is ``option_NAME``."""
+    """Return options as table columns; a plug-in's option named as in `taken` gets a prefix."""
     return {f"option_{name}" if name in taken else name: value for name, value in options.items()}
 
 
 def provider_columns(provider: str | None) -> dict[str, Scalar]:
-    """Return the column of a result table that names the provider of the row's mechanism; none for quietbits itself."""
+    """Return the column with the provider of the row's mechanism; none for quietbits."""
     return {} if provider is None else {"version_mechanism": provider}
 
 
 def provider_folder(folder: Path | None, provider: str | None) -> Path | None:
-    """Return where a mechanism keeps its designed tables: other providers and versions have folders of their own in the cache."""
+    """Return the folder of a mechanism's designed tables, separate by provider and version."""
     if folder is None or provider is None:
         return folder
     return folder / re.sub(r"[^\w.]+", "-", provider).strip("-")

@@ -11,7 +11,7 @@ from ...design.contracts.task import Task
 from ...loaded_by_name import LoadedByName
 from .plug_ins import Registry
 
-# The file of every entry, and of noise that has an account without being a mechanism, in the order in which they are listed.
+# Files of all entries, and of noise that has an account but no mechanism, in the order of listing.
 ENTRIES: Mapping[str, tuple[str, ...]] = {
     "tables": (
         "mvu",
@@ -90,13 +90,13 @@ REGISTRY = Registry(BUILT_IN, reserved=NOISE)
 
 
 def entry_named(name: str) -> Entry:
-    """Return the entry of that name, or raise ValueError with the closest names and the command that lists all."""
+    """Return the entry of a name; a ValueError suggests the closest names."""
     check_listed("mechanism", name, REGISTRY, "quietbits mechanisms")
     return REGISTRY[name]
 
 
 def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({})) -> Mechanism:
-    """Return the mechanism of a name with the least error that keeps a task's budget.
+    """Return the named mechanism with the least error that keeps a task's budget.
 
     Parameters
     ----------
@@ -126,5 +126,5 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
 
 
 def accounted_names() -> tuple[str, ...]:
-    """Return the names that `quietbits account` knows: the mechanisms, tables and binomial noise."""
+    """Return the names that `quietbits account` accepts: mechanisms, tables and binomial noise."""
     return *REGISTRY, *NOISE

@@ -28,7 +28,7 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 
-# Stands for an infinite epsilon where a root is looked for.
+# Stands for an infinite epsilon in the root search.
 HUGE_EPSILON = 1e100
 
 GROUPS = Option("groups", int, "Number of groups of coordinates, each with an index of its own.", 1, 1, 2**20)
@@ -50,7 +50,7 @@ CLIP_RATIO = Option(
 
 
 def _dp_rec(task: Task, options: Values) -> Mechanism:
-    """Return DP-REC whose messages are private by themselves: the only guarantee that assumes nothing about other clients."""
+    """Return DP-REC with messages private by themselves, assuming nothing about other clients."""
     ball, budget = task.ball("dp-rec", (2.0,)), task.budget_of("dp-rec")
 
     def epsilon_of(clip_ratio: float) -> float:
@@ -70,26 +70,26 @@ def _account(values: Values, adjacency: str | None, _: Sampling | None) -> Accou
 
 
 def largest_clip_ratio(budget: Budget, given: Values) -> float:
-    """Return the largest clip ratio of a training: the least noise, by the account that is the method, or by the proven one.
+    """Return the largest clip ratio, by the method's account or the proven account.
 
-    Where the bits are what limits the clip ratio, epsilon may end well below the budget.
+    The largest clip ratio has the least noise. If the bits limit it, epsilon may end well below the budget.
     """
     check_delta(budget.delta)
 
     def account(clip_ratio: float) -> AccountSubject:
         return _account({**given, "clip_ratio": clip_ratio}, budget.adjacency, None)
 
-    def keeps(one: Account) -> bool:
-        return one.is_guarantee and one.adjacency == budget.adjacency if budget.method is None else one.name == budget.method
+    def keeps(row: Account) -> bool:
+        return row.is_guarantee and row.adjacency == budget.adjacency if budget.method is None else row.name == budget.method
 
     def bound(clip_ratio: float) -> EpsilonBound:
-        """Return the least of what has to be kept: other accounts take their time, too."""
-        bounds = (one.bound(budget.delta, budget.rounds, None) for one in account(clip_ratio).privacy.accounts if keeps(one))
+        """Return the least of the bounds in question; other accounts would take time, too."""
+        bounds = (row.bound(budget.delta, budget.rounds, None) for row in account(clip_ratio).privacy.accounts if keeps(row))
         nothing = EpsilonBound.nothing(
             f"method must name an account for {budget.adjacency} adjacency, {', '.join((*VARIANTS, ANY_BITS))}, got None: each of them "
             "assumes something about other clients"
         )
-        return min(bounds, key=lambda one: one.epsilon, default=nothing)
+        return min(bounds, key=lambda bound: bound.epsilon, default=nothing)
 
     smallest = bound(SMALLEST_CLIP_RATIO)
     if math.isinf(smallest.epsilon):
@@ -105,7 +105,7 @@ def largest_clip_ratio(budget: Budget, given: Values) -> float:
 
 
 def adjacency_of_account(method: str | None) -> str:
-    """Return the adjacency of the account that is to keep a budget; None for what is proven of every training."""
+    """Return the adjacency of a budget's account; None for guarantees of every training."""
     check_choice("method", method or ANY_CLIENTS, DP_REC_ACCOUNTS)
     return "add-or-remove-one" if method in (*VARIANTS, ANY_BITS) else "replace-one"
 

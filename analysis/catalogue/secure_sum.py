@@ -1,4 +1,4 @@
-"""The registry's entries of secure sums: the server sees a modular sum of all clients' messages, and nothing else."""
+"""The registry's entries of secure sums: the server sees only a modular sum of all messages."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_
 from .sums_of_numbers import numbers_too
 
 BOTH = ("add-or-remove-one", "replace-one")
-# From here on, accounting for many tosses takes long.
+# From this number of clients on, accounting for many tosses is slow.
 MANY_CLIENTS = 2**16
 BITS = Option(
     "bits",
@@ -63,16 +63,16 @@ ROTATED = Option("rotated", bool, "Whether vectors are rotated before they are q
 def _rounded(
     name: str, mechanism: Callable[..., SecureSumMechanism], calibrate: Callable[..., dict[str, float]], noise: str
 ) -> Callable[[Task, Values], SecureSumMechanism]:
-    """Return how a sum of rounded vectors is built for a budget; `noise` is what the calibration calls its size."""
+    """Return a builder of sums of rounded vectors; `noise` names the calibrated noise size."""
 
     def build(task: Task, options: Values) -> SecureSumMechanism:
         ball, budget, bits, rotation = task.ball(name, (2.0,)), task.budget_of(name), options["bits"], options["rotation"]
         padded = rotated_dimension(rotation, ball.dimension)
         if options["deviations"] is None:
-            found = finest_steps(calibrate, task.clients, padded, ball.clip_norm, bits, budget)
+            calibrated = finest_steps(calibrate, task.clients, padded, ball.clip_norm, bits, budget)
         else:
-            found = calibrate(task.clients, padded, ball.clip_norm, bits, budget, options["deviations"])
-        fitting = (ball, task.clients, bits, found["granularity"], found[noise])
+            calibrated = calibrate(task.clients, padded, ball.clip_norm, bits, budget, options["deviations"])
+        fitting = (ball, task.clients, bits, calibrated["granularity"], calibrated[noise])
         return mechanism(*fitting, task.delta, options["rotation_seed"], rotation, task.adjacency)
 
     return build
@@ -99,7 +99,7 @@ def _poisson_binomial(task: Task, options: Values) -> SecureSumMechanism:
 
 
 def _toss_bits(task: Task) -> range:
-    """Return the bits that hold one toss of every client, and one more for few clients: more take long to account for, and gain little."""
+    """Return the bits for one toss per client, and one more for few clients."""
     of_clients = math.ceil(math.log2(task.clients + 1))
     return range(of_clients, of_clients + (2 if task.clients <= MANY_CLIENTS else 1))
 

@@ -51,7 +51,7 @@ MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise ove
 
 
 def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:
-    """Return the candidates of an entry from numbers of bits of a coordinate that are worth trying: those that a task allows, and the most.
+    """Return candidates by bits per coordinate: numbers that the task allows, and the most.
 
     Where the task has a number of bits, a candidate without a number has as many as that allows.
     """
@@ -65,7 +65,7 @@ def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> 
 
 
 def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = True) -> Callable[[Task], list[Values]]:
-    """Return the candidates of an entry from bits of a message that are worth trying, the fewest last, and the most that a task allows.
+    """Return candidates by bits of a message, the fewest last, and the most that a task allows.
 
     The first candidate is the `usual` one, without a number, where an entry finds the best number by itself.
     """
@@ -79,9 +79,9 @@ def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = Tru
 
 
 def sum_bits(task: Task) -> range:
-    """Return numbers of bits of a coordinate of a secure sum, about the least that hold one step of every client.
+    """Return bits per coordinate of a secure sum, about the least for one step of every client.
 
-    For one number more: they cost little, and what rounding does to it falls.
+    Intervals get more bits, which cost little for a single coordinate and reduce the rounding error.
     """
     of_clients = math.ceil(math.log2(task.clients + 1))
     return (

@@ -22,14 +22,14 @@ from .lower_bounds import frequency_lower_bound, unbiased_central_lower_bound
 from .shared_options import tried_bits
 from .tables import BITS_IN, BITS_OUT, DESIGN_SEED, RESPONSE_BITS, TABLE, table_of
 
-# Adapts a table to a budget: options, clients and budget in, a table out.
+# A function that adapts a table to a budget: options, clients and budget in, a table out.
 TableFor = Callable[[Values, int, Budget], LookupTable]
 
 CLIENTS = Option(
     "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
-# A letter more than inputs: the least variance of all tables is known there, and quickly found.
+# With a letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
 
@@ -78,11 +78,11 @@ def _table_entry(
 
 
 def _tables_tried(task: Task) -> list[Values]:
-    """Return tables, each of which is designed in seconds: those with a letter more than inputs are the best for their grid."""
+    """Return tables designed in seconds: with one more letter than inputs, they are optimal."""
     if task.most_bits is not None and task.most_bits < 2:
         return [{"bits_in": 2, "bits_out": 1}]
     tried = ({"bits_in": 2, "bits_out": 2}, {"bits_in": 3, "bits_out": 4}, {"bits_in": 4, "bits_out": 5})
-    return [one for one in tried if task.most_bits is None or one["bits_out"] <= task.most_bits]
+    return [options for options in tried if task.most_bits is None or options["bits_out"] <= task.most_bits]
 
 
 def _designed(values: Values, clients: int, budget: Budget) -> LookupTable:

@@ -1,4 +1,4 @@
-"""Secure sums of vectors serve numbers, too."""
+"""Secure sums of numbers through mechanisms for vectors."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,12 +10,12 @@ from ...design.contracts.task import Task
 from ...design.secure_sum.delegated_sum import NumberSum
 from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 
-# Steps that the ball is wider than the interval: calibration ends close to the longest ones, and not always equally close.
+# Steps of margin by which the ball exceeds the interval: calibration ends close to the longest steps, with varying accuracy.
 STEP = 1.01
 
 
 def numbers_too(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
-    """Return the calibration that makes a `NumberSum` of a mechanism for vectors where clients hold numbers."""
+    """Extend a calibration for vectors to intervals, where it makes a `NumberSum`."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:
         if not isinstance(task.domain, Interval):
@@ -23,7 +23,7 @@ def numbers_too(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Call
         ball = task.domain.ball(task.adjacency)
         inner = calibrate(replace(task, domain=ball), values)
         if isinstance(inner, RoundedSecureSum) and STEP * inner.granularity < ball.clip_norm / 2:
-            # A step wider; steps are as much longer as the ball is wider.
+            # Widen the ball by a step; steps lengthen in proportion to the ball.
             wider = ball.clip_norm / (1 - STEP * inner.granularity / ball.clip_norm)
             inner = calibrate(replace(task, domain=replace(ball, clip_norm=wider)), values)
         return NumberSum(inner, (task.domain.low, task.domain.high))

@@ -1,4 +1,4 @@
-"""The registry's entries of lookup tables: one letter for a number, or for each coordinate of a vector."""
+"""The registry's entries of lookup tables: a letter for each number, or each coordinate."""
 
 import math
 import os
@@ -30,12 +30,12 @@ from ...solvers.divergences.vector_composition import vector_bounds
 from .local import PURE_ACCOUNTS, REPLACE_ONE, scalar_lower_bound, unbiased_lower_bound
 from .shared_options import CLIP, DIMENSION, NORM, tried_bits
 
-# Tables are designed with the same random starts everywhere, so that a cache serves them all.
+# All tables are designed with the same random starts, so that a cache serves them all.
 DESIGN_SEED = 0
-# From this epsilon of a round on, another bit of a coordinate may be worth its time; and a number of coordinates with which tables of fine
-# grids take long.
+# From this epsilon of a round on, another bit of a coordinate may be worth its time. From this number of coordinates on, tables of fine
+# grids are slow.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
-# Of tables for vectors, whose ball is scaled to the grid.
+# Tables for vectors ignore the interval, because the ball is scaled to the grid.
 UNUSED_INTERVAL = (-1.0, 1.0)
 _FOR_NUMBERS = (
     "this table is designed for numbers: any two inputs differ by epsilon, so that a vector's epsilon grows with its coordinates; "
@@ -55,7 +55,7 @@ OBJECTIVE = Option(
     choices=OBJECTIVES,
 )
 SEED = Option("seed", int, "Root seed of the solver.", DESIGN_SEED, 0, 2**63 - 1)
-# In sweeps and trainings "seed" is that of the experiment.
+# In sweeps and trainings, "seed" names the experiment's seed.
 DESIGN_SEED_OPTION = replace(SEED, name="design_seed", default=None, help=f"Root seed of the solver; {DESIGN_SEED} by default.")
 CACHE = Option("cache", Path, "Folder where designed tables are kept; by default they are designed again.", None)
 TABLE_EPSILON = Option(
@@ -69,7 +69,7 @@ ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergenc
 
 
 def table_of(table: str | os.PathLike[str] | LookupTable) -> LookupTable:
-    """Return a table itself, or the one that a path leads to, which is verified first."""
+    """Return a table, or load and verify it from a path."""
     if isinstance(table, LookupTable):
         return table
     if isinstance(table, str | os.PathLike):
@@ -91,9 +91,10 @@ def _mvu(task: Task, options: Values) -> Mechanism:
 
 
 def vector_table_of(task: Task, options: Values, table_epsilon: float) -> VectorTableMechanism:
-    """Return a vector's mechanism with the table whose own epsilon, for its metric, is given: what it keeps, its account says.
+    """Return a vector's mechanism with a table of the given epsilon for the table's metric.
 
-    `options` are those of ``"mvu"``; the task's epsilon and rounds, and the objective, which are for budgets, are not used.
+    `options` are those of ``"mvu"``. The task's epsilon and rounds, and the objective, are not used. The mechanism's account states its
+    total privacy loss.
     """
     cache = None if options["cache"] is None else TableCache(options["cache"])
     bits, metric = (options["bits_in"], options["bits_out"]), metric_name(options["metric"])
@@ -144,7 +145,7 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
 
     def design() -> LookupTable:
         if by_divergence:
-            # The table that it starts from is in the cache, or will be.
+            # The cache holds the initial table, or will hold it.
             best = _vector_table(task, ball, {**options, "objective": None}, metric, cache)
             return improve_vector_table(best, epsilon, task.rounds).table
         return calibrate_vector_table(
@@ -164,7 +165,7 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
         return VectorTableMechanism(table, ball, delta=delta, dithering=dithering)
 
     def is_asked_for(table: LookupTable) -> bool:
-        # Privacy is computed from the table: what is in the file can cost accuracy, and never break a promise.
+        # Privacy is computed from the table, so the file's content can cost accuracy but never break a guarantee.
         same = (table.bits_in, table.bits_out, table.metric) == (bits_in, bits_out, metric)
         return same and mechanism_of(table).privacy().epsilon(delta, rounds=task.rounds, account=task.method) <= epsilon
 
@@ -195,14 +196,14 @@ def _vector_table(task: Task, ball: NormBall, options: Values, metric: str | Non
 
 
 def account_number(table: LookupTable, order: float | None, adjacency: str | None) -> AccountSubject:
-    """Return a number's message, one letter of a table, as accounting sees it."""
+    """Return the accounting subject of a number's message, a letter of a table."""
     return _accounted(table, table_privacy(table), 1, 1.0, 1.0, order, adjacency, f"{table.mechanism} table")
 
 
 def account_vector(mechanism: VectorTableMechanism, order: float | None, adjacency: str | None) -> AccountSubject:
-    """Return a vector's message, each coordinate of it a letter of the same table, as accounting sees it.
+    """Return the accounting subject of a vector's message, a letter of the table per coordinate.
 
-    The distance of two inputs is that of the mechanism's dithered vectors.
+    The distance between two inputs is the distance between their dithered vectors.
     """
     table, ball = mechanism.table, mechanism.ball
     subject = _accounted(
@@ -257,7 +258,7 @@ def _account_vector(values: Values, adjacency: str | None, _: Sampling | None) -
     ball = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
     mechanism = VectorTableMechanism(table_of(values["table"]), ball, dithering=values["dithering"])
     subject = account_vector(mechanism, values["order"], adjacency)
-    # A table that calibration has designed is no file.
+    # A table designed by calibration has no file.
     of_numbers = not isinstance(values["table"], LookupTable) and mechanism.table.metric is None and ball.dimension > 1
     subject = replace(subject, table=mechanism.table if isinstance(values["table"], LookupTable) else None)
     return replace(subject, details={**subject.details, "advice": _FOR_NUMBERS if of_numbers else None})
@@ -275,7 +276,7 @@ def _account_scalar(values: Values, adjacency: str | None, _: Sampling | None) -
 
 
 def _tables_tried(task: Task) -> list[Values]:
-    """Return tables that take a few seconds to design: for vectors those with one bit out are in closed form."""
+    """Return tables designed in seconds; vector tables with one bit out are in closed form."""
     generous = task.epsilon >= GENEROUS * math.sqrt(task.rounds)
     if isinstance(task.domain, Interval):
         tried: list[Values] = [{"bits_in": 5, "bits_out": 1}, {"bits_in": 4, "bits_out": 2}]
@@ -288,7 +289,7 @@ def _tables_tried(task: Task) -> list[Values]:
         norm = task.ball("mvu").norm
         if generous and math.isfinite(norm):
             tried.append({"bits_in": 5, "bits_out": 2, "metric": f"l{norm:g}"})
-    return [one for one in tried if task.most_bits is None or one["bits_out"] <= task.most_bits]
+    return [options for options in tried if task.most_bits is None or options["bits_out"] <= task.most_bits]
 
 
 def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, Values], Mechanism]:
@@ -318,9 +319,9 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
 
 
 def _solve_vector(budget: Budget, given: Values) -> Values:
-    """Return a table for vectors, which is designed for the budget as that of ``"mvu"`` is."""
-    task, known = MVU.task_of({**given, "clients": 1}, budget), {**given, DESIGN_SEED_OPTION.name: given[SEED.name]}
-    mechanism = MVU.mechanism_for(task, {option.name: known[option.name] for option in MVU.options})
+    """Return a table for vectors, designed for the budget as by ``"mvu"``."""
+    task, values = MVU.task_of({**given, "clients": 1}, budget), {**given, DESIGN_SEED_OPTION.name: given[SEED.name]}
+    mechanism = MVU.mechanism_for(task, {option.name: values[option.name] for option in MVU.options})
     assert isinstance(mechanism, VectorTableMechanism)  # noqa: S101 - what that entry builds for vectors
     return {"table": mechanism.table, "order": None}
 
@@ -360,7 +361,7 @@ MVU = Entry(
         given=(),
         solve=None,
     ),
-    # With the usual dithering nothing is biased.
+    # The usual dithering causes no bias.
     lower_bound=unbiased_lower_bound,
     candidates=_tables_tried,
     in_place_of_budget=InPlaceOfBudget(TABLE_EPSILON, lambda task, options: vector_table_of(task, options, options[TABLE_EPSILON.name])),

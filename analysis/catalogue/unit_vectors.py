@@ -1,4 +1,4 @@
-"""The registry's entries of the local trust model for vectors as points of a sphere: PrivUnit, its projections, and codes for it."""
+"""The registry's local entries for vectors on a sphere: PrivUnit, projections, and codes."""
 
 from collections.abc import Callable, Sequence
 
@@ -38,9 +38,9 @@ UNBIASED = Option(
 ALPHA = Option(
     "alpha", float, "Exponent of the weights: twice it, times the epsilon simulated, is the proven one.", 2.0, SMALLEST_ALPHA, LARGEST_ALPHA
 )
-# Most bits of a rotating simplex by default: the time of a client grows with the square of the number of corners.
+# Default most bits of a rotating simplex: a client's time grows with the square of the number of corners.
 USUAL_SIMPLEX_BITS = 7
-# Encoding takes twice as long with every bit.
+# Encoding time doubles with every bit.
 CODING_TRIED = tried_message_bits((2, 4, 6, 8, 10), 10, usual=False)
 ASI = "Asi, Feldman, Talwar 2022, Optimal algorithms for mean estimation under local differential privacy"
 PROJECTIONS = "Asi, Feldman, Nelson, Nguyen, Talwar 2023, Fast optimal locally private mean estimation via random projections"
@@ -94,7 +94,7 @@ def _entry(
     *,
     on_real_numbers: bool = False,
 ) -> Entry:
-    """Return the entry of a purely private mechanism that is built from the epsilon of one round, an L2 ball, and options."""
+    """Return the entry of a purely private mechanism built from epsilon, an L2 ball and options."""
     return Entry(
         name=name,
         title=title,

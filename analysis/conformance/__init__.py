@@ -1,10 +1,10 @@
-"""The conformance suite: tests that every mechanism passes, for pytest, which only this package needs.
+"""The conformance suite: pytest tests that every mechanism passes; only it needs pytest.
 
 ``python -m quietbits.analysis.conformance NAME`` runs it on a mechanism of the registry, such as one of an installed plug-in.
 """
 
 import pytest
 
-# pytest then explains assertions that fail.
+# Registered modules get detailed assertion messages from pytest.
 for module in ("mechanism_cases", "mechanism_suite", "message_suite", "privacy_suite"):
     pytest.register_assert_rewrite(f"{__name__}.{module}")

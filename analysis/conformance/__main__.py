@@ -1,4 +1,7 @@
-"""Run the conformance suite on a mechanism: ``python -m quietbits.analysis.conformance NAME [--option NAME=VALUE] [PYTEST OPTION ...]``."""
+"""Run the conformance suite on a mechanism.
+
+``python -m quietbits.analysis.conformance NAME [--option NAME=VALUE] [PYTEST OPTION ...]``
+"""
 
 import argparse
 import os
@@ -22,7 +25,7 @@ TestConformance = conformance_suite({name!r}, Trial(options={options!r}, slow={s
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the suite as arguments of the command line say, and return pytest's exit code, or 2 for a mechanism that there is not."""
+    """Run the suite for command-line arguments; return pytest's exit code, or 2 on a bad name."""
     parser = argparse.ArgumentParser(prog="python -m quietbits.analysis.conformance", description=__doc__, allow_abbrev=False)
     parser.add_argument("name", help="The mechanism: one that quietbits mechanisms lists.")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="A design choice that makes it cheap.")
@@ -39,14 +42,14 @@ def main(arguments: Sequence[str]) -> int:
         file = Path(folder) / "test_conformance.py"
         settings = {"name": entry.name, "options": options, "slow": given.slow, "more_bits_may_cost": given.more_bits_may_cost}
         file.write_text(TESTS.format(**settings), encoding="utf-8")
-        # The settings of a project around the working directory are for its own tests.
+        # The working directory's pytest settings are for that project's own tests.
         alone = ["-c", os.devnull, "--rootdir", folder, "--import-mode", "importlib", "-p", "no:cacheprovider"]
-        # In a process of its own, pytest sees the suite's modules first, and can explain assertions that fail.
+        # In a process of its own, pytest imports the suite's modules first, and can explain assertions that fail.
         return subprocess.run([sys.executable, "-m", "pytest", str(file), *alone, *others], check=False).returncode  # noqa: S603
 
 
 def typed_options(entry: Entry, typed: Sequence[str]) -> Mapping[str, Any]:
-    """Return design choices that were typed as NAME=VALUE, each of its option's kind."""
+    """Parse design choices written as NAME=VALUE, each by its option's type."""
     kinds = {option.name: option.kind for option in entry.options}
     options: dict[str, Any] = {}
     for text in typed:

@@ -1,4 +1,4 @@
-"""Cases of the conformance suite: an entry with a small task, cheap options, and the parameters of its account."""
+"""Cases of the conformance suite: an entry with a small task and cheap options."""
 
 import functools
 import math
@@ -21,7 +21,7 @@ from ...design.contracts.task import Task
 from ...design.tables.file import write_table
 
 EPSILON, DELTA, CLIENTS = 4.0, 1e-3, 6
-# Three coordinates are padded to four by mechanisms that pad.
+# Mechanisms that pad extend three coordinates to four.
 DIMENSION, CLIP_NORM = 3, 2.0
 INTERVAL = Interval(-1.0, 3.0)
 CATEGORIES = Categories(5)
@@ -30,7 +30,7 @@ NORMS = (1.0, 2.0, math.inf)
 
 @dataclass(frozen=True)
 class Trial:
-    """How the suite tries a mechanism; the defaults do for one that is cheap and has no required options.
+    """Settings of the suite for a mechanism; the defaults fit cheap ones without needed options.
 
     Attributes
     ----------
@@ -67,12 +67,12 @@ USUAL = Trial()
 
 
 def released(mechanism: Mechanism) -> Mechanism:
-    """Return the mechanism as it may be released: one on real numbers by name."""
+    """Return the mechanism, with real numbers allowed explicitly if its guarantee needs them."""
     return replace(mechanism, allow_real_numbers=True) if isinstance(mechanism, RealNumberMechanism) else mechanism
 
 
 def reason(call: Callable[[], object]) -> str:
-    """Return why something is refused."""
+    """Return the reason of a refusal."""
     with pytest.raises(ValueError, match=" must ") as refused:
         call()
     return str(refused.value)
@@ -80,7 +80,7 @@ def reason(call: Callable[[], object]) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """An entry, with a domain and an adjacency that it offers."""
+    """An entry with a domain and an adjacency that it offers."""
 
     entry: Entry
     domain: Domain
@@ -112,14 +112,14 @@ class Case:
 
     @property
     def of_many(self) -> Mechanism:
-        """The mechanism for 200 clients, where not everything is enumerated; a message that is private by itself knows of no others."""
+        """The mechanism for 200 clients, without full enumeration; local ones ignore other clients."""
         if self.entry.trust_model == "local":
             return self.mechanism
         return self.built(self.trial.options_of_many, clients=200)
 
     @property
     def small(self) -> Mechanism:
-        """The mechanism for two clients with one number each, on which an audit has most to see."""
+        """The mechanism for two clients with a number each, where an audit can see the most."""
         domain = replace(self.domain, dimension=1) if isinstance(self.domain, NormBall) else self.domain
         return self.built(self.trial.options_of_two, domain=domain, clients=2)
 
@@ -134,7 +134,7 @@ class Case:
         vectors = rng.normal(size=(20, self.domain.dimension))
         lengths = np.append([0.0, 1.0, 1.0, 3.0], np.linspace(0, 1, 16))
         scaled = vectors * (lengths * self.domain.clip_norm / self.domain.norms(vectors))[:, None]
-        # A corner, at which coordinates are as large or as many as they can be.
+        # At a corner, coordinates are as large, or as many, as possible.
         corner = np.full(self.domain.dimension, self.domain.clip_norm / self.domain.dimension ** (1 / self.domain.norm))
         return np.resize([corner, -corner, self.domain.clip_norm * np.eye(1, self.domain.dimension)[0], *scaled], (clients, *corner.shape))
 
@@ -143,7 +143,7 @@ class Case:
         return self.domain.clip(inputs)
 
     def mean(self, inputs: NDArray[Any]) -> FloatArray:
-        """Return the quantity that is estimated: the mean of the clipped inputs, or the frequencies of items."""
+        """Return the estimated quantity: the mean of the clipped inputs, or the items' frequencies."""
         return self.domain.total(self.clipped(inputs)) / len(inputs)
 
 
@@ -161,26 +161,26 @@ def cases_of(entry: Entry, trial: Trial = USUAL) -> list[Case]:
 
 
 def one_adjacency(entry: Entry, trial: Trial = USUAL) -> list[Case]:
-    """Return a case for every domain and norm, with either adjacency in turn: for what does not depend on it but by the amount of noise."""
+    """Return a case for every domain and norm, alternating adjacencies."""
     every = cases_of(entry, trial)
     domains = list(dict.fromkeys(case.domain for case in every))
     return [case for case in every if case.adjacency == entry.adjacencies[domains.index(case.domain) % len(entry.adjacencies)]]
 
 
 def one_domain(entry: Entry, trial: Trial = USUAL) -> list[Case]:
-    """Return a case for every adjacency, each with another domain if there are several: for accounts, which see sensitivities alone."""
+    """Return a case for every adjacency, each with another domain if several exist."""
     every = cases_of(entry, trial)
     domains = list(dict.fromkeys(case.domain for case in every))
     return [case for case in every if case.domain == domains[entry.adjacencies.index(case.adjacency) % len(domains)]]
 
 
 class Tried:
-    """Entries that a suite tries, and how; derive a class with `entries`, and with `trial_of` where the usual trial does not do."""
+    """The entries of a suite and their trials; derive a class with `entries`, maybe `trial_of`."""
 
     entries: tuple[Entry, ...] = ()
 
     def trial_of(self, entry: Entry) -> Trial:  # noqa: ARG002 - for derived classes
-        """Return how a mechanism is tried."""
+        """Return the settings for testing a mechanism."""
         return USUAL
 
     def cases_of(self, entry: Entry) -> list[Case]:
@@ -189,30 +189,30 @@ class Tried:
 
 
 def account_values(case: Case, mechanism: Mechanism, folder: Path) -> dict[str, Any]:
-    """Return the parameters with which `quietbits account` is asked about a mechanism."""
+    """Return the parameters that `quietbits account` needs for a mechanism."""
     names = [option.name for option in case.entry.account_options]
     table = getattr(mechanism, "table", None)
-    known = {"clients": CLIENTS, **case.options, **_of_domain(case.domain), **case.entry.parameters_of(mechanism)}
+    values = {"clients": CLIENTS, **case.options, **_of_domain(case.domain), **case.entry.parameters_of(mechanism)}
     if table is not None:
-        known |= {"table": folder / "table.json"}
-        write_table(table, known["table"])
-    known |= {**case.trial.of_account(mechanism), "epsilon": mechanism.facts().get("epsilon_per_round", known.get("epsilon"))}
-    return {name: known[name] for name in names if known.get(name) is not None}
+        values |= {"table": folder / "table.json"}
+        write_table(table, values["table"])
+    values |= {**case.trial.of_account(mechanism), "epsilon": mechanism.facts().get("epsilon_per_round", values.get("epsilon"))}
+    return {name: values[name] for name in names if values.get(name) is not None}
 
 
 def accounted(case: Case, mechanism: Mechanism, folder: Path) -> AccountSubject:
-    """Return what `quietbits account` makes of a mechanism's own parameters."""
+    """Return the report of `quietbits account` for a mechanism's own parameters."""
     checked = check_values(case.entry.name, case.entry.account_options, account_values(case, mechanism, folder))
     return case.entry.account(checked | {"delta": mechanism.delta}, case.adjacency, None)
 
 
 def given(case: Case) -> dict[str, Any]:
-    """Return what calibration is given beside its budget: the case's task and options."""
-    known = {"clients": CLIENTS, **case.options, **case.trial.given, **_of_domain(case.domain)}
+    """Return the inputs of calibration besides its budget: the case's task and options."""
+    values = {"clients": CLIENTS, **case.options, **case.trial.given, **_of_domain(case.domain)}
     if isinstance(case.domain, Interval) and case.entry.domains[0] is NormBall:
-        known |= _of_domain(case.domain.ball(case.adjacency))
+        values |= _of_domain(case.domain.ball(case.adjacency))
     options = case.entry.calibration_options
-    return check_values(case.entry.name, options, {one.name: known[one.name] for one in options if one.name in known})
+    return check_values(case.entry.name, options, {option.name: values[option.name] for option in options if option.name in values})
 
 
 def _of_domain(domain: Domain) -> dict[str, Any]:

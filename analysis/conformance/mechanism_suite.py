@@ -1,4 +1,4 @@
-"""What every mechanism of the registry keeps to, whatever it is: derive a class with `entries`."""
+"""Properties of every mechanism in the registry; derive a class with `entries`."""
 
 import inspect
 import math
@@ -27,7 +27,7 @@ def _private(cases: Callable[[Entry, Trial], list[Case]]) -> Callable[[Entry, Tr
     return lambda entry, trial: (cases if entry.private else _none)(entry, trial)
 
 
-# Cases of a mechanism by the argument of a test.
+# Test arguments select the cases of a mechanism.
 CASES: Mapping[str, Callable[[Entry, Trial], list[Case]]] = {
     "case": cases_of,
     "one_case": one_adjacency,
@@ -40,7 +40,7 @@ CASES: Mapping[str, Callable[[Entry, Trial], list[Case]]] = {
 
 
 class MechanismSuite(PrivacySuite, MessageSuite):
-    """Tests of every entry, and of every case of it; derive a class with `entries`."""
+    """Tests of every entry and of each of its cases; derive a class with `entries`."""
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Give each test the cases of its argument."""
@@ -51,12 +51,12 @@ class MechanismSuite(PrivacySuite, MessageSuite):
             metafunc.parametrize("entry", self.entries, ids=[entry.name for entry in self.entries])
 
     def cases_for(self, argument: str, entry: Entry) -> list[Case]:
-        """Return the cases of a mechanism that a test's argument stands for."""
+        """Return the cases of a mechanism for a test's argument."""
         return CASES[argument](entry, self.trial_of(entry))
 
 
 class ExactSuite(MechanismSuite):
-    """The same, and what holds where nothing is private."""
+    """The mechanism suite with the tests of exact, non-private mechanisms."""
 
     def test_no_budget_is_kept_and_none_is_claimed(self, exact_case: Case) -> None:
         for changes in ({}, {"epsilon": EPSILON / 100, "delta": 0.0}, {"rounds": 7}, {"sampling": FixedSizeSampling(2 * CLIENTS, CLIENTS)}):
@@ -65,9 +65,9 @@ class ExactSuite(MechanismSuite):
             report = mechanism.privacy().report(DELTA, exact_case.adjacency, rounds=3)
             assert mechanism.guarantee.epsilon == report.epsilon == math.inf
             assert report.document()["epsilon"] is None
-            assert all(one.bound.reason for one in report.accounts)
-        found = account(exact_case.entry.name, **exact_case.options)
-        assert (found.epsilon, found.document()["epsilon"], found.privacy.best) == (math.inf, None, None)
+            assert all(row.bound.reason for row in report.accounts)
+        exact = account(exact_case.entry.name, **exact_case.options)
+        assert (exact.epsilon, exact.document()["epsilon"], exact.privacy.best) == (math.inf, None, None)
 
     def test_what_is_decoded_is_exact(self, exact_case: Case) -> None:
         mechanism, inputs = exact_case.mechanism, exact_case.inputs(CLIENTS)
@@ -78,7 +78,7 @@ class ExactSuite(MechanismSuite):
 
 
 class SecureSumSuite(ExactSuite):
-    """The same, and what secure sums have beyond it."""
+    """The mechanism suite with the tests of secure sums."""
 
     def test_a_secure_sum_recovers_what_clients_sent(self, sum_case: Case) -> None:
         mechanism, inputs = sum_case.mechanism, sum_case.inputs(CLIENTS)
@@ -87,7 +87,7 @@ class SecureSumSuite(ExactSuite):
         recovered = mechanism.recovered_steps(mechanism.aggregate(mechanism.encode(inputs, np.random.default_rng(8))))
         assert mechanism.wrap_probability < 1e-2
         np.testing.assert_array_equal(recovered, steps.sum(axis=0))
-        # Masks that add up to zero change nothing.
+        # Masks that add up to zero leave the sum unchanged.
         masked = SecureSum(CLIENTS, mechanism.padded_dimension, mechanism.modulus)
         messages = mechanism.encode(inputs, np.random.default_rng(8))
         total = masked.total([messages[:2], messages[2:]], np.random.default_rng(9))
@@ -100,7 +100,7 @@ class SecureSumSuite(ExactSuite):
 
 
 def conformance_suite(mechanism: str | Entry, trial: Trial = USUAL) -> type[MechanismSuite]:
-    """Return a class of tests of one mechanism, for pytest: assign it to a name that starts with ``Test`` in a file of tests.
+    """Return a pytest class of tests of a mechanism, to assign to a name such as `TestMine`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the suite checks of every mechanism's errors and messages.
+"""Tests of every mechanism's errors and messages.
 
 Statistical tests are seeded; of all seeds, each would fail by chance for about one in a million (5 sigma of a normal error).
 """
@@ -21,9 +21,9 @@ from ...design.noise.random_words import secure_words, seeded_words
 from ...errors import InfeasibleError
 from .mechanism_cases import CLIENTS, DELTA, EPSILON, Case, Tried, reason, released
 
-# Fewer where a round takes long.
+# Slow mechanisms get fewer rounds.
 ROUNDS, SLOW_ROUNDS = 1500, 300
-# How close calibration comes to a target.
+# Relative tolerance of calibration to a target.
 CLOSE = 1e-6
 
 
@@ -34,12 +34,12 @@ def errors_of_rounds(case: Case) -> FloatArray:
     mean = case.mean(inputs)
     number = SLOW_ROUNDS if case.trial.slow or mechanism.worst_shared_variance > 0 else ROUNDS
     if mechanism.worst_shared_variance > 0:
-        # Errors that are stated over public randomness: each round has its own.
+        # Stated errors average over public randomness, so each round draws its own.
         words, renewed = np.random.default_rng(2), [mechanism.renewed(seed) for seed in range(number)]
-        return np.array([one.decode(one.aggregate(one.encode(inputs, words)), CLIENTS) - mean for one in renewed])
+        return np.array([copy.decode(copy.aggregate(copy.encode(inputs, words)), CLIENTS) - mean for copy in renewed])
     messages = mechanism.encode(np.tile(inputs, (number, *[1] * (inputs.ndim - 1))), np.random.default_rng(2))
     rounds = messages.reshape(number, CLIENTS, *messages.shape[1:])
-    estimates = np.array([mechanism.decode(mechanism.aggregate(one), CLIENTS) for one in rounds])
+    estimates = np.array([mechanism.decode(mechanism.aggregate(messages), CLIENTS) for messages in rounds])
     return (estimates - mean).reshape(number, -1)
 
 
@@ -57,7 +57,7 @@ class MessageSuite(Tried):
         squares = np.square(errors_of_rounds(one_case)).sum(axis=1)
         predicted = one_case.mechanism.error(one_case.inputs(CLIENTS))
         allowed = 5 * squares.std() / math.sqrt(len(squares))
-        # Biases of clients add up, or cancel out.
+        # Biases of clients may add up or cancel out.
         assert squares.mean() <= predicted.of_mean(CLIENTS) + allowed
         assert squares.mean() >= predicted.variance / CLIENTS + predicted.shared - predicted.bias**2 - allowed
 
@@ -118,7 +118,7 @@ class MessageSuite(Tried):
         secure, other = (mechanism.encode(inputs, secure_words) for _ in range(2))
         for messages in (secure, other):
             assert (messages.shape, messages.dtype) == (seeded.shape, seeded.dtype)
-        # By chance they are all equal with a probability far below 1e-12.
+        # They are equal by chance with a probability far below 1e-12.
         assert (secure != other).any() == case.entry.private
         number: Any = 0
         assert reason(lambda: mechanism.encode(inputs, number)).startswith("words must be quietbits.secure_words, for releases, or a numpy")
@@ -141,16 +141,16 @@ class MessageSuite(Tried):
         mechanism, inputs = one_case.mechanism, one_case.inputs(CLIENTS)
         rounds = 100 if one_case.trial.slow else 150
         renewed = [released(mechanism).renewed(seed) for seed in range(rounds)]
-        estimates = [one.decode(one.aggregate(one.encode(inputs, secure_words)), CLIENTS) for one in renewed]
+        estimates = [copy.decode(copy.aggregate(copy.encode(inputs, secure_words)), CLIENTS) for copy in renewed]
         error = mechanism.error(inputs)
-        # There is no seed: 8 sigma of a normal error.
+        # The words have no seed, so the test allows 8 sigma of a normal error.
         allowed = 1e-12 + error.bias + 8 * math.sqrt((error.variance / CLIENTS + error.shared) / rounds)
         assert np.linalg.norm(np.mean(estimates, axis=0) - one_case.mean(inputs)) <= allowed
 
     def test_inputs_outside_the_domain_count_as_clipped(self, case: Case) -> None:
         mechanism, outside = case.mechanism, 3 * case.inputs(24)
         if isinstance(case.domain, Categories):
-            # There is nothing to clip an unknown item to.
+            # An unknown item cannot be clipped to any item.
             for function in (mechanism.variance, mechanism.error, lambda given: mechanism.encode(given, np.random.default_rng(6))):
                 assert reason(lambda: function(outside)).startswith("items must be whole numbers from 0 to 4, got 12")  # noqa: B023
             return
@@ -163,18 +163,18 @@ class MessageSuite(Tried):
         mechanism = case.mechanism
         messages = mechanism.encode(case.inputs(2000), np.random.default_rng(7))
         rows = messages.reshape(len(messages), -1)
-        # Guarantees of whole numbers and letters hold as they are computed.
+        # Guarantees of whole numbers and letters hold exactly in computer arithmetic.
         assert case.entry.on_real_numbers == (messages.dtype.kind == "f")
         if isinstance(mechanism, SecureSumMechanism):
             assert messages.shape[1:] == (mechanism.padded_dimension,)
             assert int(messages.max()) < mechanism.modulus
             assert mechanism.bits_per_client == mechanism.padded_dimension * math.log2(mechanism.modulus)
         if type(mechanism).bits_of_messages is not Mechanism.bits_of_messages:
-            # Messages differ in length: the mean is stated.
+            # Messages differ in length, so the mechanism states the mean.
             lengths = mechanism.bits_of_messages(messages)
             assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
             return
-        # No more than the array has, and no fewer than tell the values apart that occur.
+        # Stated bits are at most those of the array, and at least enough to distinguish the values that occur.
         sent = np.delete(rows, np.arange(rows.shape[1])[case.trial.public_columns], axis=1)
         assert mechanism.bits_per_client <= 8 * sent.itemsize * sent.shape[1]
         if messages.dtype.kind == "f":

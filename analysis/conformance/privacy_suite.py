@@ -1,4 +1,4 @@
-"""What the suite checks of every entry itself, and of the privacy of what it builds."""
+"""Tests of every entry itself, and of the privacy of the mechanisms that it builds."""
 
 import json
 import math
@@ -23,18 +23,18 @@ from ..audits.mechanism_audit import audit
 from ..catalogue.lower_bounds import local_lower_bound
 from .mechanism_cases import CLIENTS, DELTA, EPSILON, NORMS, Case, Tried, account_values, accounted, given, reason
 
-# With which probability an audit is right.
+# Probability with which an audit is right.
 CONFIDENCE = 1 - 1e-6
-# What a composition on a grid may be off by.
+# Relative error allowed for a composition on a grid.
 GRID = 1e-6
-# Two numbers of coordinates that are padded to a power of two, one of them to nearly twice as many.
+# Two dimensions that are padded to a power of two; 513 nearly doubles.
 DIMENSIONS = (21, 513)
 EVERY_SAMPLING: dict[str, Sampling] = {"add-or-remove-one": PoissonSampling(0.5), "replace-one": FixedSizeSampling(2 * CLIENTS, CLIENTS)}
 
 
 def by_account(report: AccountReport) -> dict[str, float]:
-    """Return epsilon by every account."""
-    return {one.name: one.bound.epsilon for one in report.privacy.accounts}
+    """Return epsilon by account name."""
+    return {row.name: row.bound.epsilon for row in report.privacy.accounts}
 
 
 class PrivacySuite(Tried):
@@ -63,7 +63,7 @@ class PrivacySuite(Tried):
                 assert option.kind in (int, float, str, bool, Path)
                 assert option.required or option.check(option.default) == option.default
                 if option.default is None:
-                    # Neither a command line nor TOML can say None: it is typed none, and the help says what follows.
+                    # Neither a command line nor TOML can express None: users type none, and the help explains it.
                     assert option.check("none") is None
                     assert re.search("default|without|instead of", option.help)
                     assert "None" not in option.help
@@ -76,15 +76,15 @@ class PrivacySuite(Tried):
         assert [option["name"] for option in document["parameters"]] == [option.name for option in entry.account_options]
 
     def test_accounts_and_adjacencies_are_those_that_are_declared(self, entry: Entry, tmp_path: Path) -> None:
-        found = set()
+        names = set()
         for case in self.cases_of(entry):
             mechanism = case.mechanism
             privacy = mechanism.privacy()
             assert privacy.trust_model == mechanism.guarantee.trust_model == entry.trust_model
             assert case.adjacency in privacy.adjacencies
-            found |= {account.name for account in (*privacy.accounts, *accounted(case, mechanism, tmp_path).privacy.accounts)}
-            found |= {account.name for account in case.of_many.privacy().accounts}
-        assert found == set(entry.accounts)
+            names |= {account.name for account in (*privacy.accounts, *accounted(case, mechanism, tmp_path).privacy.accounts)}
+            names |= {account.name for account in case.of_many.privacy().accounts}
+        assert names == set(entry.accounts)
 
     def test_bad_values_of_options_are_refused(self, entry: Entry) -> None:
         case = self.cases_of(entry)[0]
@@ -137,7 +137,7 @@ class PrivacySuite(Tried):
             task = private_case.task(delta=0.0)
             bound = private_case.entry.lower_bound(task)
             assert bound is None or 0 < bound <= mechanism.error().of_mean(CLIENTS)
-            # What is proven of unbiased mechanisms says nothing of biased ones.
+            # Bounds for unbiased mechanisms do not apply to biased mechanisms.
             assert bound is None or mechanism.bias_bound == 0 or bound == local_lower_bound(task)
 
     def test_what_is_not_offered_is_refused(self, case: Case) -> None:
@@ -167,7 +167,7 @@ class PrivacySuite(Tried):
         assert accounted(sampled_case, sampled_case.mechanism, tmp_path).report(DELTA, sampling=sampling).epsilon == sampled
         mechanism = sampled_case.built(sampling=sampling)
         assert 0 < mechanism.privacy().epsilon(DELTA, sampled_case.adjacency, sampling=sampling) <= EPSILON
-        other = next(one for name, one in EVERY_SAMPLING.items() if name != sampled_case.adjacency)
+        other = next(sampling for name, sampling in EVERY_SAMPLING.items() if name != sampled_case.adjacency)
         assert reason(lambda: privacy.report(DELTA, sampled_case.adjacency, sampling=other)).startswith("sampling must be ")
 
     @pytest.mark.parametrize("rounds", [1, 7])
@@ -177,14 +177,14 @@ class PrivacySuite(Tried):
         stated = mechanism.privacy().report(mechanism.delta, case.adjacency, rounds)
         assert (report.privacy.adjacency, report.privacy.rounds) == (case.adjacency, rounds)
         assert report.epsilon == stated.epsilon
-        # Also what is proven is the same, account by account.
-        for one in stated.accounts:
-            found = report.privacy.account(one.name)
-            assert (found.bound.epsilon, found.proven, found.assumes) == (one.bound.epsilon, one.proven, one.assumes)
+        # Each account's proven bound must be the same.
+        for expected in stated.accounts:
+            row = report.privacy.account(expected.name)
+            assert (row.bound.epsilon, row.proven, row.assumes) == (expected.bound.epsilon, expected.proven, expected.assumes)
         if mechanism.guarantee.metric is None:
             assert mechanism.guarantee.epsilon == mechanism.privacy().epsilon(mechanism.delta, case.adjacency)
         else:
-            # Of two inputs at distance one.
+            # The guarantee covers two inputs at distance one.
             assert mechanism.guarantee.epsilon >= mechanism.privacy().epsilon(mechanism.delta, case.adjacency)
 
     @pytest.mark.parametrize("rounds", [1, 7])
@@ -198,14 +198,14 @@ class PrivacySuite(Tried):
         json.dumps(reached.document(), allow_nan=False)
         assert "clip_norm" not in subject.details
         if task is None:
-            # Bare noise: its parameters are the details, and give the same account.
+            # Noise has only its own parameters, which are the details and give the same account.
             names = [option.name for option in entry.account_options]
-            known = {**chosen, **subject.details, "epsilon": subject.details.get("epsilon_per_round")}
-            values = {name: known[name] for name in names if known.get(name) is not None}
+            parameters = {**chosen, **subject.details, "epsilon": subject.details.get("epsilon_per_round")}
+            values = {name: parameters[name] for name in names if parameters.get(name) is not None}
         else:
             built = entry.mechanism_for(task, {option.name: chosen[option.name] for option in entry.options})
             stated = built.privacy().report(DELTA, case.adjacency, rounds)
-            assert {one.name: one.bound.epsilon for one in stated.accounts} == by_account(reached)
+            assert {row.name: row.bound.epsilon for row in stated.accounts} == by_account(reached)
             assert (subject.bits_per_client, task.budget) == (built.bits_per_client, budget)
             values = account_values(case, built, tmp_path)
         checked = check_values(entry.name, entry.account_options, values) | {"delta": DELTA}
@@ -234,18 +234,18 @@ class PrivacySuite(Tried):
         for name in [account.name for account in subject.privacy.accounts]:
             grid = np.array([[report.account(name).bound.epsilon for report in row] for row in reports])
             for less, more in ((grid[:, :-1], grid[:, 1:]), (grid[1:], grid[:-1])):
-                known = np.isfinite(less) & np.isfinite(more)
-                assert (less[known] <= more[known] * (1 + GRID)).all()
+                finite = np.isfinite(less) & np.isfinite(more)
+                assert (less[finite] <= more[finite] * (1 + GRID)).all()
 
     def test_an_audit_finds_much_of_the_guarantee_and_does_not_refute_it(self, case: Case) -> None:
         mechanism = case.small
-        # The other clients hide one the least where they are at the edge, as it is.
+        # In a secure sum of messages drawn around their vectors, other clients at the edge hide a client the least.
         others = "same" if isinstance(mechanism, SecureSumMechanism) else "zero"
         repetitions = 2000 if case.trial.slow else 20_000
         result = audit(mechanism, repetitions, np.random.default_rng(3), others=others, confidence=CONFIDENCE)
         assert result.claim == mechanism.guarantee
         assert (result.claim.adjacency, result.claim.trust_model) == (case.adjacency, case.entry.trust_model)
         assert not result.refuted
-        # Where nothing is claimed, much of what the repetitions can tell.
+        # Without a claim, the audit must show much of what the repetitions can reveal.
         claimed = result.claim.epsilon if case.entry.private else 17.0
-        assert result.found.epsilon_lower_bound > case.trial.audited_share * claimed
+        assert result.measured.epsilon_lower_bound > case.trial.audited_share * claimed

@@ -1,1 +1,1 @@
-"""Which mechanism to use for a task: predicted errors, bits, guarantees and bounds of the whole registry, ranked."""
+"""The planner: predicted errors, bits, guarantees and bounds of all mechanisms, ranked."""

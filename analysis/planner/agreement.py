@@ -1,4 +1,4 @@
-"""Predictions of plans beside simulations, over random tasks: how far off the worst one is."""
+"""Predictions of plans beside simulations over random tasks, with the largest deviation."""
 
 from collections.abc import Iterable, Iterator
 
@@ -22,7 +22,7 @@ NORMS = (1.0, 2.0, 2.0, 2.0, float("inf"))
 
 
 def random_tasks(count: int, seed: int = 0) -> Iterator[Task]:
-    """Yield tasks of all domains, adjacencies and kinds of budgets: numbers, vectors and items of a few clients."""
+    """Yield random tasks of a few clients, with all domains, adjacencies and kinds of budgets."""
     for number in range(count):
         rng = named_stream(seed, f"task {number} of a plan")
         yield Task(
@@ -48,7 +48,7 @@ def _domain(rng: np.random.Generator) -> Domain:
 
 
 def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: OnStep = silent) -> pd.DataFrame:
-    """Return a row for each mechanism that can serve each task: prediction, simulation, and how far they are apart.
+    """Return the predicted and simulated errors of every feasible mechanism for each task.
 
     Columns: `task` in words, `mechanism`, `trust_model`, `ratio_to_bound`, and the fields of `CheckedError`.
     """
@@ -56,14 +56,14 @@ def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: O
     rows = []
     for done, task in enumerate(every, start=1):
         plan = plan_task(task, timed=False, seed=seed)
-        for one in plan.feasible:
-            check = check_mechanism(plan, one, seed=seed)
+        for planned in plan.feasible:
+            check = check_mechanism(plan, planned, seed=seed)
             rows.append(
                 {
                     "task": task_in_words(task),
-                    "mechanism": one.name,
-                    "trust_model": one.trust_model,
-                    "ratio_to_bound": one.ratio_to_bound,
+                    "mechanism": planned.name,
+                    "trust_model": planned.trust_model,
+                    "ratio_to_bound": planned.ratio_to_bound,
                     "predicted_error": check.predicted_error,
                     "squared_error": check.squared_error,
                     "standard_error": check.standard_error,

@@ -11,21 +11,21 @@ from ..catalogue.local import scalar_lower_bound, unbiased_lower_bound
 from ..catalogue.lower_bounds import central_lower_bound, local_lower_bound, unbiased_central_lower_bound, unbiased_local_lower_bound
 
 LowerBound = Callable[[Task], float | None]
-# Bounds that hold for unbiased mechanisms only, and the bounds that hold for biased ones too.
+# Bounds for unbiased mechanisms only, with the bounds that also hold for biased mechanisms.
 ALSO_OF_BIASED: dict[LowerBound, LowerBound] = {
     scalar_lower_bound: local_lower_bound,
     unbiased_lower_bound: local_lower_bound,
     unbiased_local_lower_bound: local_lower_bound,
     unbiased_central_lower_bound: central_lower_bound,
 }
-# A bound for vectors or items below this share of the central Gaussian's error is too weak to judge a mechanism by that such noise could be
-# as good as. For one number Laplace noise is better than Gaussian noise, and within a small factor of the bound.
+# A bound for vectors or items below this share of the central Gaussian's error is too weak to judge a mechanism: such noise could be
+# equally good. For a single number, Laplace noise is better than Gaussian noise, and within a small factor of the bound.
 WEAK = 0.1
 
 
 @dataclass(frozen=True)
 class ProvenBound:
-    """A bound on the largest expected squared error over the domain; errs downward.
+    """A lower bound on the largest expected squared error over the domain.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ProvenBound:
 
 
 def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | None:
-    """Return the largest bound of an entry whose hypotheses a mechanism for a task meets, however weak it is; None where none is proven.
+    """Return the largest lower bound of an entry that applies to a mechanism, or None.
 
     A mechanism that may have a bias is compared with bounds that hold for biased mechanisms. An error that is stated for some populations
     only has none.
@@ -60,8 +60,8 @@ def largest_bound(entry: Entry, task: Task, mechanism: Mechanism) -> float | Non
 def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float | None) -> ProvenBound:
     """Return the largest bound (`largest_bound`), or the reason why no bound is given.
 
-    Outside the local trust model a bound for vectors or items far below `central`, the error of a trusted server's Gaussian noise, is not
-    given: that error is then the better ruler.
+    Outside the local trust model, no bound is given for vectors or items if it is far below `central`, the error of a trusted server's
+    Gaussian noise: that error is then the better reference.
     """
     if entry.populations is not None:
         return ProvenBound(None, f"no proven bound: the error is stated for {' or '.join(entry.populations)} only")
@@ -84,5 +84,5 @@ def proven_bound(entry: Entry, task: Task, mechanism: Mechanism, central: float 
 
 
 def _bound_for(entry: Entry, mechanism: Mechanism) -> LowerBound:
-    """Return the bound of an entry whose hypothesis on the bias a mechanism meets."""
+    """Return the bound of an entry for the bias that a mechanism may have."""
     return entry.lower_bound if mechanism.bias_bound == 0 else ALSO_OF_BIASED.get(entry.lower_bound, entry.lower_bound)

@@ -1,4 +1,4 @@
-"""Predictions of a plan put to the test: the first mechanisms simulated, and what is off by more than a tenth flagged."""
+"""Checks of a plan: its first mechanisms are simulated, errors off by a tenth are flagged."""
 
 import math
 
@@ -11,16 +11,16 @@ from .prediction import predict_error
 from .record import CheckedError, Plan, PlannedMechanism
 
 FIRST = 3
-# What a prediction may be off by.
+# Relative error that a prediction may have.
 OFF = 0.1
-# Rounds are repeated until the standard error of their average is about this share of it, and as many times at most.
+# Rounds are repeated until the standard error of their average is about this share of it, up to this number of rounds.
 PRECISION, MOST_REPETITIONS = 0.025, 5000
-# Seconds that clients' work may take; then fewer of them report, but no fewer than these.
+# Largest number of seconds for the clients' work; beyond it fewer clients report, but at least this many.
 MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 
 
 def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = silent) -> Plan:
-    """Return the plan with simulations of the mechanisms of least predicted error, in whatever trust model.
+    """Simulate the mechanisms of least predicted error and return the plan with their errors.
 
     Parameters
     ----------
@@ -35,21 +35,21 @@ def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep
     """
     chosen = plan.best[: check_integer("first", first, low=1, high=10**6)]
     checks = dict[str, CheckedError]()
-    for done, one in enumerate(chosen, start=1):
-        checks[one.name] = check_mechanism(plan, one, seed=seed)
-        on_step(done, len(chosen), one.name)
+    for done, planned in enumerate(chosen, start=1):
+        checks[planned.name] = check_mechanism(plan, planned, seed=seed)
+        on_step(done, len(chosen), planned.name)
     return plan.checked(checks)
 
 
-def check_mechanism(plan: Plan, one: PlannedMechanism, *, seed: int = 0) -> CheckedError:
-    """Return what rounds of a mechanism of a plan were off by, beside the prediction for as many clients."""
+def check_mechanism(plan: Plan, planned: PlannedMechanism, *, seed: int = 0) -> CheckedError:
+    """Simulate rounds of a planned mechanism, and compare the error with its prediction."""
     task = plan.task
-    mechanism = one.mechanism
+    mechanism = planned.mechanism
     if mechanism is None:
-        raise ValueError(f"one must be a feasible mechanism of the plan, got {one.name}")
-    # The sum of d squared normal errors varies by sqrt(2 / d) of itself.
+        raise ValueError(f"planned must be a feasible mechanism of the plan, got {planned.name}")
+    # The sum of d squared normal errors has a relative standard deviation of sqrt(2 / d).
     wanted = max(2, min(MOST_REPETITIONS, math.ceil(2 / (task.dimension * PRECISION**2))))
-    clients = _clients(mechanism, task.clients, wanted * (one.client_seconds or 0.0))
+    clients = _clients(mechanism, task.clients, wanted * (planned.client_seconds or 0.0))
     summary = summarise_means(repeat_mean(mechanism, plan.population, wanted, clients=clients, nonzero=plan.nonzero, seed=seed))
     sample = draw_sample(plan.population, task.domain, clients, seed, plan.nonzero)
     predicted = predict_error(mechanism, sample, task.rounds).of_population
@@ -66,7 +66,7 @@ def check_mechanism(plan: Plan, one: PlannedMechanism, *, seed: int = 0) -> Chec
 
 
 def _clients(mechanism: Mechanism, clients: int, seconds: float) -> int:
-    """Return how many clients report in a round: all of them where the mechanism is made for their number."""
+    """Return the clients per simulated round: all, if the mechanism is made for their number."""
     if mechanism.joint_clients is not None or clients * seconds <= MOST_SECONDS:
         return clients
     return min(clients, max(FEWEST_CLIENTS, int(MOST_SECONDS / seconds)))

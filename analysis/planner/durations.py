@@ -1,4 +1,4 @@
-"""How long clients and server will take: measured on one or a few messages, and scaled."""
+"""Predicted durations of clients and server, measured on a few messages and scaled."""
 
 import time
 from collections.abc import Callable
@@ -14,24 +14,24 @@ from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task
 from ...errors import ConvergenceError
 
-# Vectors with more coordinates are timed with this many, and take longer in proportion.
+# Longer vectors are timed with this many coordinates, and their time grows in proportion.
 MOST_COORDINATES = 2**13
-# What a sketch's length is a multiple of, for the usual number of rows.
+# Sketch lengths are multiples of this, for the usual number of rows.
 ROWS = 30
-# Messages that are timed: one, and then as many as take about this many seconds, up to this number.
+# Timing starts with a single message and continues with as many as take about this many seconds, up to this number.
 ENOUGH, MOST_MESSAGES = 0.01, 64
 
 
 @dataclass(frozen=True)
 class PredictedDuration:
-    """Seconds on one core of this machine, in Python; secure aggregation's own work is not in it.
+    """Predicted seconds on a core of this machine, in Python, without secure aggregation's work.
 
     Attributes
     ----------
     client : float or None
-        To make one message; None where it cannot be measured.
+        Seconds to make a message; None where they cannot be measured.
     server : float or None
-        To add up the messages of all clients, and to decode.
+        Seconds to add up the messages of all clients, and to decode the sum.
     """
 
     client: float | None = None
@@ -39,12 +39,12 @@ class PredictedDuration:
 
 
 def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechanism, inputs: NDArray[Any]) -> PredictedDuration:
-    """Return the durations of a mechanism that an entry built for a task with these design choices, measured on some inputs."""
+    """Measure a mechanism on some inputs and return its predicted durations for a task."""
     factor = 1.0
     if isinstance(task.domain, NormBall) and task.domain.dimension > MOST_COORDINATES:
         factor = task.domain.dimension / MOST_COORDINATES
         shorter = replace(task, domain=replace(task.domain, dimension=MOST_COORDINATES))
-        # A sketch keeps its share of the coordinates, in whole rows.
+        # A sketch keeps its ratio to the vector's length, in whole rows.
         lengths = {option.name for option in entry.options if option.unit == "coordinates"}
         scaled = {name: _shortened(value, factor) if name in lengths and value else value for name, value in values.items()}
         inputs = inputs[:, :MOST_COORDINATES]
@@ -58,7 +58,7 @@ def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechan
         number = int(min(len(inputs), MOST_MESSAGES, max(1, ENOUGH // max(first, 1e-9))))
         messages, encoding = _timed(lambda: mechanism.encode(inputs[:number], words))
         aggregate, adding = _timed(lambda: mechanism.aggregate(messages))
-        # A sum may have to be of all clients that a mechanism is made for; how long that takes does not depend on what they sent.
+        # A sum may need all clients that the mechanism is made for; its duration does not depend on their messages.
         clients = number if entry.trust_model == "shuffled" else mechanism.joint_clients or number
         _, decoding = _timed(lambda: mechanism.decode(aggregate, clients))
     except (ValueError, ConvergenceError):

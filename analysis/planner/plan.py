@@ -1,4 +1,4 @@
-"""Which mechanism should serve a task: every entry of the registry, built, predicted and ranked, without simulating any."""
+"""The plan of a task: every entry of the registry, built, predicted and ranked."""
 
 import math
 import shlex
@@ -27,9 +27,9 @@ from .prediction import PredictedError, predict_error
 from .record import Plan, PlannedMechanism, TriedDesign, ranked
 from .references import references
 
-# Of designs whose errors are within this factor of the least, that with the shortest message is chosen.
+# Among designs whose errors are within this factor of the least, the planner takes the shortest message.
 CLOSE = 1.01
-# How far a guarantee that was computed in another way may be above the budget.
+# A guarantee computed by another method may exceed the budget by this factor.
 ROUNDING = 1 + 1e-9
 MOST_WORKERS = 1024
 HELD = {NormBall: "vectors (a dimension)", Interval: "numbers (an interval)", Categories: "items (a number of categories)"}
@@ -44,7 +44,7 @@ def plan(
     options: Values = MappingProxyType({}),
     seed: int = 0,
 ) -> pd.DataFrame:
-    """Return every mechanism of the registry as a row of a tidy table: what it would be off by, or why it cannot serve the task.
+    """Return a tidy table with the predicted error of every mechanism, or why it cannot serve.
 
     Arguments are those of `plan_task`, columns those of `PlannedMechanism` and of the task. Mechanisms that can serve come first, by trust
     model (local, shuffled, secure-sum, central) and predicted error.
@@ -72,7 +72,7 @@ def plan_task(
     workers: int = 1,
     on_step: OnStep = silent,
 ) -> Plan:
-    """Return the plan for a task.
+    """Predict and rank every mechanism of the registry for a task.
 
     Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits; of those whose predicted errors are
     within a hundredth of the least, the one with the shortest message is chosen.
@@ -114,7 +114,7 @@ def plan_task(
             nonzero = check_integer("sparsity", options["sparsity"], low=1, high=task.dimension)
         nonzero = nonzero or usual_nonzero(task.dimension)
     if population == "sparse-mean":
-        # What is made for sparse means is stated for means as sparse as that.
+        # Mechanisms for sparse means are stated for the sparsity of this population.
         options = {**options, "sparsity": options.get("sparsity") or nonzero}
         if options["sparsity"] < nonzero:
             raise ValueError(f"nonzero must be at most the sparsity that errors are stated for, {options['sparsity']}, got {nonzero}")
@@ -124,14 +124,14 @@ def plan_task(
     asked = _Asked(task, population, nonzero, options, seed, sample, central, timed)
     names = [name for name, entry in REGISTRY.items() if trust in (None, entry.trust_model)]
     planned = dict[str, PlannedMechanism]()
-    for one in _all_planned(names, asked, workers):
-        planned[one.name] = one
-        on_step(len(planned), len(names), one.name)
+    for mechanism in _all_planned(names, asked, workers):
+        planned[mechanism.name] = mechanism
+        on_step(len(planned), len(names), mechanism.name)
     return Plan(task, population, ranked(planned[name] for name in names), compared, nonzero)
 
 
 def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
-    """Yield every entry's part of the plan, as it is done."""
+    """Yield every entry's part of the plan as it is finished."""
     can, cannot = list[str](), list[str]()
     for name in names:
         (can if isinstance(asked.task.domain, REGISTRY[name].domains) else cannot).append(name)
@@ -150,7 +150,7 @@ def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[Pl
 
 
 def _planned_elsewhere(name: str, asked: "_Asked", registered: bytes) -> PlannedMechanism:
-    """Return an entry's part of the plan, made in a worker that has the mechanisms of the plan's script."""
+    """Return an entry's part of the plan, made in a worker that knows the script's mechanisms."""
     REGISTRY.adopt(registered)
     return _planned_by_name(name, asked)
 
@@ -160,9 +160,9 @@ def _planned_by_name(name: str, asked: "_Asked") -> PlannedMechanism:
 
 
 def _check_options(options: Values) -> None:
-    known = {option.name: option for entry in REGISTRY.values() for option in entry.options}
+    options_by_name = {option.name: option for entry in REGISTRY.values() for option in entry.options}
     for name in options:
-        check_choice("option", name, known)
+        check_choice("option", name, options_by_name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ def _planned(entry: Entry, asked: _Asked) -> PlannedMechanism:
 
 
 def _check_asked(entry: Entry, asked: _Asked) -> None:
-    """Refuse what no candidate would change."""
+    """Refuse a population or option that no candidate could accept."""
     task = asked.task
     if not isinstance(task.domain, entry.domains):
         held = " or ".join(HELD[domain] for domain in entry.domains)
@@ -216,21 +216,21 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
 
 
 def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
-    """Return the candidates that keep to the task; at least one, or an error says what the first of them lacks."""
+    """Return the candidates that keep to the task, or raise the reason why none does."""
     own = {name: value for name, value in asked.options.items() if name in {option.name for option in entry.options}}
     entry.check_bits(asked.task, own)
     candidates = list(entry.candidates(asked.task)) or [{}]
     tried = {tuple(sorted(values.items())): values for values in ({**candidate, **own} for candidate in candidates)}
-    found, faults = list[_Design](), list[Exception]()
+    designs, faults = list[_Design](), list[Exception]()
     for values in tried.values():
         try:
-            found.append(_design(entry, asked, values))
+            designs.append(_design(entry, asked, values))
         except (ValueError, ConvergenceError) as error:
             faults.append(error)
-    if not found:
-        # The last one was given the most.
+    if not designs:
+        # The last candidate got the most resources, so its fault is reported.
         raise faults[-1]
-    return found
+    return designs
 
 
 def _design(entry: Entry, asked: _Asked, values: Values) -> _Design:
@@ -251,14 +251,14 @@ def _design(entry: Entry, asked: _Asked, values: Values) -> _Design:
 
 def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMechanism:
     task = asked.task
-    least = min(one.error.of_population for one in designs)
-    close = [one for one in designs if one.error.of_population <= CLOSE * least]
-    chosen = min(close, key=lambda one: (one.mechanism.bits_per_client, one.error.of_population))
+    least = min(design.error.of_population for design in designs)
+    close = [design for design in designs if design.error.of_population <= CLOSE * least]
+    chosen = min(close, key=lambda design: (design.mechanism.bits_per_client, design.error.of_population))
     bound = proven_bound(entry, task, chosen.mechanism, asked.central)
     duration = PredictedDuration()
     if asked.timed:
         duration = predict_duration(entry, task, chosen.values, chosen.mechanism, asked.sample.inputs)
-    # Sampled rounds have no command.
+    # No command simulates sampled rounds.
     command = (
         None if task.sampling is not None else simulate_command(entry, task, chosen.values, asked.population, asked.seed, asked.nonzero)
     )
@@ -286,12 +286,13 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
         options=tuple(chosen.values.items()),
         command=command,
         on_real_numbers=entry.on_real_numbers,
-        tried=tuple(_tried(one, task.dimension) for one in sorted(designs, key=lambda one: one.mechanism.bits_per_client)),
+        tried=tuple(_tried(design, task.dimension) for design in sorted(designs, key=lambda design: design.mechanism.bits_per_client)),
     )
 
 
-def _tried(one: _Design, dimension: int) -> TriedDesign:
-    return TriedDesign(tuple(one.values.items()), one.mechanism.bits_per_client / dimension, one.error.of_population, one.error.worst)
+def _tried(design: _Design, dimension: int) -> TriedDesign:
+    bits, error = design.mechanism.bits_per_client / dimension, design.error
+    return TriedDesign(tuple(design.values.items()), bits, error.of_population, error.worst)
 
 
 def _reason(message: str, entry: Entry) -> str:
@@ -302,7 +303,7 @@ def _reason(message: str, entry: Entry) -> str:
 
 
 def simulate_command(entry: Entry, task: Task, values: Values, population: str, seed: int = 0, nonzero: int | None = None) -> str:
-    """Return the `quietbits simulate` command with which a mechanism is built for a task and simulated."""
+    """Return the `quietbits simulate` command that builds and simulates a mechanism for a task."""
     if task.sampling is not None:
         raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
     domain = task.domain

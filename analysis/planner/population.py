@@ -1,4 +1,4 @@
-"""A stated population, as predictions need it: a few of its inputs, and the mean that clients' inputs have."""
+"""A sample of a stated population for predictions, and the mean of the clients' inputs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +13,14 @@ from ..random_streams import named_stream
 from ..simulation.populations import input_chunks, item_probabilities
 
 USUAL: dict[type, str] = {NormBall: "sphere", Interval: "uniform", Categories: "zipf"}
-# Predictions average over at most this many clients, and over fewer where their inputs have more coordinates than this in all.
+# Predictions average over at most this many clients, and over fewer where their inputs together exceed this number of coordinates.
 MOST_DRAWN, MOST_COORDINATES = 512, 2**18
-# A sample's mean that is this many standard errors from zero, or nearer, is taken for zero.
+# A sample mean within this many standard errors of zero counts as zero.
 CLEAR = 6.0
 
 
 def usual_population(domain: Domain) -> str:
-    """Return the population of predictions where none is asked for: uniform on the sphere or interval, Zipf's law for items."""
+    """Return the default population: uniform on the sphere or interval, or Zipf's law for items."""
     return USUAL[type(domain)]
 
 
@@ -49,19 +49,19 @@ class PopulationSample:
     probabilities: FloatArray | None = None
 
     def drawn_means(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Return means of all clients' inputs, drawn anew for items, and `mean` for other domains; one per row."""
+        """Return means of all clients' inputs, one per row; items are drawn anew."""
         if self.probabilities is None:
             return np.repeat(np.asarray(self.mean)[None], count, axis=0)
         return rng.multinomial(self.clients, self.probabilities, count) / self.clients
 
     @property
     def zero_error(self) -> float:
-        """Expected squared error of the answer zero, or the middle of the interval, or that all items are as frequent."""
+        """Expected squared error of an estimate without messages: zero, the middle, or uniform."""
         return float(np.sum((self.mean - self.domain.middle) ** 2))
 
 
 def draw_sample(population: str, domain: Domain, clients: int, seed: int, nonzero: int | None = None) -> PopulationSample:
-    """Return a sample of a population, drawn from a stream of its own; `nonzero` as in `input_chunks`."""
+    """Draw a sample of a population from its own random stream; `nonzero` as in `input_chunks`."""
     drawn = max(2, min(MOST_DRAWN, MOST_COORDINATES // (1 if isinstance(domain, Categories) else domain.dimension)))
     if domain.dimension == 1:
         drawn = MOST_COORDINATES
@@ -77,7 +77,7 @@ def draw_sample(population: str, domain: Domain, clients: int, seed: int, nonzer
 
 
 def mean_of_clients(vectors: FloatArray, clients: int) -> FloatArray:
-    """Return a vector as long as the mean of that many independent clients' vectors is expected to be, from a sample of them.
+    """Return a vector with the expected length of the mean of many independent clients' vectors.
 
     A sample's mean is longer than that of many clients: its square is that of the expectation, and the sample's variance over its size.
 
@@ -92,17 +92,18 @@ def mean_of_clients(vectors: FloatArray, clients: int) -> FloatArray:
     mean = vectors.mean(axis=0)
     square, scatter = float(mean @ mean), float(np.sum((vectors - mean) ** 2)) / (size - 1)
     expected = square - scatter / size
-    # The squared length of a mean of zero varies by a factor of sqrt(2 / dimension).
+    # The squared length of a mean of zero has a relative standard deviation of sqrt(2 / dimension).
     if expected <= CLEAR * scatter / size * np.sqrt(2 / dimension):
         expected = 0.0
     return np.asarray(mean * np.sqrt((expected + scatter / clients) / square)) if square > 0 else mean
 
 
 def _frequencies(population: str, domain: Categories, clients: int) -> FloatArray:
-    """Return frequencies whose sum of squares is that which is expected of the clients'."""
+    """Return frequencies with the sum of squares expected of the clients' frequencies."""
     expected = item_probabilities(population, domain.size)
     square = float(expected @ expected)
-    # Multinomial frequencies vary by (1 - sum of squares) / n in all: along the expectation's own direction, for lack of a better one.
+    # Multinomial frequencies have total variance (1 - sum of squares) / n. It is placed along the expectation's own direction, for lack of
+    # a better direction.
     centred = expected - 1 / domain.size
     varied = (1 - square) / clients
     spread = float(centred @ centred)

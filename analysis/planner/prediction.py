@@ -1,4 +1,4 @@
-"""What a mechanism's mean will be off by, from formulas: for a stated population, and in the worst case."""
+"""Predicted errors of a mechanism's mean: for a stated population, and in the worst case."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from ...design.contracts.mechanism import Mechanism
 from ..random_streams import named_stream
 from .population import PopulationSample, mean_of_clients
 
-# Draws of the noise for decoders that are not linear: as many as have this number of coordinates in all.
+# Draws of the noise for nonlinear decoders: as many as have this number of coordinates together.
 FEWEST_DRAWS, MOST_DRAWS, DRAWN_COORDINATES = 16, 96, 2**20
-# Means of all clients' inputs that these draws are for.
+# Number of means of all clients' inputs for these draws.
 MEANS = 8
 
 
@@ -24,11 +24,11 @@ class PredictedError:
     of_population : float
         Expected error of one round, for the stated population.
     of_all_rounds : float
-        That of the average over all rounds, where all of them estimate the same mean.
+        Expected error of the average over all rounds, where all of them estimate the same mean.
     worst : float
-        The largest expected error of one round over all inputs of the domain, with the bound on the bias; errs upward.
+        Upper bound on the expected error of a round over all inputs of the domain, with the bound on the bias.
     bias_bound : float
-        Bound on the norm of the bias; errs upward.
+        Upper bound on the norm of the bias.
     """
 
     of_population: float
@@ -40,8 +40,8 @@ class PredictedError:
 def predict_error(mechanism: Mechanism, sample: PopulationSample, rounds: int = 1) -> PredictedError:
     """Return the errors that a mechanism states, without simulating it.
 
-    Those of the population are as `simulate_mean` predicts them: variances, what a common sketch costs, and a bias where the mechanism
-    knows it (of most, only a bound is known). Wrap-around is left out.
+    Errors for the population are predicted as by `simulate_mean`: variances, the cost of a common sketch, and the bias where the mechanism
+    states it (most mechanisms state only a bound). Wrap-around is left out.
     """
     clients = sample.clients
     law = mechanism.law(sample.inputs)

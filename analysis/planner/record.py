@@ -1,4 +1,4 @@
-"""What a plan says: each mechanism with its error, bits, guarantee and command, or the reason why it cannot serve."""
+"""The record of a plan: each mechanism with error, bits, guarantee and command, or a reason."""
 
 import json
 import math
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TriedDesign:
-    """Design choices that were tried: bits of a message over the number of coordinates, and the predicted error."""
+    """A tried set of design choices: bits of a message per coordinate, and the predicted error."""
 
     options: tuple[tuple[str, Any], ...]
     bits_per_coordinate: float
@@ -31,7 +31,7 @@ class TriedDesign:
 
 @dataclass(frozen=True)
 class CheckedError:
-    """What simulated rounds were off by, beside the prediction.
+    """Errors of simulated rounds beside the prediction.
 
     Attributes
     ----------
@@ -58,32 +58,32 @@ class CheckedError:
 
 @dataclass(frozen=True)
 class PlannedMechanism:
-    """A mechanism of the registry in a plan; squared L2 errors of the mean, in squared units of the inputs.
+    """A mechanism of the registry in a plan; errors are squared L2 errors of the mean.
 
     Attributes
     ----------
     name, title, trust_model, adjacency : str
-        From the registry; the adjacency is the task's.
+        The entry's description in the registry; the adjacency is the task's.
     feasible : bool
         Whether it can serve the task; if not, only `reason` has more.
     reason : str or None
-        Why not, and what is needed.
+        Why the mechanism cannot serve, and what is needed.
     rank : int or None
         Place within the trust model by predicted error, from 1.
     predicted_error : float or None
         Expected error of one round, for the plan's population.
     predicted_error_of_rounds : float or None
-        That of the average over all rounds.
+        Expected error of the average over all rounds.
     worst_error : float or None
-        Largest expected error of one round over the domain, with the bound on the bias; errs upward.
+        Upper bound on the expected error of a round over the domain, with the bound on the bias.
     bias_bound : float or None
-        Bound on the norm of the bias; errs upward.
+        Upper bound on the norm of the bias.
     bits_per_client, bits_per_coordinate : float or None
-        Of the largest message, and that over the number of the input's coordinates.
+        Bits of the largest message, and bits per coordinate of the input.
     epsilon, delta : float or None
-        What is proven of all rounds together.
+        Proven guarantee of all rounds together.
     lower_bound, ratio_to_bound : float or None
-        Proven bound on the worst error (errs downward), and `worst_error` over it.
+        Proven lower bound on the worst error, and `worst_error` over it.
     bound_reason : str or None
         Why there is no bound.
     ratio_to_central : float or None
@@ -93,13 +93,13 @@ class PlannedMechanism:
     options : tuple of (str, value)
         The design choices that were made.
     command : str or None
-        Simulates it.
+        Command that simulates the mechanism.
     tried : tuple of TriedDesign
         All design choices that keep to the task.
     check : CheckedError or None
-        What a simulation said, if there was one.
+        Result of a simulation, if any.
     mechanism : Mechanism or None
-        What the design choices build.
+        Mechanism that the design choices build.
     on_real_numbers : bool
         Whether the guarantee is of real numbers only, as `Entry.on_real_numbers` says.
     """
@@ -133,8 +133,8 @@ class PlannedMechanism:
     on_real_numbers: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return everything except for what was tried, as JSON holds it; unknown and infinite numbers are null."""
-        document = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("tried", "check", "mechanism")}
+        """Return all fields but the tried designs as JSON; unknown and infinite numbers are null."""
+        document = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("tried", "check", "mechanism")}
         document["options"] = dict(self.options)
         document["check"] = None if self.check is None else asdict(self.check)
         return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in document.items()}
@@ -142,7 +142,7 @@ class PlannedMechanism:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Mechanisms that cannot serve for the same reason, which leaves their names out."""
+    """Mechanisms that cannot serve for the same reason, whose text leaves their names out."""
 
     reason: str
     mechanisms: tuple[str, ...]
@@ -155,11 +155,11 @@ class Plan(Shown):
     Attributes
     ----------
     task : Task
-        What is wanted.
+        The task.
     population : str
         Source of the inputs that errors are predicted for.
     mechanisms : tuple of PlannedMechanism
-        Those that can serve, by trust model and predicted error; then the others.
+        Feasible mechanisms, by trust model and predicted error; then the infeasible mechanisms.
     references : tuple of Reference
         The answer zero, and a trusted server's Gaussian noise.
     nonzero : int or None
@@ -174,70 +174,71 @@ class Plan(Shown):
 
     @property
     def line(self) -> str:
-        """How many mechanisms can serve, and the best one of each trust model."""
+        """Number of mechanisms that can serve, and the best of each trust model."""
         first = ", ".join(f"{model} {self.of(model)[0].name}" for model in self.trust_models)
         return f"{len(self.feasible)} of {len(self.mechanisms)} mechanisms can serve; the least error: {first or 'none'}"
 
     def draw(self, axes: "Axes") -> None:
-        """Draw predicted error against bits for those that can serve, by trust model, with the references as lines."""
+        """Draw predicted error against bits of feasible mechanisms, with the references as lines."""
         for model in self.trust_models:
-            found = self.of(model)
-            bits = [one.bits_per_coordinate or math.nan for one in found]
-            axes.scatter(bits, [one.predicted_error or math.nan for one in found], label=model)
-        for style, one in zip(("--", ":"), self.references, strict=True):
-            if one.predicted_error is not None:
-                axes.axhline(one.predicted_error, color=GREY, linestyle=style, label=one.name)
+            planned = self.of(model)
+            bits = [mechanism.bits_per_coordinate or math.nan for mechanism in planned]
+            axes.scatter(bits, [mechanism.predicted_error or math.nan for mechanism in planned], label=model)
+        for style, reference in zip(("--", ":"), self.references, strict=True):
+            if reference.predicted_error is not None:
+                axes.axhline(reference.predicted_error, color=GREY, linestyle=style, label=reference.name)
         axes.set(xscale="log", yscale="log", xlabel="bits of a message over coordinates", ylabel="predicted squared L2 error of the mean")
         axes.legend()
 
     @property
     def feasible(self) -> tuple[PlannedMechanism, ...]:
-        """Those that can serve."""
-        return tuple(one for one in self.mechanisms if one.feasible)
+        """Mechanisms that can serve the task."""
+        return tuple(mechanism for mechanism in self.mechanisms if mechanism.feasible)
 
     @property
     def infeasible(self) -> tuple[PlannedMechanism, ...]:
-        """Those that cannot."""
-        return tuple(one for one in self.mechanisms if not one.feasible)
+        """Mechanisms that cannot serve the task."""
+        return tuple(mechanism for mechanism in self.mechanisms if not mechanism.feasible)
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """Reasons of those that cannot serve, each once."""
+        """Reasons why mechanisms cannot serve, each listed once."""
         names = dict[str, list[str]]()
-        for one in self.infeasible:
-            names.setdefault((one.reason or "").replace(f" for {one.name},", ","), []).append(one.name)
-        return tuple(Refusal(reason, tuple(found)) for reason, found in names.items())
+        for mechanism in self.infeasible:
+            names.setdefault((mechanism.reason or "").replace(f" for {mechanism.name},", ","), []).append(mechanism.name)
+        return tuple(Refusal(reason, tuple(refused)) for reason, refused in names.items())
 
     @property
     def trust_models(self) -> tuple[str, ...]:
         """Trust models in which a mechanism can serve, in order."""
-        return tuple(dict.fromkeys(one.trust_model for one in self.feasible))
+        return tuple(dict.fromkeys(mechanism.trust_model for mechanism in self.feasible))
 
     @property
     def best(self) -> tuple[PlannedMechanism, ...]:
-        """Those that can serve, by predicted error, in whatever trust model."""
+        """Mechanisms that can serve, by predicted error, over all trust models."""
         return tuple(sorted(self.feasible, key=_error))
 
     @property
     def central_error(self) -> float | None:
         """Error of the central Gaussian."""
-        return next(one.predicted_error for one in self.references if one.name == CENTRAL_GAUSSIAN)
+        return next(reference.predicted_error for reference in self.references if reference.name == CENTRAL_GAUSSIAN)
 
     def of(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
-        """Return those that can serve in a trust model, the least error first."""
-        return tuple(one for one in self.feasible if one.trust_model == trust_model)
+        """Return the mechanisms that can serve in a trust model, the least error first."""
+        return tuple(mechanism for mechanism in self.feasible if mechanism.trust_model == trust_model)
 
     def checked(self, checks: dict[str, CheckedError]) -> "Plan":
-        """Return the plan with what simulations of some mechanisms said, by name."""
-        return replace(self, mechanisms=tuple(replace(one, check=checks.get(one.name, one.check)) for one in self.mechanisms))
+        """Return the plan with simulated errors of some mechanisms, by name."""
+        mechanisms = (replace(mechanism, check=checks.get(mechanism.name, mechanism.check)) for mechanism in self.mechanisms)
+        return replace(self, mechanisms=tuple(mechanisms))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a tidy table: one row per mechanism, with the task, the references' errors and, after `check_plan`, measured ones."""
+        """Return a tidy table with a row per mechanism: predictions, references and measured errors."""
         task = _task_columns(self.task, self.population, self.nonzero)
-        errors = {f"{one.name.replace('-', '_')}_error": one.predicted_error for one in self.references}
+        errors = {f"{reference.name.replace('-', '_')}_error": reference.predicted_error for reference in self.references}
         rows = []
-        for one in self.mechanisms:
-            document = one.document()
+        for mechanism in self.mechanisms:
+            document = mechanism.document()
             check = document.pop("check")
             measured = {name: None if check is None else check[name] for name in ("squared_error", "standard_error", "excess", "off")}
             document["options"] = json.dumps(document["options"])
@@ -247,53 +248,53 @@ class Plan(Shown):
         return frame.astype(dict.fromkeys([name for name in numbers if name not in TEXTS], float))
 
     def designs_frame(self) -> pd.DataFrame:
-        """Return a tidy table for a picture of error against bits: one row per design that was tried and keeps to the task."""
+        """Return a tidy table with a row per tried design that keeps to the task."""
         task = _task_columns(self.task, self.population, self.nonzero) | {"adjacency": self.task.adjacency}
-        errors = {f"{one.name.replace('-', '_')}_error": one.predicted_error for one in self.references}
+        errors = {f"{reference.name.replace('-', '_')}_error": reference.predicted_error for reference in self.references}
         rows = [
             {
-                "trust_model": one.trust_model,
-                "mechanism": one.name,
+                "trust_model": mechanism.trust_model,
+                "mechanism": mechanism.name,
                 "options": json.dumps(dict(design.options)),
                 "bits_per_coordinate": design.bits_per_coordinate,
                 "predicted_error": design.predicted_error,
                 "worst_error": design.worst_error,
-                "chosen": design.options == one.options,
-                "lower_bound": one.lower_bound,
+                "chosen": design.options == mechanism.options,
+                "lower_bound": mechanism.lower_bound,
                 **errors,
                 **task,
             }
-            for one in self.feasible
-            for design in one.tried
+            for mechanism in self.feasible
+            for design in mechanism.tried
         ]
         return pd.DataFrame(rows)
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as JSON holds it: `mechanisms`, `references`, and what was asked."""
+        """Return the plan as JSON holds it: `mechanisms`, `references`, and the `task`."""
         return {
             "task": _task_columns(self.task, self.population, self.nonzero),
-            "mechanisms": [one.document() for one in self.mechanisms],
-            "references": [one.document() for one in self.references],
+            "mechanisms": [mechanism.document() for mechanism in self.mechanisms],
+            "references": [reference.document() for reference in self.references],
         }
 
 
-# Columns of text that may be missing in all rows.
+# Text columns that may be missing in all rows.
 TEXTS = ("reason", "bound_reason", "command", "check_off", "sampling")
 
 
 def ranked(mechanisms: Iterable[PlannedMechanism]) -> tuple[PlannedMechanism, ...]:
     """Return mechanisms in the order of a plan, with their ranks."""
     every = list(mechanisms)
-    models = dict.fromkeys([*TRUST_MODELS, *(one.trust_model for one in every)])
-    found: list[PlannedMechanism] = []
+    models = dict.fromkeys([*TRUST_MODELS, *(mechanism.trust_model for mechanism in every)])
+    ordered: list[PlannedMechanism] = []
     for model in models:
-        within = sorted((one for one in every if one.feasible and one.trust_model == model), key=_error)
-        found += [replace(one, rank=place) for place, one in enumerate(within, start=1)]
-    return (*found, *(one for model in models for one in every if not one.feasible and one.trust_model == model))
+        within = sorted((mechanism for mechanism in every if mechanism.feasible and mechanism.trust_model == model), key=_error)
+        ordered += [replace(mechanism, rank=place) for place, mechanism in enumerate(within, start=1)]
+    return (*ordered, *(mechanism for model in models for mechanism in every if not mechanism.feasible and mechanism.trust_model == model))
 
 
-def _error(one: PlannedMechanism) -> float:
-    return math.inf if one.predicted_error is None else one.predicted_error
+def _error(mechanism: PlannedMechanism) -> float:
+    return math.inf if mechanism.predicted_error is None else mechanism.predicted_error
 
 
 def _task_columns(task: Task, population: str, nonzero: int | None) -> dict[str, Any]:
@@ -324,7 +325,7 @@ def _json(norm: float) -> float | str:
 
 
 def population_in_words(population: str, domain: Domain, nonzero: int | None) -> str:
-    """Return the population's name, and for sparse vectors how many coordinates are not zero."""
+    """Return the population's name, and the non-zero coordinates of sparse vectors."""
     return population if nonzero is None else f"{population} ({nonzero:,} of {domain.dimension:,} coordinates are not zero)"
 
 

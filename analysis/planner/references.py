@@ -1,4 +1,4 @@
-"""What every mechanism of a plan is put beside: answering zero, which sends nothing, and a trusted server's Gaussian noise."""
+"""References of a plan: answering zero, and a trusted server's Gaussian noise."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -15,18 +15,18 @@ ANSWER_ZERO, CENTRAL_GAUSSIAN = "answer-zero", "central-gaussian"
 
 @dataclass(frozen=True)
 class Reference:
-    """An estimate that is no mechanism of the registry; squared L2 errors, in squared units of the inputs.
+    """An estimate outside the registry; errors are squared L2 errors.
 
     Attributes
     ----------
     name, title : str
-        For programs, and in words.
+        Name for programs, and title in words.
     trust_model : str or None
-        Whom the guarantee is against; None where nothing is sent.
+        Trust model of the guarantee; None where nothing is sent.
     predicted_error : float or None
         Expected error of one round, for the population; None where there is no such estimate.
     predicted_error_of_rounds : float or None
-        That of the average over all rounds: what is unbiased falls with their number.
+        Expected error of the average over all rounds; an unbiased estimate's error falls with their number.
     worst_error : float or None
         The largest over the domain.
     bits_per_client : float

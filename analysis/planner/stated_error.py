@@ -1,4 +1,4 @@
-"""What one mechanism states for a task, beside what is possible: the same references as in a plan, without a population."""
+"""Errors that a mechanism states for a task, beside a plan's references."""
 
 from dataclasses import asdict, dataclass
 
@@ -20,11 +20,11 @@ class StatedError:
     bits_per_client : float
         Bits of a message.
     worst_squared_error : float
-        The largest expected one over the domain, or over the populations that the entry is for, bias included.
+        Largest expected error over the domain, or over the populations that the entry is for, bias included.
     central_squared_error : float or None
-        That of Gaussian noise by a trusted server, for the task's budget; None where there is no such noise.
+        Error of Gaussian noise by a trusted server, for the task's budget; None where no such noise exists.
     lower_bound : float or None
-        The least that is proven of the worst error; None where nothing is whose hypotheses the mechanism meets.
+        Largest proven lower bound on the worst error; None where no bound applies to the mechanism.
     bound_reason : str or None
         Why no bound is given.
     """
@@ -41,7 +41,7 @@ class StatedError:
 
 
 def stated_error(entry: Entry, task: Task, mechanism: Mechanism) -> StatedError:
-    """Return what an entry's mechanism, built for a task, states beside what is possible."""
+    """Return the stated errors of a mechanism built for a task, with references and lower bound."""
     central, bound = None, ProvenBound(None, "no proven bound: no budget is kept that one is known for")
     if entry.private and mechanism.guarantee.epsilon <= LARGEST_TARGET:
         asked = Guarantee(task.epsilon, task.adjacency, "central", delta=task.delta)

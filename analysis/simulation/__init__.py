@@ -1,1 +1,1 @@
-"""Rounds that are run: clients, messages, estimates and their errors."""
+"""Simulated rounds: clients, messages, estimates and their errors."""

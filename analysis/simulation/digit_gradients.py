@@ -1,8 +1,8 @@
-"""Real vectors: gradients of networks that are being trained on scikit-learn's digits, one client an image or several, for any length.
+"""Gradients of networks in training on scikit-learn's digits, as vectors of any length.
 
-Digits: 1797 images of 8 by 8 pixels (Alpaydin, Kaynak 1998), which ship with scikit-learn. Networks are fully connected, with ReLU units
-and a softmax; without hidden layers that is multinomial regression, with (60, 60) the network that Agarwal, Suresh, Yu, Kumar, McMahan
-2018 (*cpSGD*) trains on larger digits.
+A client holds an image or several. The digits are 1797 images of 8 by 8 pixels (Alpaydin, Kaynak 1998), which ship with scikit-learn.
+Networks are fully connected, with ReLU units and a softmax; without hidden layers that is multinomial regression, with (60, 60) the network
+that Agarwal, Suresh, Yu, Kumar, McMahan 2018 (*cpSGD*) trains on larger digits.
 """
 
 import math
@@ -24,31 +24,31 @@ from ..random_streams import named_stream
 
 PIXELS, CLASSES, IMAGES = 64, 10, 1797
 WIDEST, MOST_HIDDEN, MOST_STEPS = 2**14, 8, 10_000
-# What scikit-learn's `load_digits` reads.
+# scikit-learn's `load_digits` reads this file.
 DIGITS_FILE = "sklearn/datasets/data/digits.csv.gz"
 BATCH, LEARNING_RATE = 64, 0.1
 USUAL_STEPS = 20
 # Coordinates of a chunk's gradients.
 CHUNK_COORDINATES = 2**18
-# Widths of three hidden layers: within this ratio of each other, and about this far from the middle at most.
+# Widths of three hidden layers lie within this ratio of each other, and at most about this far from the middle.
 WIDTH_RATIO = 4.0
 WIDTHS_TRIED = 300
 LARGEST_NETWORK = 2**28
 KEPT_MODELS = 4
-# The norm that a population counts as 1: one image in ten has a larger gradient.
+# The unit norm of a population: a tenth of the images have a larger gradient.
 UNIT_QUANTILE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """The images and what they show.
+    """Labelled images of digits.
 
     Attributes
     ----------
     images : ndarray of float64, shape (1797, 64)
         Pixels from 0 to 1.
     labels : ndarray of int64, shape (1797,)
-        From 0 to 9.
+        Labels from 0 to 9.
     """
 
     images: FloatArray
@@ -57,11 +57,14 @@ class Digits:
 
 @cache
 def digits() -> Digits:
-    """Return the data; from scikit-learn's file, where it is: to import ``load_digits`` takes a second, in every process."""
+    """Return the digits, read from scikit-learn's file where it exists.
+
+    Importing ``load_digits`` takes a second in every process.
+    """
     file = Path(str(distribution("scikit-learn").locate_file(DIGITS_FILE)))
     if file.is_file():
-        found = np.loadtxt(file, delimiter=",")
-        return Digits(found[:, :-1] / 16.0, found[:, -1].astype(np.int64))
+        rows = np.loadtxt(file, delimiter=",")
+        return Digits(rows[:, :-1] / 16.0, rows[:, -1].astype(np.int64))
     from sklearn.datasets import load_digits
 
     bunch = load_digits()
@@ -75,9 +78,9 @@ class DigitModel:
     Attributes
     ----------
     weights : tuple of ndarray, of shapes (inputs, outputs)
-        Of each layer.
+        Weights of each layer.
     biases : tuple of ndarray, of shapes (outputs,)
-        Of each layer.
+        Biases of each layer.
     """
 
     weights: tuple[FloatArray, ...]
@@ -85,7 +88,7 @@ class DigitModel:
 
     @property
     def layers(self) -> ModelLayers:
-        """The shapes, in the order in which they lie in a gradient."""
+        """Shapes of the layers, in the order in which they lie in a gradient."""
         named = enumerate(self.weights)
         return ModelLayers("digits", tuple(dense(weight.shape[0], weight.shape[1], f"layer-{index}") for index, weight in named))
 
@@ -100,7 +103,7 @@ class DigitModel:
         return np.asarray(-np.take_along_axis(log_shares, labels[..., None], axis=-1)[..., 0])
 
     def accuracy(self) -> float:
-        """Return the share of all images that are recognised."""
+        """Return the share of all images that the network recognises."""
         data = digits()
         return float(np.mean(self._activations(data.images)[-1].argmax(axis=-1) == data.labels))
 
@@ -110,18 +113,18 @@ class DigitModel:
         Images are of shape (clients, samples, 64) and labels of shape (clients, samples).
         """
         activations, errors = self._backward(images, labels)
-        found = np.empty((len(images), self.dimension))
+        gradients = np.empty((len(images), self.dimension))
         start = 0
         for inputs, error in zip(activations, errors, strict=True):
             weights = start + inputs.shape[-1] * error.shape[-1]
-            place = found[:, start:weights].reshape(len(images), inputs.shape[-1], error.shape[-1])
+            place = gradients[:, start:weights].reshape(len(images), inputs.shape[-1], error.shape[-1])
             np.matmul(inputs.transpose(0, 2, 1), error, out=place)
-            found[:, weights : weights + error.shape[-1]] = error.sum(axis=1)
+            gradients[:, weights : weights + error.shape[-1]] = error.sum(axis=1)
             start = weights + error.shape[-1]
-        return found
+        return gradients
 
     def gradient_norms(self) -> FloatArray:
-        """Return the L2 norm of every single image's gradient, shape (1797,), without making the gradients."""
+        """Return the L2 norm of each image's gradient, shape (1797,), without making the gradients."""
         activations, errors = self._backward(digits().images[:, None], digits().labels[:, None])
         # A layer's gradient is the product of its inputs, and of 1 for the bias, with the errors of its outputs.
         squares = sum(
@@ -130,15 +133,15 @@ class DigitModel:
         return np.asarray(np.sqrt(squares)[:, 0])
 
     def _activations(self, images: FloatArray) -> list[FloatArray]:
-        """Return what goes into every layer, and at last what comes out."""
-        found = [np.asarray(images, dtype=float)]
+        """Return the inputs of every layer, and the last layer's outputs."""
+        layers = [np.asarray(images, dtype=float)]
         for index, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            sums = found[-1] @ weight + bias
-            found.append(sums if index + 1 == len(self.weights) else np.maximum(sums, 0.0))
-        return found
+            sums = layers[-1] @ weight + bias
+            layers.append(sums if index + 1 == len(self.weights) else np.maximum(sums, 0.0))
+        return layers
 
     def _backward(self, images: FloatArray, labels: IntegerArray) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Return what goes into every layer, and the derivatives of a client's mean loss by each layer's sums."""
+        """Return the inputs of every layer, and the loss's derivatives by each layer's sums."""
         *activations, scores = self._activations(images)
         error = scipy.special.softmax(scores, axis=-1)
         np.put_along_axis(error, labels[..., None], np.take_along_axis(error, labels[..., None], axis=-1) - 1, axis=-1)
@@ -149,7 +152,9 @@ class DigitModel:
 
 
 def train_digit_model(hidden: tuple[int, ...] = (60, 60), steps: int = USUAL_STEPS, seed: int = 0) -> DigitModel:
-    """Return a network after some steps of stochastic gradient descent: batches of 64 images, learning rate 0.1.
+    """Train a network by some steps of stochastic gradient descent.
+
+    Batches have 64 images, and the learning rate is 0.1.
 
     Parameters
     ----------
@@ -170,7 +175,7 @@ def train_digit_model(hidden: tuple[int, ...] = (60, 60), steps: int = USUAL_STE
     widths = [PIXELS, *(check_integer("hidden", width, low=1, high=WIDEST) for width in hidden), CLASSES]
     steps = check_integer("steps", steps, low=0, high=MOST_STEPS)
     rng = named_stream(seed, f"network of the digits, {widths}")
-    weights = [rng.standard_normal((one, other)) * math.sqrt(2 / one) for one, other in pairwise(widths)]
+    weights = [rng.standard_normal((width, next_width)) * math.sqrt(2 / width) for width, next_width in pairwise(widths)]
     biases = [np.zeros(width) for width in widths[1:]]
     model, data = DigitModel(tuple(weights), tuple(biases)), digits()
     for _ in range(steps):
@@ -185,7 +190,7 @@ def train_digit_model(hidden: tuple[int, ...] = (60, 60), steps: int = USUAL_STE
 def digit_gradients(
     model: DigitModel, clients: int, rng: np.random.Generator, *, samples: int = 1, scale: float = 1.0
 ) -> Iterator[FloatArray]:
-    """Return the clients' gradients, made when they are asked for, in chunks whose size depends on the dimension only.
+    """Yield the clients' gradients in chunks whose size depends on the dimension only.
 
     Parameters
     ----------
@@ -219,13 +224,13 @@ def digit_gradients(
 
 
 def gradient_unit(model: DigitModel) -> float:
-    """Return the norm that one image's gradient in ten exceeds."""
+    """Return the norm that a tenth of the images' gradients exceed."""
     return float(np.quantile(model.gradient_norms(), UNIT_QUANTILE))
 
 
 @lru_cache(maxsize=KEPT_MODELS)
 def model_of_dimension(dimension: int) -> DigitModel:
-    """Return the network, after 20 steps, that has a number of parameters."""
+    """Return the network with a number of parameters, after 20 steps."""
     return train_digit_model(hidden_widths(dimension))
 
 
@@ -236,12 +241,15 @@ def unit_of_dimension(dimension: int) -> float:
 
 
 def population_of_gradients(clients: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """Return gradients of single images, in units of `gradient_unit`: one in ten is longer than 1."""
+    """Yield gradients of single images, in units of `gradient_unit`.
+
+    A tenth of the gradients are longer than 1.
+    """
     return _drawn(model_of_dimension(dimension), clients, 1, rng) / unit_of_dimension(dimension)
 
 
 def hidden_widths(dimension: int) -> tuple[int, ...]:
-    """Return hidden layers with which a network of the digits has exactly a number of parameters.
+    """Return hidden layers with which a network of the digits has a number of parameters.
 
     None for 650 parameters; else two of the same width w, where ``w**2 + 76 w + 10`` is that number, such as 60 for 8170; else three of
     widths that are as close together as can be.
@@ -257,13 +265,13 @@ def hidden_widths(dimension: int) -> tuple[int, ...]:
     [(), (60, 60), (237, 238, 237), (657, 740, 691)]
     """
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_NETWORK)
-    found = _widths(dimension)
-    if found is None:
+    widths = _widths(dimension)
+    if widths is None:
         below = next((number for number in range(dimension - 1, 0, -1) if _widths(number) is not None), None)
         above = next(number for number in range(dimension + 1, 2 * LARGEST_NETWORK) if _widths(number) is not None)
         nearest = f"{above}" if below is None else f"{below} or {above}"
         raise ValueError(f"dimension must be a network's for the population digits-gradients, such as {nearest}, got {dimension}")
-    return found
+    return widths
 
 
 def _widths(dimension: int) -> tuple[int, ...] | None:

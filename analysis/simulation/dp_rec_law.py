@@ -1,8 +1,8 @@
-"""The law of DP-REC's decoded messages: the error of their mean, exactly, and draws from it that need no samples of whole vectors.
+"""The law of DP-REC's decoded messages: their mean's exact error, and draws without coding.
 
-A group is coded by 2**bits samples whose weights depend on their projections on the group's vector alone. Along it, the sample that is sent
-is one of 2**bits normal numbers, drawn by weight; across, it is a standard normal vector, as every sample is. Messages of which only the
-average is wanted can therefore be drawn from 2**bits numbers for each group, instead of 2**bits vectors.
+A group is coded by 2**bits samples whose weights depend on their projections on the group's vector alone. Along it, the sent sample is one
+of 2**bits normal numbers, drawn by weight; across, it is a standard normal vector, as every sample is. Messages of which only the average
+is wanted can therefore be drawn from 2**bits numbers for each group, instead of 2**bits vectors.
 """
 
 import math
@@ -15,16 +15,16 @@ from ...arrays import FloatArray
 from ...design.relative_entropy.dp_rec import DpRecMechanism, unit_directions
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 
-# Clip ratios from which the best one is chosen; with smaller ones a mean of a million messages is no better than zero.
+# Smallest clip ratio for the choice of the best; with smaller ratios a mean of a million messages is no better than zero.
 SMALLEST_USEFUL_RATIO = 1e-3
-# Normal numbers that are drawn at a time.
+# Normal numbers per batch of draws.
 _NUMBERS_PER_CHUNK = 2**20
 
 
 def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.Generator) -> FloatArray:
-    """Draw decoded messages from their law, over seeds and indices, without coding: one for each vector, which is clipped.
+    """Draw a decoded message for each vector from their law, without coding.
 
-    They have the distribution of those of `DpRecMechanism.encode`.
+    Vectors are clipped. The messages have the distribution of those of `DpRecMechanism.encode`, over seeds and indices.
 
     Examples
     --------
@@ -39,17 +39,17 @@ def draw_decoded(mechanism: DpRecMechanism, vectors: ArrayLike, rng: np.random.G
     for part, bits in zip(mechanism.layout.slices(), mechanism.layout.group_bits, strict=True):
         shifts = np.linalg.norm(units[:, part], axis=1)
         directions = unit_directions(units[:, part], shifts)
-        # A vector of zeros has no direction: every sample is as likely.
+        # A vector of zeros has no direction: all samples are equally likely.
         along = _draw_particles(shifts, bits, rng) - np.sum(decoded[:, part] * directions, axis=1)
         decoded[:, part] += directions * along[:, None]
     return np.asarray(decoded * mechanism.sigma)
 
 
 def worst_mean_error(clip_ratio: float, dimension: int, groups: int, bits: int, clients: int) -> float:
-    """Return the expected squared L2 error of the mean where all vectors are one of the clip norm, with equal parts in all groups.
+    """Return the expected squared L2 error of the mean, relative to the squared clip norm.
 
-    That is over the squared clip norm, with a clip ratio of 0.001 to 3, and 1 to 20 bits for each group. The bias does not average out:
-    ``bias**2 + variance / clients``.
+    All vectors equal the same vector of the clip norm, with equal parts in all groups. The clip ratio is 0.001 to 3, with 1 to 20 bits for
+    each group. The bias does not average out: ``bias**2 + variance / clients``.
 
     Examples
     --------
@@ -66,36 +66,39 @@ def worst_mean_error(clip_ratio: float, dimension: int, groups: int, bits: int, 
 
 
 def least_error_clip_ratio(dimension: int, groups: int, bits: int, clients: int) -> float:
-    """Return the clip ratio, 0.001 to 3, whose `worst_mean_error` is the least: larger ones have more bias, smaller ones more noise.
+    """Return the clip ratio, 0.001 to 3, with the least `worst_mean_error`.
 
-    It is found to a relative 1e-5.
+    Larger ratios have more bias, smaller ratios more noise. The result has a relative error of 1e-5.
 
     Examples
     --------
     >>> [round(least_error_clip_ratio(200, groups=1, bits=bits, clients=10_000), 2) for bits in (1, 7)]
     [0.59, 1.55]
     """
-    # To import it takes longer than most of what imports this module.
+    # This import takes longer than most modules that import this module.
     from scipy.optimize import minimize_scalar
 
-    found = minimize_scalar(
+    optimum = minimize_scalar(
         lambda log_ratio: worst_mean_error(math.exp(log_ratio), dimension, groups, bits, clients),
         bounds=(math.log(SMALLEST_USEFUL_RATIO), math.log(LARGEST_SHIFT)),
         method="bounded",
         options={"xatol": 1e-6},
     )
-    return min(LARGEST_SHIFT, math.exp(found.x))
+    return min(LARGEST_SHIFT, math.exp(optimum.x))
 
 
 def _draw_particles(shifts: FloatArray, bits: int, rng: np.random.Generator) -> FloatArray:
-    """Return one of 2**bits standard normal numbers for each shift m, drawn with probabilities proportional to exp(m x)."""
+    """Return a standard normal number for each shift m, out of 2**bits weighted numbers.
+
+    The probabilities are proportional to exp(m x).
+    """
     particles = np.empty_like(shifts)
     rows = max(1, _NUMBERS_PER_CHUNK >> bits)
     for start in range(0, len(shifts), rows):
         own = shifts[start : start + rows]
         points = rng.standard_normal((len(own), 1 << bits))
         cumulative = np.cumsum(np.exp(own[:, None] * points), axis=1)
-        # Strictly below the sum: one of the points is the first to exceed it.
+        # The threshold is strictly below the sum, so that some point is the first to exceed it.
         thresholds = rng.random(len(own)) * cumulative[:, -1]
         chosen = np.argmax(cumulative > thresholds[:, None], axis=1)
         particles[start : start + rows] = points[np.arange(len(own)), chosen]

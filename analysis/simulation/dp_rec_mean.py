@@ -1,4 +1,4 @@
-"""A mean estimated by DP-REC, with a prior at zero or at a public vector: what it was off by, beside what was predicted.
+"""A mean estimated by DP-REC, with a prior at zero or a public vector; its predicted error.
 
 Vectors are those of Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*, as its published code makes them:
 section D.2 of Triastcyn, Reisser, Louizos 2021, *DP-REC*, compares with the SQKR of that paper on them.
@@ -22,7 +22,7 @@ LOW_LEVEL, HIGH_LEVEL = 1.0, 10.0
 
 @dataclass(frozen=True)
 class SimulatedDpRecMean:
-    """One round; errors are squared L2 distances from the mean of all clients' vectors as they were, in squared units of the vectors.
+    """A round of DP-REC; errors are squared L2 distances from the mean of all unclipped vectors.
 
     Attributes
     ----------
@@ -49,10 +49,10 @@ class SimulatedDpRecMean:
 
 
 def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> Iterator[FloatArray]:
-    """Yield unit vectors of two kinds of clients, in chunks: memory does not grow with the number of clients.
+    """Yield unit vectors of two kinds of clients, in chunks.
 
-    Coordinates of the first half of the clients are independent N(10, 1), those of the others N(1, 1); then each vector is scaled to norm
-    1.
+    Memory does not grow with the number of clients. Coordinates of the first half of the clients are independent N(10, 1), those of the
+    others N(1, 1); then each vector is scaled to norm 1.
 
     Examples
     --------
@@ -71,9 +71,10 @@ def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> 
 
 
 def equal_coordinates(dimension: int) -> FloatArray:
-    """Return the unit vector of equal coordinates, 1 / sqrt(dimension): the better prior mean of section D.2.
+    """Return the unit vector of equal coordinates, 1 / sqrt(dimension).
 
-    Vectors of the higher level are around it, at squared distance 0.01; those of the lower level at 2 - sqrt(2), about.
+    It is the better prior mean of section D.2. Vectors of the higher level are around it, at squared distance 0.01; those of the lower
+    level at 2 - sqrt(2), about.
     """
     return np.full(dimension, 1 / math.sqrt(check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)))
 
@@ -87,7 +88,7 @@ def simulate_dp_rec_mean(
     copies: NDArray[np.int64] | None = None,
     coded: bool = False,
 ) -> SimulatedDpRecMean:
-    """Let clients report their vectors by DP-REC, chunk after chunk, and compare the estimate with the true mean.
+    """Simulate DP-REC on chunks of clients' vectors, and compare the estimate with the mean.
 
     Parameters
     ----------
@@ -115,8 +116,8 @@ def simulate_dp_rec_mean(
     >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> mechanism = DpRecMechanism(NormBall(dimension=200, norm=2.0), clip_ratio=1.0, layout=uniform_layout(200, groups=1, group_bits=7))
     >>> rng = np.random.default_rng(0)
-    >>> found = simulate_dp_rec_mean(mechanism, two_level_chunks(1000, 200, rng), rng)
-    >>> round(found.predicted_squared_error, 3), 0.15 < found.squared_error < 0.25
+    >>> result = simulate_dp_rec_mean(mechanism, two_level_chunks(1000, 200, rng), rng)
+    >>> round(result.predicted_squared_error, 3), 0.15 < result.squared_error < 0.25
     (0.2, True)
     """
     dimension = mechanism.layout.dimension

@@ -1,4 +1,4 @@
-"""One round of any mechanism for means, simulated: what the estimate was off by, beside what the mechanism states."""
+"""A simulated round of any mechanism for means: the estimate's error beside its prediction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,19 +17,21 @@ from ...design.secure_sum.aggregation import SecureSum, SecureSumSession
 from ...design.secure_sum.modular_arithmetic import messages_modulo, modular_add, residues
 from ...solvers.accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA
 
-# An even number: every number of clients has a graph in which each client has that many neighbours.
+# An even number of neighbours is possible with every number of clients.
 MASK_NEIGHBOURS = 20
-# Draws of the noise for predictions of one round; simulations average over rounds.
+# Draws of the noise for predictions of a single round; simulations average over rounds.
 FEW_DRAWS = 2
-# Bits of messages for items that are held at a time.
+# Largest number of message bits for items in memory.
 MESSAGE_BITS = 2**31
-# Of masked messages that are made at a time: a client with a short input may have a long message.
+# Masked numbers per batch: a client with a short input may have a long message.
 MOST_NUMBERS = 2**26
 
 
 @dataclass(frozen=True)
 class Wrapping:
-    """What the modulus did to a sum. No server could know `wrapped_coordinates`; the other fields are known beforehand.
+    """Wrap-around of a modular sum.
+
+    No server could know `wrapped_coordinates`; the other fields are known beforehand.
 
     Attributes
     ----------
@@ -38,11 +40,11 @@ class Wrapping:
     padded_dimension : int
         Number of coordinates of a message.
     wrapped_coordinates : int
-        How many of the padded coordinates came back other than they were.
+        Number of the padded coordinates that wrapped.
     wrapped_coordinates_bound : float
-        Bound on their expected number, over the randomness that the mechanism's bound is for; errs upward.
+        Upper bound on their expected number, over the randomness that the mechanism's bound is for.
     coordinate_wrap_probability, wrap_probability : float
-        Bounds on the probability that one coordinate wraps, and that any does; err upward.
+        Upper bounds on the probability that a given coordinate wraps, and that any coordinate wraps.
     """
 
     modulus: int
@@ -55,7 +57,7 @@ class Wrapping:
 
 @dataclass(frozen=True)
 class SimulatedMean:
-    """One round: errors are squared L2 distances, in squared units of the inputs.
+    """A simulated round; errors are squared L2 distances, in squared units of the inputs.
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class SimulatedMean:
         Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: what it costs to send nothing.
         Over many rounds it stays, where an unbiased estimate's error falls.
     wrapping : Wrapping or None
-        Of a modular sum; None where nothing is added up modulo M.
+        Wrap-around of a modular sum; None where nothing is added up modulo M.
     """
 
     clients: int
@@ -92,7 +94,7 @@ class SimulatedMean:
 
 
 def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: WordsLike, *, masked: bool = False) -> SimulatedMean:
-    """Let clients report their inputs, chunk after chunk, and compare the estimate with the true mean.
+    """Simulate a round on chunks of clients' inputs, and compare the estimate with the mean.
 
     Parameters
     ----------
@@ -157,27 +159,33 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
 
 
 def aggregate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> NDArray[Any]:
-    """Let clients report their inputs, and return the aggregate; messages that are long are not held all at once."""
+    """Simulate a round, and return its aggregate.
+
+    Long messages are not held in memory all at once.
+    """
     server = _server(mechanism, words, masked=False)
     server.receive(inputs, words)
     return server.aggregate_of(len(np.asarray(inputs)))
 
 
 def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> FloatArray:
-    """Let clients report their inputs, and return the estimate; messages that are long are not held all at once."""
+    """Simulate a round, and return its estimate.
+
+    Long messages are not held in memory all at once.
+    """
     return np.asarray(mechanism.decode(aggregate_once(mechanism, inputs, words), len(np.asarray(inputs))))
 
 
 def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
-    """Return the expected squared error of one round's mean where a trusted server adds Gaussian noise that keeps a guarantee.
+    """Return the expected squared error of a round's mean with central Gaussian noise.
 
-    The guarantee is that of all rounds together. None where there is no such noise: for a delta of 0, or an epsilon outside 1e-3 to 100.
-    See `central_gaussian_error` and the domain's `ball`.
+    The noise keeps the guarantee, which is for all rounds together. None where no such noise exists: for a delta of 0, or an epsilon
+    outside 1e-3 to 100. See `central_gaussian_error` and the domain's `ball`.
     """
     if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
         return None
     ball = domain.ball(guarantee.adjacency)
-    # T rounds of T times the variance reveal together what one round reveals.
+    # T rounds of T times the variance have the total privacy loss of a single round.
     return rounds * central_gaussian_error(ball, clients, guarantee.epsilon, guarantee.delta, guarantee.adjacency)
 
 
@@ -188,17 +196,17 @@ class _Answer:
 
 
 class _Server:
-    """Adds up messages, and decodes them at the end."""
+    """A server that adds up messages, and decodes them at the end."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self.mechanism = mechanism
         self.aggregate: NDArray[Any] | None = None
 
     def check_more(self, clients: int) -> None:
-        """Refuse to go on where there are too many clients."""
+        """Refuse more clients than the round allows."""
 
     def receive(self, inputs: ArrayLike, words: WordsLike) -> None:
-        # An item is one number, whatever the length of its message: all messages of a chunk may be too many to hold.
+        # An item is a single number, whatever the length of its message: all messages of a chunk may be too many to hold.
         held = np.asarray(inputs)
         at_once = max(1, int(MESSAGE_BITS // max(1.0, self.mechanism.bits_per_client))) if held.ndim == 1 else max(1, len(held))
         for start in range(0, len(held), at_once):
@@ -216,14 +224,17 @@ class _Server:
 
 
 class _ModularServer(_Server):
-    """Adds up messages modulo M, masked or not, and keeps what no server sees: the sum of the whole numbers behind them."""
+    """A server that adds up messages modulo M, masked or not.
+
+    It also keeps the hidden sum of the whole numbers behind them.
+    """
 
     def __init__(self, mechanism: SecureSumMechanism, session: SecureSumSession | None) -> None:
         self.sum, self.session = mechanism, session
         self.clients = 0
         self.total: WordArray = np.zeros(mechanism.padded_dimension, dtype=np.uint64)
-        # No overflow: 10**9 clients' vectors of 2**31 steps at most are below 2**61, noise of 10**12 steps each is far smaller in sum, and
-        # mechanisms whose messages cannot wrap have sums below the modulus.
+        # The sum cannot overflow: 10**9 clients' vectors of 2**31 steps at most are below 2**61, noise of 10**12 steps each is far smaller
+        # in sum, and mechanisms whose messages cannot wrap have sums below the modulus.
         self.step_sum = np.zeros(mechanism.padded_dimension, dtype=np.int64)
 
     def check_more(self, clients: int) -> None:
@@ -236,7 +247,7 @@ class _ModularServer(_Server):
             self.step_sum += steps
             self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
             return
-        # What `encode` does, with the whole numbers noted.
+        # This repeats `encode`, and records the whole numbers.
         chunk = np.asarray(inputs)
         at_once = max(1, MOST_NUMBERS // self.sum.padded_dimension)
         for start in range(0, len(chunk), at_once):
@@ -263,8 +274,8 @@ class _ModularServer(_Server):
         )
         return _Answer(np.asarray(self.sum.decode(total, clients)), wrapping)
 
-    def _other_clients(self, found: str) -> str:
-        return f"chunks must hold the vectors of the mechanism's {self.sum.clients} clients, got {found}"
+    def _other_clients(self, got: str) -> str:
+        return f"chunks must hold the vectors of the mechanism's {self.sum.clients} clients, got {got}"
 
 
 def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:
@@ -280,6 +291,6 @@ def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:
 
 
 def _mask_words(words: WordsLike) -> WordsLike:
-    """Return words for masks that leave those of the mechanism as they are, where that can be told."""
+    """Return words for masks that leave the mechanism's words unchanged, where possible."""
     rng = words.rng if isinstance(words, SeededWords) else words
     return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words

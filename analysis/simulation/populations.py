@@ -1,4 +1,4 @@
-"""Named populations of clients' numbers, vectors and items, drawn in chunks: memory does not grow with the number of clients."""
+"""Named populations of clients' numbers, vectors and items, drawn in chunks."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -15,24 +15,24 @@ from ...design.contracts.norm_ball import LARGEST_CLIP_NORM, NormBall
 from .digit_gradients import hidden_widths, population_of_gradients
 
 CHUNK_CLIENTS = 2**18
-# Of the geometric population: the ratio of one item's probability to that of the one before.
+# In the geometric population, each item's probability is this ratio times that of the item before.
 RATIO = 0.8
 
 SHARES: dict[str, Callable[[int], FloatArray]] = {
     "uniform": lambda size: np.ones(size),
     "zipf": lambda size: 1 / np.arange(1, size + 1, dtype=float),
-    # Beyond a thousand items they are below 1e-96, and never drawn.
+    # Beyond a thousand items, probabilities are below 1e-96, and these items are never drawn.
     "geometric": lambda size: RATIO ** np.minimum(np.arange(size, dtype=float), 3000),
 }
 """Weights of the items by the population's name: equal ones, 1/k, and 0.8^k."""
-# Coordinates drawn at a time. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
+# Coordinates per chunk. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
 CHUNK_COORDINATES = 2**18
-# A sparse vector has one non-zero coordinate in this number, unless told otherwise.
+# By default, a sparse vector has one non-zero coordinate in this number.
 SPARSITY = 16
 DIGITS_GRADIENTS = "digits-gradients"
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
-# Of inputs that are drawn: a vector then takes an eighth of a gigabyte, and encoding one a few of them.
+# Largest dimension of drawn inputs: a vector then takes an eighth of a gigabyte, and encoding it a few times as much.
 MOST_DRAWN_COORDINATES = 2**24
 
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
@@ -44,7 +44,7 @@ NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
 
 @lru_cache(maxsize=8)
 def item_probabilities(kind: str, size: int) -> FloatArray:
-    """Return the probability of each item of a population, truncated to a number of items; not to be changed."""
+    """Return the items' probabilities, truncated to a number of items, read-only."""
     weights = SHARES[check_choice("population", kind, SHARES)](size)
     probabilities = np.asarray(weights / weights.sum())
     probabilities.flags.writeable = False
@@ -52,7 +52,7 @@ def item_probabilities(kind: str, size: int) -> FloatArray:
 
 
 def item_chunks(kind: str, size: int, clients: int, rng: np.random.Generator) -> Iterator[IntegerArray]:
-    """Return clients' items, independent of each other, in chunks of at most 2**18 clients.
+    """Yield clients' independent items, in chunks of at most 2**18 clients.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def item_chunks(kind: str, size: int, clients: int, rng: np.random.Generator) ->
 
 
 def _uniform_l1(clients: int, dimension: int, _: int, rng: np.random.Generator) -> FloatArray:
-    # From (0, 1] instead of [0, 1): a vector of zeros has no direction.
+    # The draws are from (0, 1] instead of [0, 1), because a vector of zeros has no direction.
     vectors = 1.0 - rng.random((clients, dimension))
     vectors /= vectors.sum(axis=1, keepdims=True)
     return vectors
@@ -97,7 +97,7 @@ def _sparse(clients: int, dimension: int, nonzero: int, rng: np.random.Generator
 
 def _sparse_mean(clients: int, dimension: int, nonzero: int, _: np.random.Generator) -> FloatArray:
     vectors = np.zeros((clients, dimension))
-    # The places do not depend on the stream, which a chunk would otherwise move on.
+    # The places do not depend on the stream, which a chunk would otherwise advance.
     vectors[:, np.random.default_rng([dimension, nonzero]).permutation(dimension)[:nonzero]] = 1 / math.sqrt(nonzero)
     return vectors
 
@@ -116,14 +116,14 @@ DRAWS: dict[str, Draw] = {
     DIGITS_GRADIENTS: _digits_gradients,
 }
 POPULATIONS = tuple(DRAWS)
-# Those that take a number of non-zero coordinates.
+# These populations take a number of non-zero coordinates.
 SPARSE_POPULATIONS = ("sparse", "sparse-mean")
 
 
 def population_chunks(
     kind: str, clients: int, dimension: int, rng: np.random.Generator, *, scale: float = 1.0, nonzero: int | None = None
 ) -> Iterator[FloatArray]:
-    """Return the vectors of a population, drawn when they are asked for, in chunks whose size depends on the dimension only.
+    """Yield the vectors of a population, in chunks whose size depends on the dimension only.
 
     Parameters
     ----------
@@ -170,12 +170,15 @@ def population_chunks(
 
 
 def usual_nonzero(dimension: int) -> int:
-    """Return how many coordinates of a sparse vector are not zero, unless told otherwise: one in 16, at least one."""
+    """Return the default number of non-zero coordinates: one in 16, at least one."""
     return max(1, dimension // SPARSITY)
 
 
 def check_population(kind: str, nonzero: int | None, dimension: int) -> None:
-    """Refuse a population that is not known or has no such dimension, or a number of non-zero coordinates for one that has none."""
+    """Refuse an unknown population, or a dimension that it does not have.
+
+    A number of non-zero coordinates is refused for populations without any.
+    """
     check_choice("population", kind, POPULATIONS)
     if nonzero is not None and kind not in SPARSE_POPULATIONS:
         raise ValueError(f"nonzero must be left out for the population {kind}, it belongs to sparse and sparse-mean only, got {nonzero!r}")
@@ -186,7 +189,7 @@ def check_population(kind: str, nonzero: int | None, dimension: int) -> None:
 def input_chunks(
     kind: str, domain: Domain, clients: int, rng: np.random.Generator, *, scale: float = 1.0, nonzero: int | None = None
 ) -> Iterator[NDArray[Any]]:
-    """Return what clients hold, drawn when it is asked for, in chunks whose size does not depend on the number of clients.
+    """Yield the clients' inputs, in chunks whose size does not depend on the number of clients.
 
     Parameters
     ----------
@@ -220,7 +223,10 @@ def input_chunks(
 
 
 def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> Domain:
-    """Return a domain that has a population, or raise ValueError; and refuse a number of non-zero coordinates for one that has none."""
+    """Return a domain that has a population, or raise ValueError.
+
+    A number of non-zero coordinates is refused for populations without any.
+    """
     check_drawable(domain)
     if isinstance(domain, NormBall):
         check_population(kind, nonzero, domain.dimension)
@@ -232,7 +238,7 @@ def check_inputs(kind: str, domain: Domain, nonzero: int | None) -> Domain:
 
 
 def check_drawable(domain: Domain) -> None:
-    """Raise ValueError where a single input, or estimate, would take more memory than simulations allow for."""
+    """Raise ValueError if a single input or estimate exceeds the memory for simulations."""
     if domain.dimension > MOST_DRAWN_COORDINATES:
         name = "categories" if isinstance(domain, Categories) else "dimension"
         raise ValueError(f"{name} must be at most {MOST_DRAWN_COORDINATES} where inputs are drawn, got {domain.dimension}")
@@ -241,5 +247,5 @@ def check_drawable(domain: Domain) -> None:
 def _number_chunks(kind: str, interval: Interval, clients: int, rng: np.random.Generator, scale: float) -> Iterator[FloatArray]:
     for start in range(0, clients, CHUNK_COORDINATES):
         shares = (1 + scale * NUMBERS[kind](min(CHUNK_COORDINATES, clients - start), rng)) / 2
-        # The ends themselves come out as they are.
+        # The ends themselves are exact.
         yield interval.low * (1 - shares) + interval.high * shares

@@ -1,4 +1,4 @@
-"""Repeated rounds of one mechanism, and what they say in short: what was measured beside what was predicted, bounded and possible."""
+"""Repeated rounds of a mechanism, and their summary: measured, predicted and bounded errors."""
 
 import math
 from dataclasses import asdict, dataclass, fields
@@ -16,7 +16,7 @@ from .populations import check_inputs, input_chunks
 
 MOST_REPETITIONS = 10**6
 WRAPPING = tuple(field.name for field in fields(Wrapping))
-# What rounds of one mechanism on one population have in common.
+# Columns shared by all rounds of a mechanism on a population.
 SETTING = (
     *("population", "seed", "clients", "dimension", "padded_dimension", "modulus", "bits_per_coordinate", "bits_per_client"),
     *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
@@ -38,7 +38,7 @@ def repeat_mean(
     asked: Guarantee | None = None,
     rounds: int = 1,
 ) -> pd.DataFrame:
-    """Simulate several rounds of one mechanism: inputs, noise and sketches drawn anew each time, other public randomness the same.
+    """Simulate several rounds of a mechanism, with fresh inputs, noise and sketches.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def repeat_mean(
     seed : int
         Root seed: a round's inputs and noise depend on it and on the round's number only.
     nonzero : int or None
-        Of the population, as there.
+        Non-zero coordinates of the population, as in `input_chunks`.
     masked : bool
         As in `simulate_mean`.
     asked : Guarantee or None
@@ -93,10 +93,10 @@ def repeat_mean(
     rows = []
     for repetition in range(repetitions):
         name = "secure sum" if modular else "mean"
-        # Mechanisms that are compared have the same inputs.
+        # All compared mechanisms get the same inputs.
         inputs = named_stream(seed, f"mean, repetition {repetition}, vectors")
         noise = named_stream(seed, f"{name}, repetition {repetition}, noise")
-        # Sketches are drawn anew, as their error is stated over the draw.
+        # Each round draws its own sketch, because the sketch's error is stated over the draw.
         public = named_stream(seed, f"{name}, repetition {repetition}, sketch")
         renewed = mechanism.renewed(int(public.integers(2**63)))
         result = asdict(simulate_mean(renewed, input_chunks(population, domain, clients, inputs, nonzero=nonzero), noise, masked=masked))
@@ -110,7 +110,7 @@ def repeat_mean(
 
 @dataclass(frozen=True)
 class MeanSummary:
-    """Several rounds of one mechanism on one population; fields that are not listed are those of `SimulatedMean` and `Wrapping`.
+    """Summary of rounds; other fields are those of `SimulatedMean` and `Wrapping`.
 
     Attributes
     ----------
@@ -125,9 +125,9 @@ class MeanSummary:
     squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float
         Averages over the rounds.
     standard_error : float or None
-        Of the average squared error; None for one round, unless the mechanism is always exact.
+        Standard error of the average squared error; None for a single round, unless the mechanism is always exact.
     bias_bound : float
-        Bound on the norm of the estimate's bias; errs upward.
+        Upper bound on the norm of the estimate's bias.
     central_gaussian_squared_error, ratio_to_central : float or None
         Error of central Gaussian noise, and the average squared error over it; None where there is no such noise.
     wrapped_coordinates : float or None
@@ -163,12 +163,15 @@ class MeanSummary:
     trust_model: str
 
     def document(self) -> dict[str, Scalar]:
-        """Return the summary as JSON holds it: always the same keys; what is infinite is null."""
+        """Return the summary as JSON holds it, always with the same keys; infinite numbers are null."""
         return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in asdict(self).items()}
 
 
 def summarise_means(results: pd.DataFrame) -> MeanSummary:
-    """Return the averages of the rounds that `repeat_mean` returned; several mechanisms or populations are refused."""
+    """Return the averages of rounds of `repeat_mean`.
+
+    Several mechanisms or populations are refused.
+    """
     if results.empty:
         raise ValueError("results must have rows, got none")
     for name in SETTING:
@@ -193,7 +196,7 @@ def summarise_means(results: pd.DataFrame) -> MeanSummary:
 
 
 def _known(value: Any) -> Any:
-    """Return a cell as Python has it: None where it is missing."""
+    """Return a cell as a Python value, or None where it is missing."""
     if isinstance(value, str):
         return value
     return None if pd.isna(value) else value.item() if hasattr(value, "item") else value

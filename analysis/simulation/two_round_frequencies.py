@@ -1,4 +1,4 @@
-"""Two rounds: a private count of the different items that are held, then a sketch of the length that this number needs."""
+"""Two rounds: a private count of different items, then a sketch of the length that it needs."""
 
 import math
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ from ..random_streams import named_stream
 from .mean import aggregate_once
 
 LARGEST_SEED = 2**63 - 1
-# The option of a mechanism that a count of different items sizes, and how names of options end that are public randomness.
+# The option sized by a count of different items, and the suffix of options that are public randomness.
 SIZED_BY, SEED = "distinct_items", "_seed"
 
 
 @dataclass(frozen=True, eq=False)
 class TwoRoundFrequencies:
-    """What two rounds have estimated.
+    """Results of two rounds.
 
     Attributes
     ----------
     count : DistinctCount
-        Round one.
+        Mechanism of the first round.
     counted : DistinctEstimate
-        What it said.
+        Estimate of the first round.
     mechanism : FrequencyMechanism
-        Round two, for at most `counted.upper` different items.
+        Mechanism of the second round, for at most `counted.upper` different items.
     estimate : FrequencyEstimate
         Estimate of every item's frequency.
     """
@@ -50,30 +50,30 @@ class TwoRoundFrequencies:
 
     @property
     def guarantee(self) -> Guarantee:
-        """Of both rounds: their epsilons added up, which holds although the second depends on what the first has shown.
+        """Guarantee of both rounds, with the sum of their epsilons.
 
-        Dwork, Roth 2014, *The algorithmic foundations of differential privacy*, theorem B.1: whatever the first round shows, the second
-        has the same epsilon and delta.
+        The second round depends on the first round's result. Dwork, Roth 2014, *The algorithmic foundations of differential privacy*,
+        theorem B.1: whatever the first round shows, the second has the same epsilon and delta.
         """
         second = self.mechanism.guarantee
         return Guarantee(self.count.epsilon + second.epsilon, second.adjacency, second.trust_model, delta=second.delta)
 
     @property
     def bits_per_client(self) -> float:
-        """Of both messages."""
+        """Bits of both messages."""
         return self.count.bits_per_client + self.mechanism.bits_per_client
 
 
 def sized_by_count(entry: Entry) -> bool:
-    """Return whether a mechanism is planned with the number of different items, which a first round can count."""
+    """Return whether a mechanism is sized by a number of different items that a round can count."""
     return SIZED_BY in entry.planned_with
 
 
 def count_buckets(categories: int, clients: int) -> int:
-    """Return how many buckets tell well whether a sketch is worth while, a power of two.
+    """Return the number of buckets, a power of two, to decide whether a sketch pays off.
 
-    Up to half of the number of items from which on a sketch is no shorter than a histogram: with more there is more noise, with fewer
-    all of them are full where many items are held.
+    It is up to half of the number of items from which on a sketch is no shorter than a histogram: more buckets have more noise, and fewer
+    buckets are all full where clients hold many items.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def two_round_frequencies(
     failure: float = 0.05,
     seed: int = 0,
 ) -> TwoRoundFrequencies:
-    """Let clients count the different items that they hold, then estimate frequencies by a sketch for no more than that.
+    """Count different items privately, then estimate frequencies by a sketch of fitting size.
 
     A simulation: sums are drawn by their law. The count has `count_share` of epsilon, and is purely private; the sketch has the rest, and
     delta.
@@ -131,10 +131,10 @@ def two_round_frequencies(
     Examples
     --------
     >>> items = np.random.default_rng(0).choice(100, 50_000) * 1000
-    >>> found = two_round_frequencies(items, 100_000, 1.0, 1e-5)
-    >>> 100 <= found.counted.upper < 5000, 0 <= 1 - found.guarantee.epsilon <= 1e-6
+    >>> result = two_round_frequencies(items, 100_000, 1.0, 1e-5)
+    >>> 100 <= result.counted.upper < 5000, 0 <= 1 - result.guarantee.epsilon <= 1e-6
     (True, True)
-    >>> bool(np.sum((found.estimate.decoded - np.bincount(items, minlength=100_000) / 50_000) ** 2) < 1e-5)
+    >>> bool(np.sum((result.estimate.decoded - np.bincount(items, minlength=100_000) / 50_000) ** 2) < 1e-5)
     True
     """
     held = Categories(categories).clip(items)

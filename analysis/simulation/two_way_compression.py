@@ -1,4 +1,4 @@
-"""How many bytes a federation sends in both directions, when clients that come back get the messages that they have missed.
+"""Bytes of a federation in both directions, when returning clients get the missed messages.
 
 The scheme is that of `model_history`, after Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient
 Federated Learning*), algorithms 5 and 6; lengths are those of its packages. Bytes of the network's own protocols are not counted.
@@ -16,7 +16,7 @@ from ...design.federated.history_package import LONGEST_MESSAGE, full_model_byte
 LARGEST_POPULATION = 10**9
 MOST_ROUNDS = 10**6
 LARGEST_MODEL_BYTES = 2**40
-# Clients of all rounds together: what memory holds.
+# Largest number of clients in all rounds together, as memory allows.
 MOST_VISITS = 2 * 10**7
 
 
@@ -49,17 +49,17 @@ class TwoWayTotals:
 
     @property
     def compression_up(self) -> float:
-        """How many times fewer the bytes up are than without compression."""
+        """Ratio of uncompressed bytes up to the bytes up."""
         return self.uncompressed_bytes / self.bytes_up
 
     @property
     def compression_down(self) -> float:
-        """How many times fewer the bytes down are than without compression."""
+        """Ratio of uncompressed bytes down to the bytes down."""
         return self.uncompressed_bytes / self.bytes_down
 
     @property
     def compression(self) -> float:
-        """How many times fewer the bytes of both directions are than without compression."""
+        """Ratio of uncompressed bytes to all bytes, in both directions."""
         return 2 * self.uncompressed_bytes / (self.bytes_up + self.bytes_down)
 
 
@@ -83,7 +83,7 @@ def simulate_participation(
     public_start: bool = False,
     state_bytes: int | None = None,
 ) -> pd.DataFrame:
-    """Draw who takes part in each round, and count the bytes of each direction.
+    """Draw the participants of each round, and count the bytes of each direction.
 
     A client that took part in round s, and comes back in round t, has the model from before round s. It gets the messages of rounds s to
     t - 1, or the model if that is shorter. All messages and packages arrive.
@@ -194,7 +194,7 @@ def expected_bytes_down(
     absent = (1 - 1 / population) ** clients_per_round if with_replacement else 1 - clients_per_round / population
     present = 1 - absent
     never = absent ** np.arange(rounds)
-    # Of round t: the sum over gaps of 1 to t - 1 rounds.
+    # The sum in round t is over gaps of 1 to t - 1 rounds.
     shorter = np.minimum(lengths.history, lengths.full)
     returning = present * np.append(0.0, np.cumsum(never[:-1] * shorter[1:]))
     first = shorter if public_start else lengths.full
@@ -202,7 +202,7 @@ def expected_bytes_down(
 
 
 def communication_totals(frame: pd.DataFrame) -> TwoWayTotals:
-    """Add up all rounds of what `simulate_participation` returns."""
+    """Add up all rounds of `simulate_participation`."""
     return TwoWayTotals(
         bytes_up=int(frame["bytes_up"].sum()),
         bytes_down=int(frame["bytes_down"].sum()),
@@ -237,7 +237,10 @@ def _package_lengths(
 
 
 def _visits(population: int, clients_per_round: int, rounds: int, rng: np.random.Generator, *, with_replacement: bool) -> IntegerArray:
-    """Return client * rounds + round of all visits, each once and in order: a client's visits follow each other."""
+    """Return client * rounds + round of all visits, each once and in order.
+
+    A client's visits follow each other.
+    """
     if with_replacement:
         draws = rng.integers(0, population, size=(rounds, clients_per_round))
     else:

@@ -1,1 +1,1 @@
-"""One population mean from a column of data: the study behind `estimate mean` and the demo."""
+"""Studies of a column of data: `estimate mean`, `estimate frequencies` and the demo."""

@@ -1,4 +1,4 @@
-"""One numeric column of a csv, parquet or npy file: one value per client, and the public interval that values are clipped to."""
+"""A numeric column of a csv, parquet or npy file: a value per client, and a public interval."""
 
 import math
 import re
@@ -32,7 +32,7 @@ from .column_file import (
 FORMATS = (".csv", ".parquet", ".npy")
 NPY_MAGIC = b"\x93NUMPY"
 LONGEST_MESSAGE = 200
-# A number as text; Python's underscores and other scripts' digits are no part of one. Blanks may stand around it.
+# A number as text, without Python's underscores and without digits of other scripts. Blanks may stand around it.
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 INFINITE = ("inf", "infinity")
 BLANKS = " \t"
@@ -40,21 +40,21 @@ BLANKS = " \t"
 
 @dataclass(frozen=True, eq=False)
 class DataColumn:
-    """Values, one per client, with the interval that is known without looking at them.
+    """Values of clients, with an interval stated without looking at them.
 
     Attributes
     ----------
     name : str
-        What the values are, for tables and axes.
+        Name of the values, for tables and axes.
     source : str
-        Where they come from.
+        Origin of the values.
     values : ndarray of float64, shape (clients,)
         Finite values; not clipped.
     interval : tuple of float
         (low, high); a value outside counts as the nearer end.
     interval_is_public : bool
         Whether the interval was stated. False: it is the range of the values, which reveals the smallest and the largest, so that no
-        guarantee covers what is computed from it.
+        guarantee covers results computed from it.
     """
 
     name: str
@@ -65,7 +65,7 @@ class DataColumn:
 
     @cached_property
     def clipped(self) -> FloatArray:
-        """The values, those outside the interval moved to its nearer end."""
+        """The values; a value outside the interval is moved to its nearer end."""
         return np.clip(self.values, *self.interval)
 
     @property
@@ -77,7 +77,8 @@ class DataColumn:
 def load_column(path: Path, column: str | None, interval: tuple[float, float] | None, *, most_bytes: int = MOST_BYTES) -> DataColumn:
     """Read a column, as `read_column` does, and attach its public interval (low, high).
 
-    Without one, the smallest and the largest value are taken: this is not private, and the result says so. `DataError` if these are equal.
+    Without an interval, the smallest and the largest value are taken: this is not private, and the result says so. `DataError` if these are
+    equal.
     """
     if interval is not None:
         interval = check_interval("interval", interval)
@@ -92,7 +93,7 @@ def load_column(path: Path, column: str | None, interval: tuple[float, float] | 
 
 
 def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) -> FloatArray:
-    """Read one numeric column; nothing is skipped, filled or guessed.
+    """Read a numeric column; nothing is skipped, filled or guessed.
 
     Parameters
     ----------
@@ -123,18 +124,18 @@ def _where(path: Path, column: str | None) -> str:
 
 
 def _read_csv(path: Path, column: str | None, most_bytes: int) -> FloatArray:
-    found = csv_column(path, column, most_bytes)
-    if all(_is_number(name) for name in found.names):
-        raise DataError(f"{found.where}: every field of the header is a number: the first line must name the columns")
-    values, unread = np.empty(found.rows), np.zeros(found.rows, dtype=bool)
+    opened = csv_column(path, column, most_bytes)
+    if all(_is_number(name) for name in opened.names):
+        raise DataError(f"{opened.where}: every field of the header is a number: the first line must name the columns")
+    values, unread = np.empty(opened.rows), np.zeros(opened.rows, dtype=bool)
     start, first = 0, ""
-    for batch in csv_batches(found):
+    for batch in csv_batches(opened):
         rows = slice(start, start + len(batch))
         values[rows], unread[rows] = _numbers(batch)
         if not first and unread[rows].any():
             first = batch[int(np.argmax(unread[rows]))].as_py()
         start += len(batch)
-    _refuse(found.where, unread, "not numeric", f" ({first!r})")
+    _refuse(opened.where, unread, "not numeric", f" ({first!r})")
     return values
 
 
@@ -143,7 +144,10 @@ def _is_number(text: str) -> bool:
 
 
 def _numbers(texts: pa.Array) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return numbers, NaN where there is none, and which texts are neither a number nor a mark of a missing one."""
+    """Return numbers, NaN for other texts, and a mask of unreadable texts.
+
+    Unreadable texts are neither numbers nor marks of missing values.
+    """
     trimmed = pyarrow.compute.utf8_trim(texts, BLANKS)
     numeric = pyarrow.compute.match_substring_regex(trimmed, f"^{NUMBER.pattern}$")
     numbers = np.array(pyarrow.compute.if_else(numeric, trimmed, "nan").cast(pa.float64()), dtype=float)
@@ -158,12 +162,12 @@ def _numbers(texts: pa.Array) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 
 def _read_parquet(path: Path, column: str | None, most_bytes: int) -> FloatArray:
-    found = parquet_column(path, column, most_bytes)
-    if not (pa.types.is_integer(found.kind) or pa.types.is_floating(found.kind) or pa.types.is_decimal(found.kind)):
-        raise DataError(f"{shown_path(path)}: column {found.name!r} is not numeric: it holds {found.kind}")
-    values, start = np.empty(found.rows), 0
-    for batch in parquet_batches(found):
-        # A null becomes NaN.
+    opened = parquet_column(path, column, most_bytes)
+    if not (pa.types.is_integer(opened.kind) or pa.types.is_floating(opened.kind) or pa.types.is_decimal(opened.kind)):
+        raise DataError(f"{shown_path(path)}: column {opened.name!r} is not numeric: it holds {opened.kind}")
+    values, start = np.empty(opened.rows), 0
+    for batch in parquet_batches(opened):
+        # Nulls become NaN.
         numbers = pyarrow.compute.cast(batch, pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         values[start : start + len(batch)] = numbers
         start += len(batch)
@@ -175,7 +179,7 @@ def _read_npy(path: Path, column: str | None, most_bytes: int) -> FloatArray:
         if file.read(len(NPY_MAGIC)) != NPY_MAGIC:
             raise DataError(f"{shown_path(path)}: the file is not an npy array: it does not begin as one")
     try:
-        # Mapped, so that a shape larger than the file is refused and no memory is taken for it.
+        # The array is mapped, so that a shape larger than the file is refused and no memory is taken for it.
         with reading(path), np.errstate(over="raise"):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
     except DataError:
@@ -219,10 +223,11 @@ def _refuse(where: str, wrong: NDArray[np.bool_], fault: str, example: str = "")
 
 
 def body_mass_index() -> DataColumn:
-    """Return the body mass index of the patients in scikit-learn's diabetes data (Efron, Hastie, Johnstone, Tibshirani 2004).
+    """Return the body mass index of the patients in scikit-learn's diabetes data.
 
-    Each patient is a client who would rather keep the value private; the clinic wants the mean. The interval, 15 to 45 kg/m2, is common
-    medical knowledge, from severely underweight to severely obese, and was chosen without the data.
+    The source is Efron, Hastie, Johnstone, Tibshirani 2004. Each patient is a client who would rather keep the value private; the clinic
+    wants the mean. The interval, 15 to 45 kg/m2, is common medical knowledge, from severely underweight to severely obese, and was chosen
+    without the data.
 
     Examples
     --------
@@ -230,7 +235,7 @@ def body_mass_index() -> DataColumn:
     >>> len(column.values), round(float(column.values.mean()), 2), column.clipped_count
     (442, 26.38, 0)
     """
-    # scikit-learn takes a second to import, and only this needs it.
+    # scikit-learn takes a second to import, and only this function needs it.
     from sklearn.datasets import load_diabetes
 
     bunch = load_diabetes(scaled=False)
@@ -239,7 +244,7 @@ def body_mass_index() -> DataColumn:
 
 
 def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) -> FloatArray:
-    """Return how often each grid input is used, on average over dithering, when these values are encoded.
+    """Return the average use of each grid input when these values are encoded with dithering.
 
     The result has shape (2**bits_in,) and sums to one. The prior shapes the table, and the table is public: take it from public or past
     data, never from the clients to be protected.

@@ -1,6 +1,7 @@
-"""One column of a csv or parquet file, batch by batch: every row once, or a refusal that names the file, the row and the reason.
+"""A column of a csv or parquet file, batch by batch: every row once, or a refusal.
 
-The records of a csv file are also counted from its bytes alone: independently of the parser, and only where quotes have one reading.
+A refusal names the file, the row and the reason. The records of a csv file are also counted from its bytes alone: independently of the
+parser, and only where quotes have a single reading.
 """
 
 import csv
@@ -22,13 +23,13 @@ from ...errors import DataError
 from ...files import MEGABYTE, check_encoding_mark, check_size, shown_path
 
 MOST_BYTES = 4000 * MEGABYTE
-# Bytes that one row takes: a number, or an item's number.
+# Bytes of a row: a number, or an item's number.
 ROW_BYTES = 8
-# Rows that are decoded together.
+# Rows per batch of decoding.
 BATCH_ROWS = 2**16
-# Names that a message lists.
+# Largest number of names that a message lists.
 MOST_LISTED = 20
-# How files write that a value is missing or withheld, in lower case.
+# Marks of missing or withheld values, in lower case.
 MISSING = frozenset(
     (
         *("", "-", "--", "---", "?", ".", "..", "*", "\u2013", "\u2014", "missing", "none", "nil", "null", "(null)", "#null!", "\\n"),
@@ -37,13 +38,13 @@ MISSING = frozenset(
     )
 )
 NUL, NEWLINE, RETURN, QUOTE, COMMA = b'\x00\n\r",'
-# Bytes that are looked at together; a header is not longer.
+# Bytes per piece of a scan; a header fits in a piece.
 PIECE = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column that is about to be read.
+    """A column to read.
 
     Attributes
     ----------
@@ -72,7 +73,10 @@ class Column:
 
 
 def check_file(path: Path, formats: Sequence[str], most_bytes: int) -> str:
-    """Return the ending of a file's name, in lower case; ``DataError`` if there is no such file, of these formats and this size."""
+    """Return the ending of a file's name, in lower case.
+
+    Raises ``DataError`` if the file does not exist, or its format or size is not allowed.
+    """
     suffix = path.suffix.lower()
     if suffix not in formats:
         raise DataError(f"{shown_path(path)}: the file's name must end in one of {', '.join(formats)}")
@@ -83,7 +87,7 @@ def check_file(path: Path, formats: Sequence[str], most_bytes: int) -> str:
 
 
 def check_rows(where: str, rows: int, most_bytes: int) -> None:
-    """Refuse no rows, and more than memory is allowed for, before any memory is taken."""
+    """Refuse empty files, and rows beyond the allowed memory, before any memory is taken."""
     if rows == 0:
         raise DataError(f"{where}: there are no rows")
     if rows * ROW_BYTES > most_bytes:
@@ -91,13 +95,13 @@ def check_rows(where: str, rows: int, most_bytes: int) -> None:
 
 
 def check_count(where: str, counted: int, read: int) -> None:
-    """Refuse a column of which the parser read another number of rows than there are."""
+    """Refuse a column if the parser read a wrong number of rows."""
     if counted != read:
         raise DataError(f"{where}: the file has {counted} rows, its parser read {read}")
 
 
 def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
-    """Return the place of the one column that was asked for; a ``DataError`` lists those that there are."""
+    """Return the place of the requested column; a ``DataError`` lists the existing columns."""
     listed = ", ".join(names[:MOST_LISTED]) + (f", ... ({len(names)} in all)" if len(names) > MOST_LISTED else "")
     there = f"the columns are: {listed}"
     if column is None:
@@ -123,14 +127,17 @@ def csv_column(path: Path, column: str | None, most_bytes: int) -> Column:
     """Return a column of a csv file with a header; its records are counted without the parser."""
     records = csv_records(path)
     name = records.names[chosen_column(path, column, records.names)]
-    found = Column(path, name, records.names, pa.binary(), records.rows)
-    check_rows(found.where, found.rows, most_bytes)
-    return found
+    result = Column(path, name, records.names, pa.binary(), records.rows)
+    check_rows(result.where, result.rows, most_bytes)
+    return result
 
 
 def csv_batches(column: Column) -> Iterator[pa.Array]:
-    """Yield the texts of a csv column as they are written; ``DataError`` at the first that is not UTF-8."""
-    # By number: names may occur twice. The header is skipped as a row, since it may have line ends of its own.
+    """Yield the texts of a csv column as they are written.
+
+    Raises ``DataError`` at the first text that is not UTF-8.
+    """
+    # Columns go by number, because names may occur twice. The header is skipped as a row, since it may have line ends of its own.
     numbers = [str(number) for number in range(len(column.names))]
     chosen = numbers[column.names.index(column.name)]
     read = 0
@@ -139,7 +146,7 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
         batches = pyarrow.csv.open_csv(
             file,
             read_options=pyarrow.csv.ReadOptions(column_names=numbers, skip_rows_after_names=1),
-            # An empty line is a row: in a file with one column it looks like an empty value.
+            # An empty line is a row: in a file with a single column it looks like an empty value.
             parse_options=pyarrow.csv.ParseOptions(ignore_empty_lines=False, newlines_in_values=True),
             convert_options=pyarrow.csv.ConvertOptions(
                 include_columns=[chosen], column_types={chosen: pa.binary()}, strings_can_be_null=False
@@ -152,7 +159,10 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
 
 
 def text_lines(path: Path, most_bytes: int) -> Iterator[pa.Array]:
-    """Yield the lines of a text file, which end in LF or CRLF and nothing else; lines are counted beforehand."""
+    """Yield the lines of a text file, which end in LF or CRLF and nothing else.
+
+    The lines are counted beforehand.
+    """
     where, rows = shown_path(path), _count_lines(path)
     check_rows(where, rows, most_bytes)
     read = 0
@@ -178,25 +188,28 @@ def _count_lines(path: Path) -> int:
 
 
 def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
-    """Return a column of a parquet file; rows and sizes are those of the file's metadata."""
+    """Return a column of a parquet file, with rows and sizes of the file's metadata."""
     with reading(path), path.open("rb") as file:
         parquet = pyarrow.parquet.ParquetFile(file)
         schema, metadata = parquet.schema_arrow, parquet.metadata
         field = schema.field(chosen_column(path, column, schema.names))
-        found = Column(path, field.name, tuple(schema.names), field.type, metadata.num_rows)
+        result = Column(path, field.name, tuple(schema.names), field.type, metadata.num_rows)
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         leaves = [leaf for group in groups for leaf in map(group.column, range(group.num_columns)) if leaf.path_in_schema == field.name]
-    check_rows(found.where, found.rows, most_bytes)
-    check_count(found.where, found.rows, sum(group.num_rows for group in groups))
-    # Runs of equal values and dictionaries decode to more bytes than this; `check_rows` counts those.
+    check_rows(result.where, result.rows, most_bytes)
+    check_count(result.where, result.rows, sum(group.num_rows for group in groups))
+    # Runs of equal values and dictionaries decode to more bytes than stated; `check_rows` counts those.
     stated = sum(leaf.total_uncompressed_size for leaf in leaves)
     if stated > most_bytes:
-        raise DataError(f"{found.where}: the values take {stated / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
-    return found
+        raise DataError(f"{result.where}: the values take {stated / MEGABYTE:g} megabytes, {most_bytes / MEGABYTE:g} are allowed")
+    return result
 
 
 def parquet_batches(column: Column, *, as_dictionary: bool = False) -> Iterator[pa.Array]:
-    """Yield the values of a parquet column; texts of which few are different take little memory with `as_dictionary`."""
+    """Yield the values of a parquet column.
+
+    With `as_dictionary`, texts with few different values take little memory.
+    """
     read = 0
     with reading(column.path), column.path.open("rb") as file:
         parquet = pyarrow.parquet.ParquetFile(file, read_dictionary=[column.name] if as_dictionary else None)
@@ -222,7 +235,7 @@ def _utf8(where: str, values: pa.Array, before: int) -> pa.Array:
 
 @dataclass(frozen=True)
 class CsvRecords:
-    """The shape of a csv file.
+    """Header fields and number of records of a csv file.
 
     Attributes
     ----------
@@ -240,14 +253,14 @@ def csv_records(path: Path) -> CsvRecords:
     """Count the records of a csv file, and read its header.
 
     The file follows RFC 4180: fields are separated by commas; a field with a comma, a line end or a quotation mark stands in quotation
-    marks, which are doubled inside; lines end in LF or CRLF. What other programs might read in another way is refused.
+    marks, which are doubled inside; lines end in LF or CRLF. Anything that other programs might read in another way is refused.
 
     Raises
     ------
     DataError
         If the file is empty or UTF-16, holds a NUL byte or a carriage return without line feed, has a quotation mark inside a field
-        without quotes, text after a closing one or a quotation mark that is never closed, or records with another number of fields than
-        the header has. The message names the first row at fault.
+        without quotes, text after a closing quotation mark or a quotation mark that is never closed, or records with another number of
+        fields than the header has. The message names the first row at fault.
     """
     scan, beginning = _Scan(path), b""
     with path.open("rb") as file:
@@ -264,7 +277,7 @@ def csv_records(path: Path) -> CsvRecords:
 def _header_names(path: Path, beginning: bytes) -> tuple[str, ...]:
     text = io.TextIOWrapper(io.BytesIO(beginning), encoding="utf-8", errors="surrogateescape", newline="")
     try:
-        # An empty line is a header of one field without a name.
+        # An empty line is a header of a single field without a name.
         names = tuple(next(csv.reader(text, strict=True))) or ("",)
         "".join(names).encode("utf-8")
     except csv.Error as error:
@@ -275,7 +288,7 @@ def _header_names(path: Path, beginning: bytes) -> tuple[str, ...]:
 
 
 class _Scan:
-    """The state between two pieces of a file."""
+    """State of a scan between two pieces of a file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -287,7 +300,7 @@ class _Scan:
         self._fields: int | None = None
 
     def read(self, data: NDArray[np.uint8]) -> None:
-        """Count the records that end in a piece, and refuse what has two readings."""
+        """Count the records that end in a piece, and refuse ambiguous text."""
         quotes = data == QUOTE
         quoted = ((np.cumsum(quotes) - quotes + self._quoted) & 1).astype(bool)
         before = np.concatenate([np.array([self._before], dtype=np.uint8), data[:-1]])
@@ -327,7 +340,10 @@ class _Scan:
         return self.records
 
     def _count_fields(self, ends: NDArray[np.intp], commas: NDArray[np.intp]) -> None:
-        """Compare the number of fields of every record that ends in a piece; `commas` are running counts of separators."""
+        """Compare the number of fields of every record that ends in a piece.
+
+        `commas` are running counts of separators.
+        """
         at_ends = commas[ends]
         if len(ends):
             self._check_fields(np.diff(at_ends, prepend=-self._commas) + 1)

@@ -1,4 +1,4 @@
-"""Private frequencies of a column of items: the estimate, with its errors, beside what was true and what is possible."""
+"""Private frequencies of a column of items, with their errors, true values and lower bounds."""
 
 import math
 from collections.abc import Mapping
@@ -24,24 +24,24 @@ from .experiment import experiment_notice
 from .item_column import TAKEN, ItemColumn
 
 MOST_SHOWN = 10**6
-# Buckets of a hashed domain, as a yardstick for what an unknown list of items costs.
+# Buckets of a hashed domain, to measure the cost of an unknown list of items.
 UNKNOWN_BUCKETS = 2**20
 
 
 @dataclass(frozen=True)
 class ItemEstimate:
-    """One item's estimated frequency.
+    """Estimated frequency of an item.
 
     Attributes
     ----------
     item : str
-        Its name.
+        Name of the item.
     frequency, standard_error : float
         Unbiased estimate, which may be below 0, and its standard error (`FrequencyMechanism.estimate`); 0.0 where it is exact.
     true_frequency : float
-        Not private.
+        True frequency, which is not private.
     exceeds_noise : bool
-        Whether the estimate exceeds those that noise alone causes (`FrequencyEstimate.exceeds_noise`).
+        Whether the estimate exceeds estimates that noise alone causes (`FrequencyEstimate.exceeds_noise`).
     """
 
     item: str
@@ -53,16 +53,16 @@ class ItemEstimate:
 
 @dataclass(frozen=True)
 class ItemCount:
-    """What a first round has said of how many different items are held.
+    """Result of a first round that counts different items.
 
     Attributes
     ----------
     distinct_items : float
-        Its estimate.
+        Estimated number of different items.
     upper : int
-        Number that the second round reckons with.
+        Number of items that the second round is built for.
     epsilon, bits_per_client : float
-        Of the first round alone; the study's own are of both.
+        Cost of the first round alone; the study's own costs are of both rounds.
     """
 
     distinct_items: float
@@ -73,7 +73,7 @@ class ItemCount:
 
 @dataclass(frozen=True, eq=False)
 class FrequencyStudy:
-    """Frequencies of all items, and what they cost.
+    """Estimated frequencies of all items, and their cost.
 
     Attributes
     ----------
@@ -86,16 +86,16 @@ class FrequencyStudy:
     items : tuple of ItemEstimate
         The most frequent items by estimate.
     guarantee : Guarantee
-        What is proven of the estimate; of items that were numbered by the data it does not cover the list.
+        Proven guarantee of the estimate; it does not cover a list of items taken from the data.
     bits_per_client : float
-        Of one message.
+        Bits of a message.
     squared_error, largest_error : float
         Error of all frequencies as they are decoded, cut off and projected where the mechanism does so: squared L2 distance, and
         largest distance of one.
     predicted_squared_error, zero_squared_error : float
-        What the mechanism states, and what the answer costs that all items are as frequent.
+        Error that the mechanism states, and error of uniform frequencies.
     central_squared_error, lower_bound : float or None
-        Of a trusted server's Gaussian noise, and the least that is proven possible; None where there is none.
+        Error of a trusted server's Gaussian noise, and the proven lower bound; None where there is none.
     unknown_domain_ratio : float or None
         Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list; None where the mechanism
         cannot serve this many.
@@ -125,7 +125,7 @@ class FrequencyStudy:
         return experiment_notice("true frequencies and errors")
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON holds it: what is infinite is null."""
+        """Return the study as JSON holds it; infinite numbers are null."""
         epsilon = self.guarantee.epsilon
         return {
             "notice": self.notice,
@@ -201,15 +201,15 @@ def study_frequencies(
     domain = Categories(column.categories)
     task = Task(domain, clients, epsilon, delta, adjacency or entry.adjacencies[0])
     top = check_integer("top", top, low=1, high=MOST_SHOWN)
-    found = (
+    estimated = (
         _one_round(column, task, mechanism, options, seed)
         if count_share is None
         else _two_rounds(column, task, mechanism, options, count_share, seed)
     )
-    built, guarantee = found.mechanism, found.guarantee
-    true, decoded = domain.total(column.items) / clients, found.estimate.decoded
-    estimate, errors = found.estimate.frequencies, found.estimate.standard_errors
-    exceeds = found.estimate.exceeds_noise()
+    built, guarantee = estimated.mechanism, estimated.guarantee
+    true, decoded = domain.total(column.items) / clients, estimated.estimate.decoded
+    estimate, errors = estimated.estimate.frequencies, estimated.estimate.standard_errors
+    exceeds = estimated.estimate.exceeds_noise()
     order = np.argsort(-estimate, kind="stable")[:top].tolist()
     asked = replace(guarantee, epsilon=epsilon, delta=delta) if entry.private else guarantee
     return FrequencyStudy(
@@ -228,7 +228,7 @@ def study_frequencies(
             for item in order
         ),
         guarantee=guarantee,
-        bits_per_client=found.bits_per_client,
+        bits_per_client=estimated.bits_per_client,
         squared_error=float(np.sum((decoded - true) ** 2)),
         largest_error=float(np.max(np.abs(decoded - true))),
         predicted_squared_error=_predicted(built, column, true),
@@ -236,7 +236,7 @@ def study_frequencies(
         central_squared_error=central_squared_error(domain, clients, replace(asked, trust_model="central")),
         lower_bound=entry.lower_bound(task),
         unknown_domain_ratio=_unknown_domain(column, mechanism, task, options, float(np.median(errors))),
-        count=found.count,
+        count=estimated.count,
     )
 
 
@@ -265,12 +265,12 @@ def _two_rounds(column: ItemColumn, task: Task, name: str, options: Values, shar
         raise ValueError(f"mechanism must be {sized} for count_share, as no other is sized by a count, got {name!r}")
     if options:
         raise ValueError(f"options must not be given with count_share: the sketch is chosen by the count, got {', '.join(options)}")
-    found = two_round_frequencies(
+    rounds = two_round_frequencies(
         column.items, column.categories, task.epsilon, task.delta, adjacency=task.adjacency, entry=entry, count_share=share, seed=seed
     )
-    first, said = found.count, found.counted
+    first, said = rounds.count, rounds.counted
     count = ItemCount(said.distinct_items, said.upper, first.epsilon, first.bits_per_client)
-    return _Estimated(found.mechanism, found.estimate, found.guarantee, found.bits_per_client, count)
+    return _Estimated(rounds.mechanism, rounds.estimate, rounds.guarantee, rounds.bits_per_client, count)
 
 
 def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArray) -> float:
@@ -278,14 +278,14 @@ def _predicted(mechanism: FrequencyMechanism, column: ItemColumn, true: FloatArr
 
 
 def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Values, error: float) -> float | None:
-    """Return what an item's standard error would be with a hashed domain, over what it is."""
+    """Return the ratio of an item's standard error with a hashed domain to its standard error."""
     if column.numbering != TAKEN or error == 0:
         return None
     wide = Task(Categories(UNKNOWN_BUCKETS), task.clients, task.epsilon, task.delta, task.adjacency)
     try:
         built = entry_named(mechanism).mechanism_for(wide, options)
     except InfeasibleError:
-        # It cannot serve this many items, which says enough.
+        # The mechanism cannot serve this many items, which is answer enough.
         return None
     assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
     return math.sqrt(built.other_variance / task.clients) / error

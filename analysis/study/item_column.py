@@ -1,4 +1,4 @@
-"""One column of items: one item per client, numbered by a list that is public, hashed into public buckets, or taken from the data."""
+"""A column of items, numbered by a public list, by public hash buckets, or by the data."""
 
 import hashlib
 import unicodedata
@@ -20,26 +20,26 @@ MOST_BUCKETS = 2**30
 # Control characters that a quoted field may hold, and the two joiners that some languages need. Other format characters, such as byte order
 # marks where files were joined, would make two items of names that look the same.
 KEPT = "\t\n\r\u200c\u200d"
-# How items may be numbered.
+# Ways to number items.
 LISTED, HASHED, TAKEN = "public list", "hashed", "taken from the data"
 
 
 @dataclass(frozen=True, eq=False)
 class ItemColumn:
-    """Items, one per client, as numbers.
+    """Items of clients, as numbers.
 
     Attributes
     ----------
     name, source : str
-        What the items are, and where they come from.
+        Description of the items, and their origin.
     items : ndarray of int64, shape (clients,)
-        From 0 to `categories` - 1.
+        Numbers from 0 to `categories` - 1.
     categories : int
         Number of items, or of buckets.
     names : mapping of int to str
-        What the numbers stand for; of buckets, only for those that an item of the data, or of the list, falls into.
+        Names of the numbers; buckets have a name only if an item of the data, or of the list, falls into them.
     numbering : str
-        ``"public list"``, ``"hashed"``, or ``"taken from the data"``, which reveals what items there are: no guarantee covers that.
+        ``"public list"``, ``"hashed"``, or ``"taken from the data"``, which reveals the items that exist: no guarantee covers that.
     """
 
     name: str
@@ -96,7 +96,10 @@ def load_items(
 
 
 def hashed_items(texts: Iterable[str], buckets: int, name: str, source: str) -> ItemColumn:
-    """Return a column whose texts are hashed into public buckets, each named for all texts that fall into it."""
+    """Return a column whose texts are hashed into public buckets.
+
+    Each bucket is named for all texts that fall into it.
+    """
     kinds: dict[str, int] = {}
     codes = np.array([kinds.setdefault(text, len(kinds)) for text in texts], dtype=np.int64)
     return _hashed(_CodedItems(tuple(kinds), codes), buckets, name, source)
@@ -115,7 +118,7 @@ def bucket_of(item: str, buckets: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _CodedItems:
-    """Different items, and the place of each client's among them."""
+    """Different items, and the index of each client's item."""
 
     kinds: tuple[str, ...]
     codes: IntegerArray
@@ -131,7 +134,7 @@ def _hashed(coded: _CodedItems, buckets: int, name: str, source: str) -> ItemCol
 
 
 def _public_list(domain: Path, most_bytes: int) -> tuple[str, ...]:
-    """Return the items of a public list, on which any text but an empty one may stand."""
+    """Return the items of a public list, which may hold any text that is not empty."""
     listed = _read_items(domain, None, most_bytes, None)
     if len(listed.kinds) < len(listed.codes):
         raise DataError(f"{shown_path(domain)}: the list has {len(listed.codes) - len(listed.kinds)} items twice")
@@ -156,7 +159,7 @@ def _read_items(path: Path, column: str | None, most_bytes: int, listed: Collect
 
 
 def _fault(item: str | None, listed: Collection[str] | None) -> str | None:
-    """Return why an item is refused, in words; None if it is not."""
+    """Return why an item is refused, in words, or None."""
     if item is None or not item.strip():
         return "has no item"
     if item != item.strip():
@@ -169,10 +172,10 @@ def _fault(item: str | None, listed: Collection[str] | None) -> str | None:
 
 
 def _codes(batch: pa.Array, kinds: dict[str | None, int]) -> IntegerArray:
-    """Return the place of each item among the different ones so far, to which new ones are added."""
+    """Return the index of each item among the different items so far; new items are added."""
     encoded = batch if pa.types.is_dictionary(batch.type) else batch.dictionary_encode()
     texts = encoded.dictionary.to_pylist()
-    # A dictionary may hold texts that no row has. A null is the last text.
+    # A dictionary may hold texts that no row has. The last text stands for null.
     indices = np.asarray(encoded.indices.cast(pa.int64()).fill_null(len(texts)))
     used, places = np.unique(indices, return_inverse=True)
     codes = [kinds.setdefault(text, len(kinds)) for text in (texts[index] if index < len(texts) else None for index in used.tolist())]
@@ -186,12 +189,12 @@ def _batches(path: Path, suffix: str, column: str | None, most_bytes: int) -> It
         return text_lines(path, most_bytes)
     if suffix == ".csv":
         return csv_batches(csv_column(path, column, most_bytes))
-    found = parquet_column(path, column, most_bytes)
-    kind = found.kind.value_type if pa.types.is_dictionary(found.kind) else found.kind
+    table_column = parquet_column(path, column, most_bytes)
+    kind = table_column.kind.value_type if pa.types.is_dictionary(table_column.kind) else table_column.kind
     is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (is_text or pa.types.is_integer(kind) or pa.types.is_date32(kind)):
-        raise DataError(f"{found.where} must hold texts, whole numbers or dates, which have one spelling; it holds {kind}")
-    batches = parquet_batches(found, as_dictionary=is_text)
+        raise DataError(f"{table_column.where} must hold texts, whole numbers or dates, which have one spelling; it holds {kind}")
+    batches = parquet_batches(table_column, as_dictionary=is_text)
     return batches if is_text else (_spelled(batch) for batch in batches)
 
 

@@ -1,4 +1,4 @@
-"""Mean estimation with several protocols on the same clients: estimate, error, predicted error, bits, guarantee."""
+"""Mean estimation with several protocols on the same clients."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ from ...design.transforms.dithering import finite_values
 from ..random_streams import named_stream
 from .variance_bound import VarianceBound
 
-# Clients encoded at a time.
+# Clients per batch of encoding.
 CHUNK = 2**18
 # Half-width of a 95 % confidence interval, in standard errors.
 Z95 = 1.96
@@ -22,7 +22,7 @@ Z95 = 1.96
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """What one protocol made of the clients' values; everything is in the values' own units.
+    """A protocol's estimate of the clients' mean, in the values' own units.
 
     Attributes
     ----------
@@ -59,12 +59,18 @@ class MeanEstimate:
 
     @property
     def ratio_to_bound(self) -> float | None:
-        """Objective over certified bound: at least one; one means that nothing better exists with any number of bits."""
+        """Objective over certified bound, at least 1.
+
+        At 1, no mechanism is better with any number of bits.
+        """
         return None if self.objective is None or self.lower_bound is None else self.objective / self.lower_bound
 
     @property
     def confidence_interval(self) -> tuple[float, float]:
-        """Estimate plus and minus 1.96 worst-case standard errors: covers the clipped values' mean in 95 % of runs with many clients."""
+        """Interval of 1.96 worst-case standard errors around the estimate.
+
+        It covers the clipped values' mean in 95 % of runs with many clients.
+        """
         return self.estimate - Z95 * self.worst_standard_error, self.estimate + Z95 * self.worst_standard_error
 
 
@@ -103,12 +109,15 @@ class MeanComparison:
 
     @property
     def clipping_bias(self) -> float:
-        """Difference that clipping makes to the mean, which neither clients nor bits reduce."""
+        """Shift of the mean by clipping, which neither clients nor bits reduce."""
         return self.clipped_mean - self.true_mean
 
     @property
     def clipping_warning(self) -> str | None:
-        """How many values are outside the interval, and how far that moves the mean; None if there are none."""
+        """Warning with the number of values outside the interval, and their shift of the mean.
+
+        None if no values are outside.
+        """
         if not self.clipped:
             return None
         low, high = self.interval
@@ -127,17 +136,19 @@ def estimate_mean(
     bound: VarianceBound | None = None,
     on_start: Callable[[str], None] = lambda _: None,
 ) -> MeanComparison:
-    """Encode each value as one client with every protocol, aggregate, decode, and compare with the true mean.
+    """Estimate the mean by every protocol, and compare with the true mean.
+
+    Each value is encoded as a client, then aggregated and decoded.
 
     Parameters
     ----------
     values : ndarray of shape (clients,)
-        Finite values, one per client; at least one.
+        Finite values of the clients; at least one value.
     interval : tuple of float
-        Public interval (low, high) that values are clipped to; that of every protocol.
+        Public interval (low, high) that values are clipped to, the same as every protocol's.
     protocols : mapping of str to ScalarMechanism
         The protocols, by name. Each draws from its own random stream, keyed by (seed, name), so that its result does not depend on
-        which others are there.
+        the other protocols.
     seed : int
         Root seed.
     bound : VarianceBound or None
@@ -181,7 +192,7 @@ def _mean(values: FloatArray) -> float:
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
-        # The sum is beyond the largest number, the mean is not. Halving numbers of this size is exact.
+        # The sum exceeds the largest float, but the mean does not. Halving numbers of this size is exact.
         return math.fsum(values / 2.0**64) / len(values) * 2.0**64
 
 

@@ -1,4 +1,4 @@
-"""The main job: design the best table for a budget, certify it, and estimate one population's mean with it and with its rivals."""
+"""The main study: design and certify the best table for a budget, and compare its estimates."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ from .variance_bound import certified_bound
 
 @dataclass(frozen=True, eq=False)
 class MeanStudy:
-    """What was asked, which mechanisms answered, and how well.
+    """A study's question, its mechanisms, and their accuracy.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def study_mean(
     seed: int = 0,
     on_step: OnStep = silent,
 ) -> MeanStudy:
-    """Design the MVU table for a budget and compare it, on one population, with its rivals at the same epsilon.
+    """Design the MVU table for a budget, and compare it with its rivals at the same epsilon.
 
     The rivals: MVU with one bit, bitwise and generalised randomised response with the same bits, uncompressed Laplace noise.
 
@@ -139,7 +139,7 @@ def study_mean(
 def _designs(
     interval: tuple[float, float], epsilon: float, bits_in: int, bits_out: int, metric: str | None, objective: str, seed: int
 ) -> dict[str, Callable[[], LookupTable]]:
-    """Return how to make each table, by name; the one that is studied comes first."""
+    """Return builders of all tables, by name; the studied table comes first."""
     mvu = partial(design_mvu, epsilon, bits_in, metric=metric, objective=objective, interval=interval, seed=seed)
     designs: dict[str, Callable[[], LookupTable]] = {_named("MVU", bits_out): partial(mvu, bits_out)}
     if bits_out > 1:

@@ -1,4 +1,4 @@
-"""A study's results for machines: one JSON file with the estimates, the bound, and the tables as they would be exported."""
+"""A study's results as a JSON file, with the estimates, the bound, and the exported tables."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,9 @@ FORMAT = "quietbits-mean-study/2"
 
 
 def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -> None:
-    """Write a study's results, and the command that made it, as JSON; an existing file is replaced.
+    """Write a study's results, and the command that made it, as JSON.
+
+    An existing file is replaced.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The least variance that any unbiased mechanism can have under a guarantee, as a table's certificate proves it."""
+"""The certified lower bound on the variance of unbiased mechanisms under a guarantee."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ from ...design.tables.lookup_table import LookupTable
 
 @dataclass(frozen=True)
 class VarianceBound:
-    """No unbiased mechanism with this guarantee has a smaller objective, however many bits it sends.
+    """Lower bound on the objective of unbiased mechanisms with a guarantee and any bits.
 
     Attributes
     ----------
     value : float
-        The bound, in squared units of the values; errs downward.
+        The lower bound, in squared units of the values.
     objective : str
         What is bounded: the average (``"mean"``), the largest (``"worst"``) or the prior-weighted average (``"prior"``) of the
         variances at the grid inputs.
@@ -43,9 +43,9 @@ class VarianceBound:
         return float(variances.max() if self.objective == "worst" else np.average(variances, weights=self.prior))
 
     def holds_for(self, guarantee: Guarantee) -> bool:
-        """Return whether the bound also holds for mechanisms with another guarantee, because that one is at least as strong.
+        """Return whether the bound also holds for mechanisms with another guarantee.
 
-        Metric privacy implies local privacy with the same epsilon, not the reverse.
+        It does if the other guarantee is at least as strong. Metric privacy implies local privacy with the same epsilon, not the reverse.
         """
         own = self.guarantee
         same_kind = (guarantee.adjacency, guarantee.trust_model) == (own.adjacency, own.trust_model)
@@ -53,7 +53,7 @@ class VarianceBound:
 
 
 def certified_bound(table: LookupTable) -> VarianceBound | None:
-    """Return the bound that a table's certificate proves, on the scale of the table's interval; None if the certificate has none."""
+    """Return the bound of a table's certificate, on the table's interval, or None."""
     if table.certificate.lower_bound is None:
         return None
     low, high = table.interval

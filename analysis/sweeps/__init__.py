@@ -1,1 +1,1 @@
-"""Sweeps: many settings, run in parallel, saved, resumed and summed up."""
+"""Sweeps: many settings, run in parallel, saved, resumed and summarised."""

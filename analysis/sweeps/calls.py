@@ -1,4 +1,4 @@
-"""The work of a sweep's processes: prepare for tasks, and run them, with memory that freed tasks leave to the next ones."""
+"""The work of a sweep's processes: preparing and running tasks, with reuse of freed memory."""
 
 import ctypes
 import hashlib
@@ -22,23 +22,23 @@ from .protocol import SweepTask
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
 
-# What a task may raise when it cannot be done; anything else is a mistake in the program, and ends the sweep.
+# A task may raise these when it cannot be done; any other exception is a program error and ends the sweep.
 FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
-# A call gives back the tasks that it has not begun by then.
+# After this time a call returns the tasks that it has not started.
 LONGEST_CALL_SECONDS = 1.0
-# Folders whose modules make results, and the modules beside them.
+# Folders whose modules affect results, and the modules beside them.
 SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "figures/**/*", "*.py")
 SOURCE_KINDS = {".py", ".jinja", ".json", ".toml"}
 # Parameters of mallopt in glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-# The largest that glibc takes; arrays of a chunk of clients are a few megabytes.
+# The largest size that glibc accepts; arrays of a chunk of clients take a few megabytes.
 LARGEST_REUSED = 32 * 2**20
 MOST_KEPT = 64 * 2**20
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What was made for tasks of one design, or why it could not be made, and the code of the process that tried."""
+    """Preparation for tasks of a design, or its error, and the code version of its process."""
 
     value: Any = None
     error: Exception | None = None
@@ -47,18 +47,18 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Ran:
-    """What became of the first tasks of a call.
+    """Outcome of the first tasks of a call.
 
     Attributes
     ----------
     outcomes : list of EncodedRows or Exception
-        Their rows, or why there are none.
+        Rows of the tasks, or their errors.
     seconds : float
-        What they took together.
+        Total duration of the tasks.
     codes : frozenset of str
         The code of the processes that had a part in it.
     mistake : BaseException or None
-        What no task should raise, or an interruption.
+        Exception that no task should raise, or an interruption.
     """
 
     outcomes: list[EncodedRows | Exception]
@@ -68,19 +68,19 @@ class Ran:
 
 
 def prepare(task: SweepTask, cache: Path, with_code: bool, registered: bytes) -> Prepared:
-    """Prepare for all tasks that share a task's design; `registered` has the mechanisms of the sweep's script (`Registry.packed`)."""
+    """Prepare for all tasks of a design; `registered` has the script's mechanisms."""
     REGISTRY.adopt(registered)
     code = code_version() if with_code else None
     try:
         with ONE_THREAD.held():
             return Prepared(task.prepare(cache), None, code)
     except FAULTS as error:
-        # Without its traceback, which would keep all that the call had in memory.
+        # The traceback would keep the call's data in memory.
         return Prepared(None, error.with_traceback(None), code)
 
 
 def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool, registered: bytes) -> Ran:
-    """Run tasks one after the other, as many as can be begun in a second; `prepared` is for all, or None if each prepares for itself."""
+    """Run tasks in turn, as many as start within a second; `prepared` may serve them all."""
     REGISTRY.adopt(registered)
     reuse_memory()
     start = time.perf_counter()
@@ -111,7 +111,7 @@ def _run(task: SweepTask, prepared: Prepared | None, cache: Path) -> EncodedRows
 
 @keep
 def code_version() -> str:
-    """Return a hash of the versions of the software, and of this package's own modules and templates."""
+    """Return a hash of the software's versions, and of this package's modules and templates."""
     root = Path(__file__).parents[2]
     files = sorted(path for pattern in SOURCE for path in root.glob(pattern) if path.suffix in SOURCE_KINDS)
     digest = hashlib.sha256(repr(software_versions()).encode())
@@ -120,18 +120,18 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def check_code_version(found: str, where: str) -> None:
+def check_code_version(version: str, where: str) -> None:
     """Raise ``DataError`` unless a worker has this process's code."""
-    if found != code_version():
+    if version != code_version():
         raise DataError(
             f"{where} has other versions of quietbits or its libraries than this process, or none: install the same on all machines"
         )
 
 
 class _OneThread:
-    """Holds libraries to one thread, in whatever process: the order in which they add up must not depend on how many they may use.
+    """A limit of libraries to a thread, as the order of additions must not depend on threads.
 
-    The limit is the process's: with several threads that run calls, as a worker of Dask may have, it ends with the last of these.
+    The limit applies to the process. If several threads run calls, as in a worker of Dask, it ends with the last of them.
     """
 
     def __init__(self) -> None:
@@ -157,20 +157,20 @@ ONE_THREAD = _OneThread()
 
 @keep
 def _libraries() -> ThreadpoolController:
-    # Looking for them takes longer than a small task.
+    # Searching for the libraries takes longer than a small task.
     return ThreadpoolController()
 
 
 @cache
 def reuse_memory() -> None:
-    """Keep up to `MOST_KEPT` bytes of freed memory in this process, of arrays up to `LARGEST_REUSED`; does nothing without glibc.
+    """Keep up to `MOST_KEPT` bytes of freed memory for reuse; do nothing without glibc.
 
-    Otherwise each array of a chunk costs the page faults of all its memory: half of a task's time, and two thirds under the nanny of a
-    Dask worker, which sets ``MALLOC_TRIM_THRESHOLD_``.
+    Arrays up to `LARGEST_REUSED` are kept. Otherwise each array of a chunk costs the page faults of all its memory: half of a task's time,
+    and two thirds under the nanny of a Dask worker, which sets ``MALLOC_TRIM_THRESHOLD_``.
     """
     if not sys.platform.startswith("linux"):
         return
-    # musl, for one, has no such function.
+    # musl, for example, has no such function.
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_MMAP_THRESHOLD, LARGEST_REUSED)

@@ -1,4 +1,4 @@
-"""How a sweep runs: calls are kept in flight, their rows are saved, and the tasks of lost calls are tried again.
+"""The engine of a sweep: it keeps calls in flight, saves rows, and retries lost tasks.
 
 Tasks that share a design run together, in calls that are neither too short nor too long.
 """
@@ -22,14 +22,14 @@ from .rows import EncodedRows
 from .store import SweepStore
 from .workers import WorkerLostError, Workers
 
-# How long a call should take: long beside the milliseconds that it takes to travel, short beside a person's patience.
+# Target duration of a call: long beside its milliseconds of travel, short beside a person's patience.
 CALL_SECONDS = 0.25
 MOST_TASKS_OF_CALL = 1024
-# Estimates are of the past: a call may be this many times as large as the last one.
+# Estimates rest on past calls, so a call may be at most this many times as large as the last call.
 GROWTH = 8
-# What is done is saved so much later at most, unless more comes.
+# Rows are saved at most this much later, unless more rows come.
 COMMIT_SECONDS = 0.1
-# How long to wait where there is nobody to run calls, before looking again.
+# Time to wait before another look when no worker can run calls.
 WAIT_SECONDS = 1.0
 STEP_WIDTH = 60
 
@@ -38,20 +38,20 @@ OnRows = Callable[[EncodedRows], None]
 
 @dataclass(eq=False)
 class Group:
-    """Pending tasks that share a design, and so what is prepared for them.
+    """Pending tasks that share a design and its preparation.
 
     Attributes
     ----------
     design : Hashable
         The design; None if each task prepares for itself.
     positions : deque of int
-        Those that are still to be run.
+        Positions of the tasks that are still to be run.
     seconds : float or None
-        What a task took of late.
+        Recent duration of a task.
     size : int
         Tasks of the last call.
     prepared : Prepared, or a call that returns it, or None
-        What was prepared for them.
+        Preparation of the tasks.
     """
 
     design: Hashable | None
@@ -61,13 +61,13 @@ class Group:
     prepared: Any = None
 
     def next_size(self, share: int) -> int:
-        """Return how many tasks the next call should have, of which all workers are to have `share`."""
+        """Return how many tasks the next call should have, if all workers are to have `share`."""
         wanted = 1 if self.seconds is None else min(int(CALL_SECONDS / max(self.seconds, 1e-9)), GROWTH * self.size, MOST_TASKS_OF_CALL)
         return max(1, min(wanted, -(-len(self.positions) // share)))
 
 
 class PendingGroups:
-    """The pending tasks, a group at a time.
+    """The pending tasks, in groups.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class PendingGroups:
         self._others: deque[Group] = deque()
 
     def next_group(self) -> Group | None:
-        """Return the next group; None if there is no more."""
+        """Return the next group, or None after the last."""
         if self._others:
             return self._others.popleft()
         if self._start == len(self._positions):
@@ -104,7 +104,7 @@ class PendingGroups:
         return Group(self._tasks[positions[0]].design, deque(positions))
 
     def take(self, group: Group, share: int) -> tuple[list[int], list[SweepTask]]:
-        """Take the tasks of a group's next call: their positions, and themselves."""
+        """Take the tasks of a group's next call, with their positions."""
         group.size = group.next_size(share)
         positions: list[int] = []
         tasks: list[SweepTask] = []
@@ -114,7 +114,7 @@ class PendingGroups:
                 positions.append(position)
                 tasks.append(task)
             else:
-                # Two designs with one hash.
+                # Two designs have the same hash.
                 self._put_elsewhere(position, task.design)
         return positions, tasks
 
@@ -128,7 +128,7 @@ class PendingGroups:
 
 @dataclass(frozen=True, eq=False)
 class _Flight:
-    """A call in flight: tasks of a group, or the preparation for it, which has no positions."""
+    """A call in flight: tasks of a group, or its preparation, which has no positions."""
 
     group: Group
     tasks: list[SweepTask]
@@ -137,16 +137,16 @@ class _Flight:
 
 
 class SweepRun:
-    """One run of a sweep's pending tasks.
+    """A run of a sweep's pending tasks.
 
     Parameters
     ----------
     tasks : sequence of SweepTask
         All tasks of the sweep.
     store : SweepStore
-        Knows which are pending, and takes their rows.
+        Store of the tasks and their rows.
     workers : Workers
-        Runs calls.
+        Workers that run calls.
     cache : Path
         Folder where designed tables are kept.
     check_code : bool
@@ -161,7 +161,7 @@ class SweepRun:
     Attributes
     ----------
     errors : dict of int to Exception
-        What the tasks that could not be done raised, by their positions.
+        Errors of the failed tasks, by their positions.
     """
 
     def __init__(
@@ -186,13 +186,13 @@ class SweepRun:
         self._done = len(tasks) - len(positions)
         self._ended: SimpleQueue[Any] = SimpleQueue()
         self._flying: dict[Any, _Flight] = {}
-        # Groups with tasks that can run now, and calls whose process was lost with others: each is tried alone, to find the culprit.
+        # Ready groups, and calls whose process was lost with other calls: each call is retried alone, to find the culprit.
         self._ready: deque[Group] = deque()
         self._suspects: deque[_Flight] = deque()
         self._saved = 0.0
 
     def run(self) -> None:
-        """Run the pending tasks; what each brings is saved at once."""
+        """Run the pending tasks and save the rows of each at once."""
         self._say(f"{self._done} of {len(self._tasks)} tasks were finished before" if self._done else "starting")
         while True:
             capacity = self._workers.capacity()
@@ -235,7 +235,7 @@ class SweepRun:
         call.add_done_callback(self._ended.put)
 
     def _land(self) -> None:
-        """Wait for a call, take what it brings, and save it if no other has come meanwhile."""
+        """Wait for a call, take its results, and save them if no other call has come meanwhile."""
         try:
             call = self._ended.get(timeout=COMMIT_SECONDS)
         except Empty:
@@ -280,7 +280,7 @@ class SweepRun:
             group.positions.extendleft(reversed(positions))
 
     def _lose(self, flight: _Flight, error: WorkerLostError) -> None:
-        """Try the tasks of a lost call again, one by one; one that was alone is to blame."""
+        """Retry the tasks of a lost call separately; a task that ran alone is to blame."""
         if not flight.alone:
             ones = zip(flight.positions, flight.tasks, strict=True) if flight.positions else ()
             self._suspects += [_Flight(flight.group, [task], [position], alone=True) for position, task in ones]

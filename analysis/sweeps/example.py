@@ -1,8 +1,8 @@
-"""Example specifications, which are printed without loading the modules that run them."""
+"""Example specifications, printed without loading the modules that run them."""
 
 from importlib.resources import files
 
 
 def example_specification(folder: str) -> str:
-    """Return a commented specification in TOML that runs as it is; the folder is ``"sweeps"``, ``"training"`` or ``"table_grid"``."""
+    """Return a commented TOML specification of ``"sweeps"``, ``"training"`` or ``"table_grid"``."""
     return (files(__package__.rpartition(".")[0]) / folder / "example.toml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The process that uses a sweep's folder: a file names it, and is locked for as long as it lives."""
+"""The process that uses a sweep's folder: a lock file names it while it lives."""
 
 import json
 import os
@@ -52,12 +52,12 @@ class FolderOwner:
 
     def leave(self) -> None:
         """Leave the folder to others."""
-        # Before the lock is given up: afterwards the file may be another process's.
+        # The file goes before the lock: afterwards it may be another process's file.
         self._path.unlink(missing_ok=True)
         self._file.close()
 
     def name(self) -> str:
-        """Return the process that the file names; it is this one, unless locks do nothing here."""
+        """Return the process named in the file; it is this process, unless locks do nothing here."""
         return _named_in(self._path)
 
     def _taken(self) -> IO[bytes]:
@@ -71,12 +71,15 @@ class FolderOwner:
             with suppress(FileNotFoundError):
                 if os.path.samestat(self._path.stat(), os.fstat(file.fileno())):
                     return file
-            # The process before this one has removed the file since.
+            # The previous process has removed the file since.
             file.close()
 
 
 def _lock(file: IO[bytes]) -> bool:
-    """Lock a file until it is closed; return False where there are no locks, and raise BlockingIOError where another process has it."""
+    """Lock a file until it is closed; return False on a file system without locks.
+
+    Raises BlockingIOError where another process holds the lock.
+    """
     if sys.platform == "win32":
         return False
     try:

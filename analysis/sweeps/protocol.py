@@ -1,4 +1,4 @@
-"""What a task is to the engine that runs sweeps: anything with a name that makes rows of a table."""
+"""Tasks as seen by the engine of sweeps: anything with a name that makes rows of a table."""
 
 from collections.abc import Hashable
 from pathlib import Path
@@ -8,10 +8,10 @@ from ...design.contracts.privacy import Scalar
 
 
 class SweepTask(Protocol):
-    """One task: a frozen dataclass that can be pickled.
+    """A task: a frozen dataclass that can be pickled.
 
-    Rows depend on the name, the seed and the versions of the software only; whatever is drawn comes from streams that are named after
-    them (`named_stream`).
+    Its rows depend only on the name, the seed and the versions of the software. All draws come from streams named after them
+    (`named_stream`).
     """
 
     @property
@@ -20,7 +20,7 @@ class SweepTask(Protocol):
 
     @property
     def name(self) -> str:
-        """Everything that the rows depend on, except for the seed, in one canonical text."""
+        """Canonical text of everything that the rows depend on, except for the seed."""
 
     @property
     def setting(self) -> str:
@@ -28,10 +28,13 @@ class SweepTask(Protocol):
 
     @property
     def design(self) -> Hashable | None:
-        """What `prepare` depends on: tasks of one sweep that share it share what `prepare` makes. None: each prepares for itself."""
+        """Key of tasks that share a `prepare`; None if each task prepares for itself."""
 
     def prepare(self, cache: Path | None) -> Any:
-        """Return what `run` needs and takes long to make; it must be possible to pickle. `cache` is a folder for designed tables."""
+        """Return slow inputs of `run`, which must be possible to pickle.
+
+        `cache` is a folder for designed tables.
+        """
 
     def run(self, prepared: Any) -> list[dict[str, Scalar]]:
         """Return the task's rows of the result table, in their order; None is a missing value."""

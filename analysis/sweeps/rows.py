@@ -1,4 +1,4 @@
-"""Rows of a sweep's table: how a task's are kept, and how all become one parquet file without being in memory together."""
+"""Rows of a sweep's table: their format, and their way into a parquet file piece by piece."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from ...design.contracts.privacy import Scalar
 from ...files import atomic_file
 
-# Rows of a parquet row group, and so of what is in memory at a time.
+# Rows of a parquet row group, and so the number of rows in memory.
 GROUP_ROWS = 2**15
 TYPES = {"none": pa.null(), "bool": pa.bool_(), "int": pa.int64(), "float": pa.float64(), "text": pa.string()}
 KINDS = ((bool, "bool"), (int, "int"), (float, "float"), (str, "text"))
@@ -44,17 +44,20 @@ class EncodedRows:
 
 
 def encode_rows(rows: Sequence[Mapping[str, Scalar]]) -> EncodedRows:
-    """Return rows as text; a column that a row does not have is None there. Raises ValueError for what a table cannot hold."""
+    """Return rows as text; None stands for a missing column.
+
+    Raises ValueError for values that a table cannot hold.
+    """
     names = dict.fromkeys(name for row in rows for name in row)
     columns = [[_plain(row.get(name)) for row in rows] for name in names]
     layout = [(name, _kind_of_all(name, values)) for name, values in zip(names, columns, strict=True)]
-    # Compared by identity, which is exact: equal numbers may differ in their sign or type.
+    # Comparison by identity is exact: equal numbers may differ in their sign or type.
     short = [values[:1] if all(value is values[0] for value in values) else values for values in columns]
     return EncodedRows(json.dumps(layout), json.dumps((len(rows), short)))
 
 
 def combined_columns(layouts: Iterable[str]) -> dict[str, str]:
-    """Return the columns of tables that follow each other, in the order in which they come up, and what each holds."""
+    """Return the columns of consecutive tables, in order of appearance, with their types."""
     columns: dict[str, str] = {}
     for layout in layouts:
         for name, kind in json.loads(layout):
@@ -63,7 +66,7 @@ def combined_columns(layouts: Iterable[str]) -> dict[str, str]:
 
 
 def write_rows(path: Path, columns: Mapping[str, str], parts: Iterable[tuple[str, str, Mapping[str, Scalar]]]) -> None:
-    """Write tables one after the other to a parquet file: each is a layout, values, and columns that are the same in all of its rows."""
+    """Write tables in turn to a parquet file: each has a layout, values, and constant columns."""
     schema = pa.schema([(name, TYPES[kind]) for name, kind in columns.items()])
     with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema) as writer:
         for table in _groups(schema, parts):
@@ -71,7 +74,7 @@ def write_rows(path: Path, columns: Mapping[str, str], parts: Iterable[tuple[str
 
 
 def _groups(schema: pa.Schema, parts: Iterable[tuple[str, str, Mapping[str, Scalar]]]) -> Iterator[pa.Table]:
-    """Yield the rows in tables of `GROUP_ROWS` or a little more, and the rest; one, which may be empty, in any case."""
+    """Yield the rows in tables of about `GROUP_ROWS`; there is at least one, perhaps empty."""
     names: dict[str, list[str]] = {}
     values: dict[str, list[Any]] = {name: [] for name in schema.names}
     total, yielded = 0, False

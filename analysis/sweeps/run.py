@@ -1,4 +1,4 @@
-"""Sweeps, trainings and grids: tasks on many processes or machines, each saved when it is finished, and a table of all at the end."""
+"""Runs of sweeps, trainings and grids: parallel tasks, each saved, and a table of all rows."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -23,26 +23,26 @@ if TYPE_CHECKING:
 OnRow = Callable[[Mapping[str, Scalar]], None]
 MOST_WORKERS = 1024
 SCHEDULER = re.compile(r"(\w+://)?\S+:\d+|inproc://\S+")
-# How many different faults a message names; `IncompleteSweepError.failures` has them all.
+# Number of different faults that a message names; `IncompleteSweepError.failures` has them all.
 NAMED_FAULTS = 5
 
 
 @dataclass(frozen=True)
 class TaskFailure:
-    """A task that could not be done, and what it, or the preparation for it, raised."""
+    """A task that failed, with its error or the error of its preparation."""
 
     task: SweepTask
     error: Exception
 
     @property
     def message(self) -> str:
-        """Why, in words."""
-        # Python's own MemoryError says nothing.
+        """The reason in words."""
+        # Python's own MemoryError has no text.
         return str(self.error) or ("not enough memory" if isinstance(self.error, MemoryError) else type(self.error).__name__)
 
 
 class IncompleteSweepError(ValueError):
-    """Some tasks of a sweep, trainings or tables of a grid failed; the others are done and saved.
+    """Error for failed tasks of a sweep, training or grid; the other tasks are done and saved.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def run_tasks(
     dask: str | None = None,
     on_step: OnStep = silent,
 ) -> "pd.DataFrame":
-    """Run the tasks that are not finished yet, and return the results of all: `run_sweep`, and its table in memory.
+    """Run the unfinished tasks and return the results of all: `run_sweep` with its table loaded.
 
     Parameters, errors and results are those of `run_sweep`.
 
@@ -98,7 +98,7 @@ def run_tasks(
     DataFrame
         The rows of ``output/results.parquet``.
     """
-    # Whoever writes a table alone does without it: it takes a fifth of a second to import.
+    # Callers that only write a table skip this import, which takes a fifth of a second.
     import pandas as pd
 
     return pd.read_parquet(run_sweep(tasks, output, workers=workers, cache=cache, dask=dask, on_step=on_step))
@@ -113,7 +113,7 @@ def run_sweep(
     dask: str | None = None,
     on_step: OnStep = silent,
 ) -> Path:
-    """Run the tasks that are not finished yet, and write the table of all.
+    """Run the unfinished tasks and write the table of all.
 
     What workers bring, after a second or one longer task, is saved in ``output/tasks.sqlite``; a sweep that was killed resumes there. The
     results depend on the tasks and the versions of the software only: not on the number of workers, nor on what was killed and when.
@@ -193,9 +193,9 @@ def run_stored(
 
 
 def check_workers(workers: int, dask: str | None) -> None:
-    """Raise ValueError if there cannot be as many workers, or a scheduler is named and has no address, or Dask is not installed."""
+    """Raise ValueError for a bad number of workers, a bad scheduler address, or missing Dask."""
     check_integer("workers", workers, low=1, high=MOST_WORKERS)
-    # A client of distributed would wait for ever, or leave threads that keep the process alive.
+    # A client of distributed would wait forever, or leave threads that keep the process alive.
     if dask is not None and not SCHEDULER.fullmatch(dask):
         raise ValueError(f"dask must be the address of a scheduler with its port, such as tcp://127.0.0.1:8786, got {dask!r}")
     if dask is not None and find_spec("distributed") is None:
@@ -212,16 +212,16 @@ def _run_pending(
     on_step: OnStep,
     on_rows: OnRows | None,
 ) -> tuple[TaskFailure, ...]:
-    """Run the tasks of a store that are not finished yet, and return the failures."""
+    """Run the unfinished tasks of a store and return the failures."""
     # The default folder matters only to tasks that design tables.
     if cache is not None:
         check_cache(cache)
     # Workers of a cluster may have other working directories.
     folder = (default_folder() if cache is None else cache).absolute()
     if dask is not None:
-        # A scheduler that does not answer takes half a minute.
+        # A silent scheduler takes half a minute to fail.
         on_step(0, len(tasks), f"connecting to the scheduler at {dask}")
-    # This process has what it has registered.
+    # Calls in this process see its registry.
     registered = b"" if workers == 1 and dask is None else REGISTRY.packed()
     with open_workers(workers, dask) as pool:
         run = SweepRun(

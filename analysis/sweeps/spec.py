@@ -1,4 +1,4 @@
-"""Sweeps as files: TOML in, a list of tasks out; what can be checked without building a mechanism is checked before any work begins."""
+"""Sweeps as files: TOML in, a list of tasks out, checked before any work begins."""
 
 import itertools
 import os
@@ -22,13 +22,13 @@ from .task import MeanTask, MechanismChoice, design_options
 
 MOST_REPETITIONS = 1_000_000
 MOST_TASKS = 1_000_000
-# Of the last problems of a sweep.
+# Cache size for the last problems of a sweep.
 PROBLEMS_KEPT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepSpec:
-    """What is to be compared: every combination of the values, each repeated. The fields are the keys of a sweep's file.
+    """Settings to compare: every combination of values, each repeated; fields are the keys.
 
     Clients hold vectors (`dimension` and `norm` are given), numbers (`interval` is) or items (`categories` is).
 
@@ -91,7 +91,7 @@ class SweepSpec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a sweep of which one task could not be stated."""
+        """Refuse a sweep with a task that cannot be stated."""
         self._check_domain_is_one()
         for key in LISTED:
             if key not in MAY_BE_EMPTY:
@@ -110,7 +110,7 @@ class SweepSpec:
         count = len(self.tasks())
         if count > MOST_TASKS:
             raise ValueError(f"a sweep must have at most {MOST_TASKS} tasks, got {count}: ask for fewer values or repetitions")
-        # A task checks its own numbers: each value once, beside the first of the others.
+        # A task checks its own numbers, so each value is checked once, beside the first of the others.
         first = tuple(values[0] for values in self._budgets())
         for place, values in enumerate(self._budgets()):
             for value in values:
@@ -121,10 +121,10 @@ class SweepSpec:
     def tasks(self) -> Sequence[MeanTask]:
         """Return the tasks, in an order that depends on the specification only.
 
-        One per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies fastest. Each is
-        made when it is asked for.
+        There is a task per population, scale, number of clients, ball or interval, budget, mechanism and repetition; the last varies
+        fastest. Each task is made on demand.
         """
-        # Neighbours share their problem, as one object.
+        # Adjacent tasks share their problem object.
         problem = lru_cache(maxsize=PROBLEMS_KEPT)(self._problem)
 
         def task(
@@ -155,7 +155,7 @@ class SweepSpec:
         return kinds
 
     def _budgets(self) -> tuple[Sequence[Any], ...]:
-        """Return the values of what a problem consists of."""
+        """Return the values that make up a problem."""
         return self.clients, self._domains(), self.delta, self.epsilon, self.rounds
 
     def _problem(self, values: tuple[Any, ...]) -> Task:
@@ -178,7 +178,10 @@ REQUIRED = ("mechanism", "population", "clients", "epsilon", "delta", "adjacency
 
 
 def load_sweep(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> SweepSpec:
-    """Read a sweep from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    """Read a sweep from a TOML file of at most the given size.
+
+    A ``DataError`` names the file and the wrong key.
+    """
     return read_toml(path, parse_sweep, most_bytes)
 
 

@@ -1,4 +1,4 @@
-"""Specifications in TOML of sweeps, trainings and grids of tables: their keys, lists of values, blocks, and all combinations of values."""
+"""TOML specifications of sweeps, trainings and grids: keys, lists, blocks and combinations."""
 
 import itertools
 import math
@@ -14,7 +14,10 @@ T = TypeVar("T")
 
 
 def check_keys(where: str, document: Collection[str], keys: Collection[str], required: Collection[str] = ()) -> None:
-    """Raise ValueError if a document has another key than `keys`, or lacks one that is `required`; `where` names it in the message."""
+    """Raise ValueError if a document has a key not in `keys`, or lacks a `required` key.
+
+    `where` names the document in the message.
+    """
     for key in document:
         if key not in keys:
             raise ValueError(f"{key} is not a key of {where}: it has {', '.join(keys)}")
@@ -55,7 +58,7 @@ def check_distinct(name: str, values: Collection[Any], text: Callable[[Any], str
 def read_blocks(
     blocks: Any, read: Callable[[str, dict[str, Any]], T], most: int, common: Mapping[str, Any] = MappingProxyType({})
 ) -> list[T]:
-    """Return what `read` makes of every combination of values in blocks ``[[mechanism]]``.
+    """Return the results of `read` for every combination of values in ``[[mechanism]]`` blocks.
 
     Parameters
     ----------
@@ -80,7 +83,10 @@ def read_blocks(
 
 
 def _block_combinations(block: Mapping[str, Any], most: int) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return the mechanism's name and the other values of each combination; combinations are counted before they are made."""
+    """Return the mechanism's name and the other values of each combination.
+
+    Combinations are counted before they are made.
+    """
     if "name" not in block:
         raise ValueError("name is missing: a mechanism must have one")
     lists = {key: listed(value) for key, value in block.items()}
@@ -95,7 +101,7 @@ def _block_combinations(block: Mapping[str, Any], most: int) -> Iterator[tuple[s
 
 
 class Combinations(Sequence[T], Generic[T]):
-    """Results of a function on all combinations of some axes' values, in the order of `itertools.product`, made when they are asked for.
+    """Results of a function on all combinations of axes' values, made on demand.
 
     Examples
     --------

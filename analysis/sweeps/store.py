@@ -1,7 +1,7 @@
-"""A sweep's files on disk: an SQLite file with the rows of every finished task, and one table of them all at the end.
+"""A sweep's files on disk: an SQLite file of finished tasks' rows, and the final table.
 
-Checksums tell whether rows that are read are those that were written. The sound rows of a damaged file are saved to a new one, where the
-file is at fault and not the machine.
+Checksums tell whether rows are read as they were written. The sound rows of a damaged file are saved to a new file, where the file is at
+fault and not the machine.
 """
 
 import errno
@@ -30,30 +30,30 @@ from .protocol import SweepTask
 from .rows import EncodedRows, combined_columns, write_rows
 
 DIGEST_BYTES = 16
-# Their columns, by name.
+# Columns of the tables, by table name.
 COLUMNS: Mapping[str, tuple[str, ...]] = {"results": ("key", "layout", "payload", "checksum"), "layouts": ("name", "layout")}
-# To be raised when what rows mean changes: tasks of another format are done again.
+# Raise this version when the meaning of rows changes: tasks of another format are run again.
 RESULT_FORMAT = "quietbits-sweep/3"
 RESULTS_NAME = "results.parquet"
 STORE_NAME = "tasks.sqlite"
-# Of the plan in memory: keys come in no order, and where most of them are on disk, each costs a read and a write.
+# Cache of the plan in memory: keys come in no order, and on disk each would cost a read and a write.
 PLAN_KIBIBYTES = 2**15
 # Milliseconds to wait for a program that reads the file.
 READER_PATIENCE = 10_000
 
 _log = logging.getLogger(__name__)
 Method = TypeVar("Method", bound=Callable[..., Any])
-# What SQLite says of a damaged file: names of its tables and columns stand in messages and descriptions, and may be no text any more.
+# Errors of SQLite on a damaged file: names of its tables and columns stand in messages and descriptions, and may no longer be text.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-# The fault is not the file's: the disk is full or broken, or the file may not be opened.
+# These faults are the machine's: the disk is full or broken, or the file may not be opened.
 OF_THE_MACHINE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM)
-# Of the file that replaces a damaged one, until it is whole.
+# Suffix of the file that replaces a damaged file, until it is whole.
 REPAIRED = ".repaired"
 
 
 def creation(schema: str) -> list[str]:
-    """Return the statements that make the tables where they are not there."""
+    """Return the statements that create missing tables."""
     return [
         f"CREATE TABLE IF NOT EXISTS {schema}.{table} ({first} BLOB PRIMARY KEY, {', '.join(f'{other} BLOB' for other in others)})"
         for table, (first, *others) in COLUMNS.items()
@@ -61,7 +61,10 @@ def creation(schema: str) -> list[str]:
 
 
 def has_sound_schema(database: sqlite3.Connection, schema: str) -> bool:
-    """Return whether a file has these tables and nothing else: a trigger or a view could take rows away as they are saved."""
+    """Return whether a file has exactly these tables.
+
+    A trigger or a view could remove rows as they are saved.
+    """
     with closing(sqlite3.connect(":memory:")) as empty:
         for statement in creation("main"):
             empty.execute(statement)
@@ -84,7 +87,7 @@ def sound_layouts(rows: Iterable[tuple[object, ...]]) -> dict[bytes, str]:
 
 
 def is_sound(row: tuple[object, ...], layouts: Mapping[bytes, str]) -> bool:
-    """Return whether a row (key, layout, payload, checksum) is as it was written, and has a layout among those known."""
+    """Return whether a row (key, layout, payload, checksum) is unchanged, with a sound layout."""
     key, layout, payload, checksum = row
     if not (isinstance(key, bytes) and isinstance(layout, bytes) and isinstance(payload, bytes)):
         return False
@@ -98,15 +101,15 @@ def software_versions() -> dict[str, str]:
 
 
 def task_key(task: SweepTask) -> bytes:
-    """Return the SHA-256 of a task's name and seed, and of the versions of the software and of the format.
+    """Return the SHA-256 of a task's name and seed, and of the software's and format's versions.
 
-    What other software has computed is not taken for the task's result.
+    Results of other software do not count as the task's result.
     """
     return hashlib.sha256(json.dumps([task.name, task.seed, RESULT_FORMAT, *software_versions().values()]).encode()).digest()
 
 
 def _naming_the_file(method: Method) -> Method:
-    """Make a method raise ``OSError`` with the file's name for what SQLite cannot do."""
+    """Make a method turn SQLite's failures into an ``OSError`` with the file's name."""
 
     @wraps(method)
     def named(self: "SweepStore", *arguments: Any, **keywords: Any) -> Any:
@@ -119,7 +122,7 @@ def _naming_the_file(method: Method) -> Method:
 
 
 class SweepStore:
-    """The folder of one sweep: ``tasks.sqlite`` with the rows of all finished tasks, ``results.parquet`` at the end.
+    """A sweep's folder: ``tasks.sqlite`` of finished tasks' rows, and ``results.parquet``.
 
     Used in a ``with`` statement, by one process at a time. Memory does not grow with the number of tasks, except for 16 bytes each.
     Rows with a wrong checksum, and what is unreadable in a damaged file, are dropped, with a warning: their tasks count as not finished.
@@ -143,7 +146,7 @@ class SweepStore:
     def __init__(self, folder: Path, tasks: Sequence[SweepTask]) -> None:
         self._folder = folder
         self._written_layouts: set[bytes] = set()
-        # A database of SQLite's own that goes with the connection, and is on disk where it is large.
+        # A database private to SQLite goes with the connection, and is on disk where it is large.
         self._database = sqlite3.connect("", isolation_level=None, timeout=0)
         self._owner: FolderOwner | None = None
         try:
@@ -161,7 +164,7 @@ class SweepStore:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Save what was added, and leave the folder to others."""
+        """Save the added rows, and leave the folder to others."""
         try:
             self.commit()
         finally:
@@ -179,20 +182,20 @@ class SweepStore:
 
     @_naming_the_file
     def pending(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the positions of the tasks that are not finished, and a hash of each one's design, 0 for none.
+        """Return the positions of unfinished tasks, and a hash of each task's design, 0 for none.
 
-        Tasks of one design follow each other, in the order of the first of them.
+        Tasks of a design follow each other, in the order of the first of them.
         """
         rows = self._database.execute(
             "SELECT position, design FROM wanted LEFT JOIN store.results USING (key) WHERE results.key IS NULL"
             " ORDER BY min(position) OVER (PARTITION BY coalesce(design, -position)), position"
         )
-        found = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
-        return found[:, 0], found[:, 1]
+        columns = np.fromiter((number for row in rows for number in (row[0], row[1] or 0)), dtype=np.int64).reshape(-1, 2)
+        return columns[:, 0], columns[:, 1]
 
     @_naming_the_file
     def check_complete(self, failures: int) -> None:
-        """Raise ``DataError`` if the file lacks the rows of other tasks than the given number of failed ones."""
+        """Raise ``DataError`` if rows are missing beyond the given number of failed tasks."""
         ((count,),) = self._database.execute("SELECT count(*) FROM wanted LEFT JOIN store.results USING (key) WHERE results.key IS NULL")
         if count != failures:
             raise DataError(f"{self.path}: the rows of {count - failures} tasks were saved and are not there: run the same command again")
@@ -213,7 +216,7 @@ class SweepStore:
 
     @_naming_the_file
     def commit(self) -> None:
-        """Save what was added: it survives a crash of the machine."""
+        """Save the added rows, which then survive a crash of the machine."""
         if self._database.in_transaction:
             self._database.execute("COMMIT")
 
@@ -221,18 +224,19 @@ class SweepStore:
         """Yield the rows of each finished task, in the tasks' order."""
         try:
             layouts = self._layouts()
-            found = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
-            for layout, payload in found:
+            rows = self._database.execute("SELECT layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+            for layout, payload in rows:
                 yield EncodedRows(layouts[layout], payload.decode())
         except sqlite3.Error as error:
             raise named_fault(error, self.path) from error
 
     @_naming_the_file
     def write_results(self, name: str = RESULTS_NAME, leave_out: Collection[str] = ()) -> Path:
-        """Write the rows of all finished tasks, in the tasks' order, to a parquet file in the folder, and return its path.
+        """Write the rows of all finished tasks to a parquet file in the folder, and return its path.
 
-        Columns are those of all tasks, in the order in which they come up, then the seed, where rows do not have it, and the versions; one
-        that is missing throughout has no type. No time and no date: the same tasks and versions give the same bytes.
+        Rows follow the order of the tasks. Columns are those of all tasks, in order of appearance, then the seed, where rows lack it, and
+        the versions; a column that is missing throughout has no type. The file has no time and no date: the same tasks and versions give
+        the same bytes.
         """
         layouts = self._layouts()
         used = self._database.execute("SELECT layout FROM wanted JOIN store.results USING (key) GROUP BY layout ORDER BY min(position)")
@@ -241,8 +245,8 @@ class SweepStore:
             columns.pop(column, None)
         if columns:
             columns = columns | {"seed": "int"} | dict.fromkeys(software_versions(), "text")
-        found = self._database.execute("SELECT seed, layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
-        parts = ((layouts[layout], payload, _provenance(seed)) for seed, layout, payload in found)
+        rows = self._database.execute("SELECT seed, layout, payload FROM wanted JOIN store.results USING (key) ORDER BY position")
+        parts = ((layouts[layout], payload, _provenance(seed)) for seed, layout, payload in rows)
         path = self._folder / name
         write_rows(path, columns, parts)
         return path
@@ -266,15 +270,15 @@ class SweepStore:
     def _open(self, owner: FolderOwner) -> None:
         finish_repair(self.path)
         if not self._attach_if_sound(owner):
-            found = repair(self.path)
+            repaired = repair(self.path)
             self._attach()
             _log.warning(
                 "%s is damaged: it is now called %s; %d results could be read, others are computed again",
-                *(self.path, found.damaged.name, found.kept),
+                *(self.path, repaired.damaged.name, repaired.kept),
             )
 
     def _attach_if_sound(self, owner: FolderOwner) -> bool:
-        """Open the file, which is made if it is not there, unless it is damaged; drop rows with a wrong checksum."""
+        """Open or create the file unless it is damaged; drop rows with a wrong checksum."""
         try:
             self._attach_beside_readers(owner)
             whole = self._database.execute("PRAGMA store.integrity_check(1)").fetchone() == ("ok",)
@@ -294,7 +298,7 @@ class SweepStore:
         try:
             self._attach()
         except sqlite3.Error as error:
-            # No other sweep has the file: a program that reads it may go on.
+            # No other sweep has the file, so a program that reads it may continue.
             if not (owner.alone and is_in_use(error)):
                 raise
             self._detach()
@@ -304,7 +308,8 @@ class SweepStore:
     def _attach(self, locking: str = "EXCLUSIVE") -> None:
         execute = self._database.execute
         execute("ATTACH ? AS store", (str(self.path),))
-        # Exclusive from the first access on, where nobody reads the file: a network's file system, too, can then have the journal.
+        # The lock is exclusive from the first access on, where nobody reads the file, so that network file systems, too, can have the
+        # journal.
         execute(f"PRAGMA store.locking_mode = {locking}")
         execute("PRAGMA store.journal_mode = WAL")
         execute("PRAGMA store.synchronous = FULL")
@@ -343,14 +348,14 @@ def _provenance(seed: int) -> dict[str, Scalar]:
 
 @dataclass(frozen=True)
 class Repair:
-    """What became of a damaged file.
+    """Outcome of a repair of a damaged file.
 
     Attributes
     ----------
     damaged : Path
-        Where it is now.
+        New place of the damaged file.
     kept : int
-        Number of its results that are in the new file.
+        Number of its results in the new file.
     """
 
     damaged: Path
@@ -363,27 +368,27 @@ def is_in_use(error: Exception) -> bool:
 
 
 def is_of_the_machine(error: Exception, path: Path) -> bool:
-    """Return whether a file could not be opened, read or written for a reason that is not its contents."""
-    # A damaged header, too, may say that the file is for reading only.
+    """Return whether a failure to open, read or write a file is the machine's fault."""
+    # A damaged header, too, may mark the file as read-only.
     read_only = _code(error) == sqlite3.SQLITE_READONLY and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
     return read_only or _code(error) in OF_THE_MACHINE
 
 
 def named_fault(error: sqlite3.Error, path: Path) -> OSError:
-    """Return what SQLite says as an error that names the file."""
+    """Return SQLite's message as an error that names the file."""
     return OSError(errno.ENOSPC if _code(error) == sqlite3.SQLITE_FULL else errno.EIO, str(error).removesuffix(f": {path}"), str(path))
 
 
 def _code(error: Exception) -> int | None:
     code = getattr(error, "sqlite_errorcode", None)
-    # Extended codes have the primary one in their last byte.
+    # The last byte of an extended code is its primary code.
     return None if code is None else code & 0xFF
 
 
 def repair(path: Path) -> Repair:
-    """Write what can be read of a damaged file, and has the right checksum, to a new one in its place, and rename the damaged one.
+    """Copy the sound rows of a damaged file to a new file in its place; rename the damaged file.
 
-    A process that is killed at any moment leaves the damaged file where it was, or a whole new one, which `finish_repair` puts in place.
+    A process that is killed at any moment leaves the damaged file in place, or a whole new file, which `finish_repair` puts in place.
     """
     repaired = path.with_name(path.name + REPAIRED)
     repaired.unlink(missing_ok=True)
@@ -394,7 +399,7 @@ def repair(path: Path) -> Repair:
         layouts = sound_layouts(row for order in ("ASC", "DESC") for row in _readable(source, "layouts", order))
         target.executemany("INSERT OR IGNORE INTO layouts VALUES (?, ?)", ((name, text.encode()) for name, text in layouts.items()))
         kept = 0
-        # From either end up to what cannot be read.
+        # Rows are read from either end up to the unreadable part.
         for order in ("ASC", "DESC"):
             for row in _readable(source, "results", order):
                 if is_sound(row, layouts):
@@ -406,14 +411,14 @@ def repair(path: Path) -> Repair:
 
 
 def finish_repair(path: Path) -> None:
-    """Put a repaired file in its place, if the process that wrote it was killed when it had set the damaged one aside."""
+    """Put a repaired file in place, if its process was killed after moving the damaged file."""
     repaired = path.with_name(path.name + REPAIRED)
     if repaired.exists() and not path.exists():
         repaired.rename(path)
 
 
 def _readable(source: sqlite3.Connection, table: str, order: str) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of a table of a damaged file, up to the first that cannot be read."""
+    """Yield the rows of a table of a damaged file, up to the first unreadable row."""
     try:
         yield from source.execute(f"SELECT {', '.join(COLUMNS[table])} FROM {table} ORDER BY rowid {order}")  # noqa: S608 - our own names
     except UNREADABLE as error:

@@ -1,9 +1,9 @@
-"""A sweep's results in short: for each setting the mean squared error over the repetitions, and what a trusted server would pay."""
+"""Summary of a sweep: each setting's mean squared error, and a trusted server's error."""
 
 import numpy as np
 import pandas as pd
 
-# Columns that are not of a setting.
+# Columns that do not belong to a setting.
 MEASURED = ("repetition", "seed", "metric", "value")
 AVERAGED = {
     "unclipped_squared_error": "unclipped_squared_error",
@@ -47,6 +47,6 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         **{name: averages.get(name, np.nan) for name in AVERAGED.values()},
         clipped_share=measured["clipped"].mean() / summary["clients"],
     )
-    # Without such noise for any setting the column has no type.
+    # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
     return summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])

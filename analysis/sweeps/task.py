@@ -1,4 +1,7 @@
-"""One task of a sweep of means: one setting, one repetition. Its name says all of it, and its random numbers derive from that name."""
+"""A task of a sweep of means: a setting and a repetition.
+
+The name states the task in full, and its random numbers derive from that name.
+"""
 
 import json
 from collections.abc import Collection, Iterator
@@ -23,19 +26,20 @@ from ..random_streams import named_stream
 from ..simulation.mean import central_squared_error, simulate_mean
 from ..simulation.populations import check_inputs, input_chunks
 
-# The option that says where designed tables are kept: not a choice, since it changes no result.
+# This option names the folder of designed tables; it is not a choice, since it changes no result.
 CACHE = "cache"
-# What one task measures, in the order of its rows; the last one of modular sums alone.
+# Metrics of a task, in the order of its rows; only modular sums have the last.
 METRICS = (
     *("squared_error", "unclipped_squared_error", "predicted_squared_error", "worst_squared_error", "zero_squared_error", "clipped"),
     "wrapped_coordinates",
 )
 DOMAIN_KEYS = {Interval: "interval", NormBall: "ball", Categories: "categories"}
-# Inputs of the last tasks are kept, up to this many numbers each: those of ten repetitions, 16 megabytes each, which all mechanisms share.
+# Inputs of the last tasks are kept, up to this many numbers each. This holds ten repetitions of 16 megabytes each, which all mechanisms
+# share.
 KEPT_INPUTS, KEPT_NUMBERS = 10, 2**21
-# Texts of the last designs of a sweep.
+# Cache size for texts of the last designs of a sweep.
 DESIGNS_KEPT = 64
-# Options whose names would be another column's, or say too little in a table of all mechanisms.
+# Options whose names clash with another column, or are unclear in a table of all mechanisms.
 COLUMN_OF = {"metric": "table_metric", "objective": "table_objective"}
 
 
@@ -85,22 +89,28 @@ class MechanismChoice:
 
     @property
     def entry(self) -> Entry:
-        """The mechanism's entry in the registry; DataError in a process that has it from another provider, or not at all."""
+        """The mechanism's entry in the registry.
+
+        Raises DataError in a process where the entry is missing or has another provider.
+        """
         return REGISTRY.provided(self.name, self.provider)
 
     def build(self, task: Task, cache: Path | None = None) -> Mechanism:
-        """Return the mechanism for a task; tables that are designed are kept in a folder, if there is one."""
+        """Return the mechanism for a task; designed tables are kept in the folder, if given."""
         values: Values = dict(self.options)
         keeps_tables = any(option.name == CACHE for option in self.entry.options)
         return self.entry.mechanism_for(task, {**values, CACHE: provider_folder(cache, self.provider)} if keeps_tables else values)
 
     def columns(self, taken: Collection[str]) -> dict[str, Scalar]:
-        """Return the design choices as columns of a table whose other columns are `taken`, with those of all mechanisms of quietbits."""
+        """Return the design choices as columns of a table whose other columns are `taken`.
+
+        The columns include those of all mechanisms of quietbits.
+        """
         named = {COLUMN_OF.get(name, name): value for name, value in self.options}
         return dict.fromkeys(OPTION_COLUMNS) | option_columns(named, taken)
 
     def __str__(self) -> str:
-        """Return the name, with bits, and other options where they are not the usual ones."""
+        """Return the name, with bits, and with the other options that are not the defaults."""
         values: Values = dict(self.options)
         named = [
             f"{option.name} {values[option.name]}"
@@ -112,7 +122,7 @@ class MechanismChoice:
 
 @dataclass(frozen=True)
 class MeanDesign:
-    """What a mechanism is built for; tasks that share it share the mechanism."""
+    """The design of a mechanism; tasks with the same design share the mechanism."""
 
     mechanism: MechanismChoice
     task: Task
@@ -125,7 +135,7 @@ class MeanDesign:
 
 @lru_cache(maxsize=DESIGNS_KEPT)
 def _design_text(design: MeanDesign) -> str:
-    # What is the usual thing, or does not apply, is left out, so that a parameter that is new some day does not rename other tasks.
+    # Default and inapplicable parameters are left out, so that a new parameter does not rename other tasks.
     task, options = design.task, {key: value for key, value in design.mechanism.options if value is not None}
     record: dict[str, Any] = {
         DOMAIN_KEYS[type(task.domain)]: asdict(task.domain),
@@ -148,17 +158,17 @@ def _design_text(design: MeanDesign) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PreparedMean:
-    """A mechanism, and what is the same in all of its rounds.
+    """A mechanism, and the quantities that all of its rounds share.
 
     Attributes
     ----------
     mechanism : Mechanism
         The mechanism.
     guarantee : Guarantee
-        What is proven of all rounds together.
+        Proven guarantee of all rounds together.
     lower_bound, central_error : float or None
-        Least squared error under the entry's hypotheses (errs downward), and that of central Gaussian noise for the same budget; None where
-        there is no such number.
+        Lower bound on the squared error under the entry's hypotheses, and the error of central Gaussian noise for the same budget;
+        None where no such number exists.
     """
 
     mechanism: Mechanism
@@ -169,7 +179,7 @@ class PreparedMean:
 
 @dataclass(frozen=True)
 class MeanTask:
-    """One round of one mechanism on one draw of a population.
+    """A round of a mechanism on a draw of a population.
 
     Attributes
     ----------
@@ -203,17 +213,20 @@ class MeanTask:
 
     @property
     def design(self) -> MeanDesign:
-        """What the mechanism is built for."""
+        """Design of the mechanism."""
         return MeanDesign(self.mechanism, self.task)
 
     @property
     def domain(self) -> Domain:
-        """What clients hold."""
+        """Domain of the clients' inputs."""
         return self.task.domain
 
     @property
     def data_name(self) -> str:
-        """Name of the stream that inputs are drawn from: all mechanisms, budgets, and balls or intervals see the same draws."""
+        """Name of the random stream of the inputs.
+
+        All mechanisms, budgets, and balls or intervals see the same draws.
+        """
         kind = self.population if self.nonzero is None else f"{self.population}({self.nonzero})"
         clients, domain = self.task.clients, self.domain
         if isinstance(domain, Interval):
@@ -224,12 +237,18 @@ class MeanTask:
 
     @property
     def name(self) -> str:
-        """The whole task except for its seed, in canonical JSON, with the provider of a mechanism that is not of quietbits itself."""
+        """The whole task except for its seed, in canonical JSON.
+
+        The name includes the provider of a mechanism that is not of quietbits itself.
+        """
         return provided_name(self.stream, self.mechanism.provider)
 
     @property
     def stream(self) -> str:
-        """The task in canonical JSON: name of the stream that the mechanism's randomness is drawn from, in all versions of a plug-in."""
+        """The task in canonical JSON, as name of the random stream of the mechanism.
+
+        It is the same in all versions of a plug-in.
+        """
         parts = {
             "clients": json.dumps(self.task.clients),
             "design": self.design.text,
@@ -261,10 +280,10 @@ class MeanTask:
         )
 
     def prepare(self, cache: Path | None) -> PreparedMean:
-        """Build the mechanism, and work out what it guarantees."""
+        """Build the mechanism, and compute its guarantee."""
         task = self.task
         mechanism = self.mechanism.build(task, cache)
-        # Asked for here, what the mechanism keeps of its answers travels with it to the workers.
+        # The mechanism caches this variance, which then travels with it to the workers.
         _ = mechanism.worst_variance
         if task.rounds == 1 and task.sampling is None:
             guarantee = mechanism.guarantee
@@ -279,7 +298,7 @@ class MeanTask:
         )
 
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
-        """Draw the inputs, simulate the mechanism on them, and return a row for each quantity of `METRICS`."""
+        """Simulate the mechanism on drawn inputs and return a row for each metric of `METRICS`."""
         few = self.task.clients * self.task.dimension <= KEPT_NUMBERS
         draw = _kept_inputs if few else _inputs
         inputs = draw(self.seed, self.data_name, self.population, self.domain, self.task.clients, self.scale, self.nonzero)
@@ -343,7 +362,7 @@ def _inputs(
 
 @lru_cache(maxsize=KEPT_INPUTS)
 def _kept_inputs(*drawn: Any) -> tuple[NDArray[Any], ...]:
-    """Return what `_inputs` draws, for nobody to write to."""
+    """Return the inputs of `_inputs` read-only, from a cache."""
     chunks = tuple(_inputs(*drawn))
     for chunk in chunks:
         chunk.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Where the calls of a sweep run: in this process, in others, or on the workers of a Dask scheduler."""
+"""Workers of a sweep: this process, other processes, or workers of a Dask scheduler."""
 
 import logging
 import os
@@ -18,15 +18,15 @@ from joblib.externals.loky.backend import resource_tracker
 
 from .calls import check_code_version
 
-# Processes that are not used for so long end.
+# Processes end after this many idle seconds.
 IDLE_SECONDS = 300
-# How often a process looks whether the one that started it is still there.
+# Seconds between a process's checks that its parent is alive.
 PARENT_SECONDS = 1.0
-# Warning of the process that removes the semaphores of a killed one; a user need not see it.
+# Warning of the process that removes the semaphores of a killed process; users need not see it.
 LEAKED_SEMAPHORES = "ignore:resource_tracker:UserWarning"
-# Calls in flight for each thread of a cluster: one runs while the next travels.
+# Calls in flight for each thread of a cluster: a call runs while the next call travels.
 CALLS_PER_THREAD = 2
-# How often a cluster is asked for its workers.
+# Seconds between looks at a cluster's workers.
 POLL_SECONDS = 1.0
 LINEAR_ALGEBRA_THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")}
 
@@ -36,26 +36,32 @@ class WorkerLostError(RuntimeError):
 
 
 class Workers(Protocol):
-    """What runs calls; a call in flight has `add_done_callback`, which calls a function with it, in any thread, when it has ended."""
+    """Anything that runs calls.
+
+    A call in flight has `add_done_callback`, which calls a function with it, in any thread, when it has ended.
+    """
 
     def capacity(self) -> int:
-        """Return how many calls should be in flight; 0 if there is nobody to run them."""
+        """Return how many calls should be in flight; 0 without workers."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a call; among its arguments may be results of calls, as `shared` returns them."""
+        """Run a call; its arguments may include results of calls, as `shared` returns them."""
 
     def shared(self, call: Any) -> Any:
-        """Return a finished call's result as an argument for others: where it is large, it stays where it was made."""
+        """Return a finished call's result, or raise its error.
+
+        Raises `WorkerLostError` if the call's process ended.
+        """
 
     def result(self, call: Any) -> Any:
-        """Return a finished call's result, or raise what it raised; `WorkerLostError` if its process ended."""
+        """Return a finished call's result, or raise its error, or `WorkerLostError`."""
 
 
 class ThisProcess:
-    """Runs calls here, when they are submitted."""
+    """Workers that run calls in this process, when they are submitted."""
 
     def capacity(self) -> int:
-        """One at a time."""
+        """Return 1: this process runs a single call at a time."""
         return 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -74,17 +80,17 @@ class ThisProcess:
 
 
 class Processes:
-    """Runs calls in other processes of this machine, each with one thread for linear algebra."""
+    """Workers in other processes of this machine, each with a thread for linear algebra."""
 
     def __init__(self, count: int) -> None:
         self._count = count
 
     def capacity(self) -> int:
-        """One more than there are processes, so that none waits for this one."""
+        """Return the number of processes plus a call, so that no process waits for this process."""
         return self._count + 1
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a call, in new processes where one of the old ones was killed."""
+        """Run a call, in new processes if an old process was killed."""
         try:
             return _executor(self._count).submit(function, *arguments)
         except BrokenExecutor:
@@ -92,11 +98,11 @@ class Processes:
             return _executor(self._count).submit(function, *arguments)
 
     def shared(self, call: Any) -> Any:
-        """Return the result: it travels with each call."""
+        """Return the result, which travels with each call."""
         return self.result(call)
 
     def result(self, call: Any) -> Any:
-        """Return the result; if one process is killed, the calls of all have ended."""
+        """Return the result; if a process is killed, the calls of all processes end."""
         try:
             return call.result()
         except BrokenExecutor as error:
@@ -105,20 +111,20 @@ class Processes:
 
 @lru_cache(maxsize=1)
 def _executor(count: int) -> ProcessPoolExecutor:
-    # The process that removes semaphores takes over how warnings are filtered here when it starts.
+    # The process that removes semaphores inherits the warning filters at its start.
     sys.warnoptions.append(LEAKED_SEMAPHORES)
     try:
         resource_tracker.ensure_running()
     finally:
         sys.warnoptions.remove(LEAKED_SEMAPHORES)
-    # The sweeps of one process share it. It is not joblib's own, which does not take calls of others.
+    # All sweeps of a process share it. joblib's own executor takes no calls of others.
     return ProcessPoolExecutor(
         max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)
     )
 
 
 def _end_with(parent: int) -> None:
-    """End this process soon after the one that started it has ended, whatever ended that one."""
+    """End this process soon after its parent has ended, for any reason."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -130,9 +136,9 @@ def _end_with(parent: int) -> None:
 
 
 class DaskWorkers:
-    """Runs calls on the workers of a Dask scheduler, however many there are at the time.
+    """Workers of a Dask scheduler, whose number may change.
 
-    Each worker is asked for its software when it is first seen: one with other code might not even understand a call.
+    Each worker reports its software when it is first seen: a worker with other code might not even understand a call.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -143,7 +149,7 @@ class DaskWorkers:
         self._known = set[str]()
 
     def capacity(self) -> int:
-        """Two for each thread of the cluster, as of a second ago."""
+        """Return two calls for each thread of the cluster, as of a second ago."""
         if time.monotonic() - self._asked >= POLL_SECONDS:
             workers = self._connected()
             self._check_software(set(workers) - self._known)
@@ -152,7 +158,7 @@ class DaskWorkers:
         return CALLS_PER_THREAD * self._threads
 
     def _connected(self) -> dict[str, Any]:
-        # After a lost connection there is nothing to wait for: the scheduler that might come back knows of no call.
+        # After a lost connection nothing can be awaited: a scheduler that comes back has no record of the call.
         if self._client.status == "running":
             workers: dict[str, Any] | None = self._client.scheduler_info(n_workers=-1).get("workers")
             if workers is not None:
@@ -160,7 +166,10 @@ class DaskWorkers:
         raise self.gone()
 
     def _check_software(self, addresses: set[str]) -> None:
-        """Refuse workers with other code, or that cannot say; those that are gone before they answer are asked again if they come back."""
+        """Refuse workers with other code, or with none to report.
+
+        Workers that leave before they answer are asked again if they come back.
+        """
         if not addresses:
             return
         answers = self._client.run(_software_probe(), workers=sorted(addresses), on_error="return")
@@ -176,15 +185,18 @@ class DaskWorkers:
         )
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run a call once, wherever it is."""
+        """Run a call once, on any worker."""
         return self._client.submit(function, *arguments, pure=False)
 
     def shared(self, call: Any) -> Any:
-        """Return the call itself: its result travels between workers, and is made again if the worker that has it ends."""
+        """Return the call itself, whose result travels between workers.
+
+        If the worker that has the result ends, the result is computed again.
+        """
         return call if call.status == "finished" else self.result(call)
 
     def result(self, call: Any) -> Any:
-        """Return the result; if workers ended while they ran the call, several times, it is lost."""
+        """Return the result; if workers ended several times while they ran the call, it is lost."""
         try:
             return call.result()
         except import_module("distributed").scheduler.KilledWorker as error:
@@ -194,7 +206,10 @@ class DaskWorkers:
 
 
 def _software_probe() -> Callable[[], str]:
-    """Return a function that travels by its code, as it is nobody's attribute: it runs where this package is missing, too."""
+    """Return a function that is sent as code, because it is no module's attribute.
+
+    It runs even on workers without this package.
+    """
 
     def software() -> str:
         try:
@@ -207,7 +222,10 @@ def _software_probe() -> Callable[[], str]:
 
 @contextmanager
 def open_workers(workers: int, dask: str | None) -> Iterator[Workers]:
-    """Give what runs calls: this process if `workers` is 1, others if it is more, or those of the scheduler at the address `dask`."""
+    """Open workers: this process, `workers` other processes, or a Dask scheduler's workers.
+
+    `dask` is the address of the scheduler.
+    """
     if dask is not None:
         distributed = import_module("distributed")
         with _silent_dask(), distributed.Client(dask, set_as_default=False) as client:
@@ -224,7 +242,10 @@ def open_workers(workers: int, dask: str | None) -> Iterator[Workers]:
 
 @contextmanager
 def _silent_dask() -> Iterator[None]:
-    """Keep what Dask logs and warns of off the screen: a lost scheduler and workers with other software are errors here, in one line."""
+    """Keep Dask's logs and warnings off the screen.
+
+    A lost scheduler and workers with other software are errors of a single line here.
+    """
     names = [name for name in logging.Logger.manager.loggerDict if name.partition(".")[0] == "distributed"]
     levels = {logger: logger.level for logger in map(logging.getLogger, names)}
     with warnings.catch_warnings():

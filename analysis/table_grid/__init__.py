@@ -1,1 +1,1 @@
-"""Tables in bulk: every table of a grid of budgets, sizes, metrics, objectives and intervals, with an index."""
+"""Tables in bulk: a grid of budgets, sizes, metrics, objectives and intervals; an index."""

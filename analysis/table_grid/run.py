@@ -1,4 +1,4 @@
-"""Grids of tables, designed in parallel and written with their C headers and an index; a killed run goes on."""
+"""Grids of tables, designed in parallel and written with C headers and an index; resumable."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ INDEX_NAME = "index.parquet"
 
 
 def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = silent) -> Path:
-    """Design, certify and write every table of a grid; those that are finished are not designed again.
+    """Design, certify and write the tables of a grid that are not finished yet.
 
     Each table is written, as ``<name>.json`` and ``<name>.h``, when it is finished. ``tasks.sqlite`` in the same folder remembers it: a
     run that was killed goes on where it was, and a file that was changed or removed since is written again. The files depend on the grid
@@ -57,7 +57,7 @@ def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str 
 
 
 def _write_missing(folder: Path, row: Mapping[str, Scalar]) -> None:
-    """Write a table's files, except where they are there as they should be."""
+    """Write a table's files, except for those already present and correct."""
     for contents, name in CONTENTS.items():
         path, wanted = folder / str(row[name]), str(row[contents]).encode("ascii")
         if not path.is_file() or path.read_bytes() != wanted:

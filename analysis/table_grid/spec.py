@@ -1,4 +1,4 @@
-"""Grids of tables as files: TOML in, a list of tasks out; what can be checked without a design is checked before any work begins."""
+"""Grids of tables as files: TOML in, a list of tasks out, checked before any work begins."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ REQUIRED = ("epsilon", "bits_in", "bits_out")
 
 @dataclass(frozen=True, kw_only=True)
 class TableGrid:
-    """Tables to be designed: every combination of the values. The fields except `seed` are the keys under ``[grid]`` of a grid's file.
+    """A grid of tables: all combinations of values; fields but `seed` are keys of ``[grid]``.
 
     Attributes
     ----------
@@ -75,7 +75,10 @@ class TableGrid:
             raise ValueError(f"a grid must have at most {MOST_TABLES} tables, got {len(self.tasks())}: ask for fewer values")
 
     def tasks(self) -> Sequence[TableTask]:
-        """Return a task for each table; epsilon varies slowest, the interval fastest. Each is made when it is asked for."""
+        """Return a task for each table, made on demand.
+
+        epsilon varies slowest, the interval fastest.
+        """
         shared = len(self.interval) > 1
 
         def task(epsilon: float, *others: Any) -> TableTask:
@@ -89,7 +92,10 @@ KEYS = tuple(field.name for field in fields(TableGrid) if field.name != "seed")
 
 
 def load_grid(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> TableGrid:
-    """Read a grid from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    """Read a grid from a TOML file of at most the given size.
+
+    A ``DataError`` names the file and the wrong key.
+    """
     return read_toml(path, parse_grid, most_bytes)
 
 

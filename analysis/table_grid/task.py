@@ -1,4 +1,4 @@
-"""One table of a grid: designed, certified, and turned into its files and its row of the index."""
+"""A table of a grid: its design, certificate, files and row of the index."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -11,13 +11,13 @@ from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.verification import verify_table
 
-# Columns of a task's row that hold the contents of files, and the columns with their names.
+# Columns of a task's row with the contents of files, and the columns with the files' names.
 CONTENTS = {"table_text": "file", "header_text": "header"}
 
 
 @dataclass(frozen=True)
 class TableDesign:
-    """What a table is designed for; tables that share it differ in their interval only."""
+    """The design of a table; tables of the same design differ only in their interval."""
 
     epsilon: float
     bits_in: int
@@ -48,7 +48,7 @@ class TableTask:
 
     @property
     def design(self) -> TableDesign | None:
-        """What is designed once for several tasks."""
+        """Key of tasks that share a design."""
         return self._design if self.shared else None
 
     @property
@@ -67,7 +67,7 @@ class TableTask:
 
     @property
     def stem(self) -> str:
-        """Name of the table's files, without their suffix; different tables of a grid have different ones."""
+        """Name of the table's files without suffix, unique in a grid."""
         parts = [f"epsilon_{_number(self.epsilon)}", f"bits_{self.bits_in}_{self.bits_out}"]
         parts += [] if self.metric is None else [self.metric]
         parts += [] if self.objective == "mean" else [self.objective]
@@ -79,7 +79,7 @@ class TableTask:
         return design_mvu(self.epsilon, self.bits_in, self.bits_out, metric=self.metric, objective=self.objective, seed=self.seed)
 
     def run(self, prepared: LookupTable) -> list[dict[str, Scalar]]:
-        """Return one row: what was asked for, what the certificate says, and the contents of the table's files."""
+        """Return a row: the request, the certificate's numbers, and the contents of the files."""
         table = prepared.with_interval(*self.interval)
         verify_table(table)
         text = table_json(table)
@@ -93,7 +93,7 @@ class TableTask:
 
 
 def index_columns(table: LookupTable, size: int) -> dict[str, Scalar]:
-    """Return what the index says of a table, whose file has `size` bytes, beside the names of its files."""
+    """Return a table's columns of the index besides its file names; its file has `size` bytes."""
     certificate = table.certificate
     return {
         "epsilon": table.epsilon,

@@ -17,17 +17,17 @@ from .task import index_columns
 
 @dataclass(frozen=True)
 class FileFault:
-    """A file of a folder that was refused.
+    """A refused file of a folder.
 
     Attributes
     ----------
     path : Path
         The file.
     check : str
-        The check that failed: one of `read_table`'s; ``"header"``, ``"index"`` or ``"file"``, for a C header that is not the table's, an
-        index that says otherwise, and a file that cannot be read.
+        The check that failed: a check of `read_table`; ``"header"`` for a C header that differs from the table's; ``"index"`` for a
+        wrong index; or ``"file"`` for a file that cannot be read.
     detail : str
-        What was found.
+        Description of the fault.
     """
 
     path: Path
@@ -41,7 +41,7 @@ class FileFault:
 
 @dataclass(frozen=True)
 class FolderVerification:
-    """What was found in a folder: the number of its tables, and the files that were refused."""
+    """Result of a folder's verification: the number of its tables, and the refused files."""
 
     tables: int
     faults: tuple[FileFault, ...]
@@ -85,7 +85,7 @@ def verify_folder(folder: Path) -> FolderVerification:
 
 
 def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
-    """Return what an index says of each table that it lists, by the table's name."""
+    """Return the index's statements on each table, by the table's name."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -98,9 +98,9 @@ def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
 
 
 def _faults_beside(table: LookupTable, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
-    """Return what is wrong with a table's row of the index and with its C header."""
-    found = index_columns(table, path.stat().st_size)
-    wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in found.items() if row.get(name) != value]
+    """Return the faults in a table's row of the index and in its C header."""
+    expected = index_columns(table, path.stat().st_size)
+    wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in expected.items() if row.get(name) != value]
     faults = [FileFault(path, "index", f"the table has {'; '.join(wrong)}")] if wrong else []
     header = path.with_name(row["header"])
     if not header.is_file():

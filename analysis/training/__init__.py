@@ -1,1 +1,1 @@
-"""Federated training with any mechanism for vectors: models, clients, rounds, what they reveal and send; and grids of such runs."""
+"""Federated training with any mechanism for vectors: models, clients, accounting and grids."""

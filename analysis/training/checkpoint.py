@@ -37,7 +37,7 @@ class Checkpoint:
     key: bytes
 
     def save(self, arrays: Arrays) -> None:
-        """Write the arrays; a process that is killed meanwhile leaves the file as it was."""
+        """Save the arrays; a process that is killed meanwhile leaves the file as it was."""
         buffer = io.BytesIO()
         np.savez(buffer, **arrays)  # type: ignore[arg-type]  # numpy's stub takes a flag by name
         content = buffer.getvalue()
@@ -45,13 +45,16 @@ class Checkpoint:
         write_atomically(self.path, self._digest(content) + content)
 
     def load(self) -> Arrays | None:
-        """Return the arrays; None if there are none, or not of this run, or damaged, which is logged."""
+        """Return the arrays, or None.
+
+        None stands for a missing file, a file of another run, or a damaged file, which is logged.
+        """
         try:
-            found = self.path.read_bytes()
+            data = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        content = found[DIGEST_BYTES:]
-        if found[:DIGEST_BYTES] != self._digest(content):
+        content = data[DIGEST_BYTES:]
+        if data[:DIGEST_BYTES] != self._digest(content):
             _log.warning("%s is damaged, or of other software: the run begins again", self.path)
             return None
         with np.load(io.BytesIO(content)) as arrays:

@@ -1,4 +1,4 @@
-"""The engine: rounds of clients who train, messages that are added up as they come, and a server that moves its model.
+"""The engine of a training: rounds of clients, sums of their messages, and model updates.
 
 Clients train on the server's model, many at a time; their updates are clipped, encoded and added up chunk after chunk. Downloads are the
 model, or the messages that a client has missed where these are shorter.
@@ -31,27 +31,30 @@ from .models.network import Network, is_random, network_accuracy
 from .plan import TrainingPlan
 from .setting import TrainingSetting
 
-# Numbers of a chunk of clients' updates: two megabytes, which caches hold; for long ones a few clients at least, up to 32 megabytes.
+# Numbers in a chunk of clients' updates: two megabytes, which caches hold. Long updates come at least a few clients at a time, up to 32
+# megabytes.
 CHUNK_NUMBERS, LARGEST_CHUNK = 2**18, 2**22
 FEW_CLIENTS = 32
-# Chunks that are in memory at once, with what is made of them; and the largest block that raises malloc's threshold, 32 megabytes.
+# Chunks in memory at once, with the arrays derived from them; and the largest block that raises malloc's threshold, 32 megabytes.
 CHUNKS_AT_ONCE, LARGEST_KEPT_BLOCK = 4, 2**22 - 2**10
-# Numbers of all clients' examples, up to which they are kept.
+# Largest total of all clients' numbers for keeping their examples in memory.
 KEPT_NUMBERS = 2**22
-# Columns of what is measured after each round.
+# Columns measured after each round.
 RECORDED = ("participants", "messages", "accuracy", "clip_norm", "bytes_up", "bytes_down")
 
 
 @dataclass(frozen=True)
 class LayerClipping:
-    """Each layer is clipped to its share of a clip norm: squares of the shares are proportional to sizes, and add up to that of the whole.
+    """Clipping of each layer to its share of a clip norm.
+
+    Squared shares are proportional to the layers' sizes, and add up to the square of the whole norm.
 
     Attributes
     ----------
     layers : ModelLayers
-        Of the model.
+        Layers of the model.
     clip_norm : float
-        L2 norm of a clipped update, at most.
+        Largest L2 norm of a clipped update.
 
     Examples
     --------
@@ -78,9 +81,9 @@ class LayerClipping:
 
 
 class MessageSum:
-    """What a server keeps of a round's messages, and how many bytes they take, each with some further bits.
+    """The sum of a round's messages at the server, and the bytes of the messages.
 
-    Messages of a secure sum are not made one by one where the law of their sum is known (`SecureSumMechanism.summed_steps`).
+    Messages of a secure sum are summed without making each message where the law of their sum is known (`SecureSumMechanism.summed_steps`).
     """
 
     def __init__(self, mechanism: VectorMechanism, further_bits: int = 0) -> None:
@@ -106,14 +109,14 @@ class MessageSum:
         self._aggregate = part if self._aggregate is None else mechanism.combine(self._aggregate, part)
 
     def total(self, dimension: int) -> FloatArray:
-        """Return the measured sum of the clients' vectors (`VectorMechanism.measured_mean`): zeros where no message came."""
+        """Return the measured sum of the clients' vectors, or zeros without any message."""
         if self._aggregate is None:
             return np.zeros(dimension)
         return np.asarray(self.mechanism.measured_mean(self._aggregate, self.messages)) * self.messages
 
 
 def whole_bytes(bits: float) -> int:
-    """Return the bytes of a message of that many bits."""
+    """Return the bytes of a message with a number of bits."""
     return -(-math.ceil(bits) // 8)
 
 
@@ -128,7 +131,7 @@ class LocalTraining:
     batch : int or None
         Examples of a step; None for all.
     learning_rate : float
-        Of each step.
+        Learning rate of each step.
     """
 
     epochs: int = 0
@@ -136,7 +139,7 @@ class LocalTraining:
     learning_rate: float = 0.1
 
     def updates(self, network: Network, parameters: FloatArray, cohort: Cohort, rng: np.random.Generator) -> FloatArray:
-        """Return how far each client moves the model, shape (clients, dimension): zeros where it has no examples.
+        """Return the update of each client, shape (clients, dimension): zeros without examples.
 
         `rng` shuffles examples, where epochs have several batches, and draws dropout.
         """
@@ -147,14 +150,14 @@ class LocalTraining:
             of_each = inputs.reshape(*every, -1), labels.reshape(*every, *labels.shape[1:])
             return self._of_size(network, parameters, *of_each, rng)
         starts = np.cumsum(sizes) - sizes
-        found = np.zeros((len(sizes), len(parameters)))
+        updates = np.zeros((len(sizes), len(parameters)))
         # Clients with the same number of examples are computed together.
         for size in np.unique(sizes[sizes > 0]).tolist():
             own = np.flatnonzero(sizes == size)
             places = starts[own][:, None] + np.arange(size)
             inputs, labels = cohort.examples.inputs[places], cohort.examples.labels[places]
-            found[own] = self._of_size(network, parameters, inputs, labels, rng)
-        return found
+            updates[own] = self._of_size(network, parameters, inputs, labels, rng)
+        return updates
 
     def _of_size(
         self, network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, rng: np.random.Generator
@@ -165,7 +168,7 @@ class LocalTraining:
             return network.gradients(parameters, inputs, labels, scale=-1.0)
         clients, size = inputs.shape[:2]
         batch = size if self.batch is None else min(self.batch, size)
-        # The same for all until the first step.
+        # All clients share the model until the first step.
         models = parameters
         for _ in range(self.epochs):
             order = np.tile(np.arange(size), (clients, 1))
@@ -178,12 +181,15 @@ class LocalTraining:
 
 
 class KeptExamples:
-    """Clients whose examples are kept in memory, if all of them together are few: asking for them one by one would take long."""
+    """Clients with their examples in memory, if there are few examples in total.
+
+    Asking for the examples of each client would take long.
+    """
 
     def __init__(self, data: FederatedData) -> None:
         self._data = data
         self._all: Cohort | None = None
-        # At first one client's are made, to see how many there may be.
+        # The first client's examples show how many there may be in total.
         numbers = data.clients * max(1, len(data.client_examples(0))) * data.features
         if numbers <= KEPT_NUMBERS:
             self._all = data.cohort(np.arange(data.clients))
@@ -192,7 +198,7 @@ class KeptExamples:
             self._of_one_example = bool((self._all.sizes == 1).all())
 
     def cohort(self, clients: IntegerArray) -> Cohort:
-        """As `FederatedData.cohort`."""
+        """Return a cohort, as `FederatedData.cohort` does."""
         if self._all is None:
             return self._data.cohort(clients)
         examples = self._all.examples
@@ -201,12 +207,12 @@ class KeptExamples:
 
 
 def clients_of_chunk(dimension: int) -> int:
-    """Return for how many clients updates are computed at a time."""
+    """Return the number of clients whose updates are computed together."""
     return max(1, CHUNK_NUMBERS // dimension, min(FEW_CLIENTS, LARGEST_CHUNK // dimension))
 
 
 def keep_memory_of_chunks(dimension: int) -> None:
-    """Have the process keep the memory of a chunk for the next one.
+    """Make the process reuse a chunk's memory for the next chunk.
 
     glibc's malloc gives free memory back to the system, and takes it again page by page, beyond twice the largest block that has been freed
     (mallopt(3), ``M_MMAP_THRESHOLD``): without this, pages take longer than the updates of a small model. Elsewhere nothing happens.
@@ -217,7 +223,10 @@ def keep_memory_of_chunks(dimension: int) -> None:
 def update_chunks(
     local: LocalTraining, network: Network, parameters: FloatArray, data: KeptExamples, clients: IntegerArray, rng: np.random.Generator
 ) -> Iterator[tuple[FloatArray, IntegerArray]]:
-    """Yield the updates of clients and their numbers of examples, in chunks whose size depends on the dimension only."""
+    """Yield the updates of clients and their numbers of examples, in chunks.
+
+    The size of the chunks depends only on the dimension.
+    """
     size = clients_of_chunk(len(parameters))
     for start in range(0, len(clients), size):
         cohort = data.cohort(clients[start : start + size])
@@ -226,20 +235,19 @@ def update_chunks(
 
 @dataclass
 class Downloads:
-    """Who has which model, round after round.
+    """The model that each client has, round after round.
 
-    By history, a client that comes back gets the messages of all rounds since the model that it has, or the model with the optimiser's
-    memory; lengths are those of the packages of `model_history`. The first model is public, from a seed. Memory grows with the clients that
-    have taken part.
+    By history, a returning client gets the messages of all rounds since its model, or the model with the optimiser's memory; lengths are
+    those of the packages of `model_history`. The first model is public, from a seed. Memory grows with the clients that have taken part.
 
     Attributes
     ----------
     by_history : bool
         Whether messages are sent in place of models.
     model_bytes, state_bytes : int
-        Of the parameters, and with the optimiser's memory.
+        Bytes of the parameters, and of the parameters with the optimiser's memory.
     message_bytes : int
-        Of one message.
+        Bytes of a message.
     """
 
     by_history: bool
@@ -250,33 +258,39 @@ class Downloads:
     _models: dict[int, int] = field(default_factory=dict)
 
     def send(self, clients: IntegerArray, messages: int) -> int:
-        """Return the bytes down of the next round, for the clients that take part in it, each once, and note how many messages it has."""
+        """Return the bytes sent down to a round's clients, and record its number of messages.
+
+        Each client of the round is listed once.
+        """
         number = len(self._messages) - 1
         self._messages.append(self._messages[-1] + messages)
         if not self.by_history:
             return len(clients) * self.model_bytes
         total, whole = 0, full_model_bytes(self.state_bytes)
         for client in clients.tolist():
-            known = self._models.get(client, 0)
-            missed = self._messages[number] - self._messages[known]
-            total += min(whole, history_package_bytes(number - known, missed, self.message_bytes))
+            last = self._models.get(client, 0)
+            missed = self._messages[number] - self._messages[last]
+            total += min(whole, history_package_bytes(number - last, missed, self.message_bytes))
             self._models[client] = number
         return total
 
     def arrays(self) -> dict[str, NDArray[np.int64]]:
-        """Return what `restore` needs."""
+        """Return the arrays for `restore`."""
         pairs = sorted(self._models.items())
         return {"messages": np.array(self._messages, dtype=np.int64), "models": np.array(pairs, dtype=np.int64).reshape(-1, 2)}
 
     def restore(self, arrays: dict[str, NDArray[np.int64]]) -> None:
-        """Take up where another object was."""
+        """Continue from another object's arrays."""
         self._messages = arrays["messages"].tolist()
         self._models = dict(arrays["models"].tolist())
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a round did, for progress: bytes are those of all rounds so far; the accuracy is the last that was measured, if one was."""
+    """Progress of a training after a round.
+
+    Bytes cover all rounds so far; the accuracy is the last measured accuracy, if any.
+    """
 
     number: int
     rounds: int
@@ -292,24 +306,24 @@ OnRound = Callable[["Federation"], None]
 
 @dataclass(eq=False)
 class Federation:
-    """One run of a training.
+    """A run of a training.
 
-    What a round draws depends on the seed, the run's name and the round's number only: a run that goes on from a checkpoint ends with the
-    same bits as one that was never interrupted. Memory grows with the model, the test's examples and the clients of a chunk, not with the
-    clients there are.
+    The draws of a round depend only on the seed, the run's name and the round's number: a run that continues from a checkpoint ends with
+    the same bits as an uninterrupted run. Memory grows with the model, the test's examples and the clients of a chunk, but not with the
+    total number of clients.
 
     Attributes
     ----------
     setting : TrainingSetting
-        What to do.
+        The training.
     plan : TrainingPlan
-        The mechanism, and what it reveals.
+        The mechanism, and its privacy loss.
     data : FederatedData
         The clients.
     seed : int
         Root seed.
     name : str
-        Of the run, for the messages' randomness: runs with different mechanisms share clients and first models.
+        Name of the run, for the messages' randomness: runs with different mechanisms share clients and first models.
     """
 
     setting: TrainingSetting
@@ -340,7 +354,7 @@ class Federation:
         clipping = setting.clipping if mechanism.clips else None
         self._layers = LayerClipping(self._network.layers, setting.clip) if clipping == "per-layer" else None
         self._adaptive = clipping == "adaptive"
-        # A memory keeps one sketch for all rounds.
+        # A memory keeps the same sketch for all rounds.
         self._sketch_seed: int | None = None
         self._memory = np.zeros(mechanism.memory_size)
         if mechanism.memory_size:
@@ -348,13 +362,13 @@ class Federation:
         keep_memory_of_chunks(self.state.dimension)
 
     def run(self, checkpoint: Checkpoint | None = None, on_round: OnRound | None = None) -> None:
-        """Run the rounds that are left; from a checkpoint's if there is one."""
+        """Run the remaining rounds, from a checkpoint if there is any."""
         if checkpoint is not None and (arrays := checkpoint.load()) is not None:
             self._restore(arrays)
         while self.state.rounds < self.setting.rounds:
             number = self.state.rounds + 1
             try:
-                # What overflows is refused where it is used.
+                # Overflowing numbers are refused where they are used.
                 with np.errstate(over="ignore", invalid="ignore"):
                     self._round(number)
             except NotFiniteError as error:
@@ -379,7 +393,7 @@ class Federation:
         mechanism = plan.mechanism.renewed(renewed if self._sketch_seed is None else self._sketch_seed)
         trusted = plan.trust_model == "central"
         if trusted:
-            # The server's noise is the same, however many clients came.
+            # The server's noise does not depend on the number of clients in the round.
             mechanism = mechanism.for_clients(max(1, len(clients)))
         scale = self._clipping.clip_norm / setting.clip
         messages, norms = MessageSum(mechanism, plan.count.bits if plan.count is not None else 0), [np.empty(0)]
@@ -387,9 +401,9 @@ class Federation:
         shuffles = self._shuffles.at(number)
         for updates, examples in update_chunks(self._local, self._network, parameters, self._examples, clients, shuffles):
             if self._adaptive:
-                # A client without examples sends noise alone: it gives no answer about its norm.
+                # A client without examples sends noise alone and gives no answer about its norm.
                 norms.append(mechanism.ball.norms(updates[examples > 0]))
-                # In units in which the round's clip norm is the mechanism's.
+                # Updates are scaled to units in which the round's clip norm is the mechanism's clip norm.
                 updates = updates / scale
             if self._layers is not None:
                 updates = self._layers.clip(updates)
@@ -398,7 +412,7 @@ class Federation:
         size = clients_of_chunk(self.state.dimension)
         for start in range(0, empty, size):
             messages.add(np.zeros((min(size, empty - start), self.state.dimension)), words)
-        # A trusted server's noise on nothing is no message.
+        # A trusted server's noise on an empty sum is no message.
         sent = messages.messages if plan.seats is not None else len(clients)
         up = messages.bytes if sent else 0
         down = self._downloads.send(np.unique(clients) if plan.repeats else clients, sent)
@@ -408,18 +422,18 @@ class Federation:
         mean = self._mean(messages, scale / setting.clients_per_round)
         self.state = self._optimiser.step(self.state, mean)
         measured = number % setting.evaluate_every == 0 or number == setting.rounds
-        found = (len(clients), sent, self.accuracy() if measured else np.nan, used, up, down)
-        for name, value in zip(RECORDED, found, strict=True):
+        values = (len(clients), sent, self.accuracy() if measured else np.nan, used, up, down)
+        for name, value in zip(RECORDED, values, strict=True):
             self.records[name].append(float(value))
 
     def _mean(self, messages: MessageSum, factor: float) -> FloatArray:
-        """Return the estimate of the mean update, the sum of the messages times a factor, and move the memory on, if there is one."""
+        """Return the mean update, the message sum times a factor, and advance the memory, if any."""
         measured = messages.total(len(self._memory) or self.state.dimension) * factor
         mean, self._memory = messages.mechanism.decode_remembered(measured, self._memory)
         return mean
 
     def _adapt(self, norms: FloatArray, words: np.random.Generator) -> None:
-        """Move the clip norm toward the median, by what the server learns of the norms."""
+        """Move the clip norm toward the median, by the server's knowledge of the norms."""
         clip, plan = self._clipping.clip_norm, self.plan
         if plan.count is not None:
             fraction = self._counted(plan.count, norms <= clip, words)
@@ -432,7 +446,7 @@ class Federation:
         self._clipping = AdaptiveClipping(self.setting.clip).step(self._clipping, fraction)
 
     def _counted(self, count: NoisyCount, answers: NDArray[np.bool_], words: np.random.Generator) -> float:
-        """Return the noisy fraction of yes by a secure sum; seats that are left add noise alone."""
+        """Return the noisy fraction of yes by a secure sum; unused seats add noise alone."""
         empty = sample_discrete_gaussian(count.local_sigma, (count.clients - len(answers),), word_source(words))
         total = messages_modulo(empty, 1 << count.bits).sum(keepdims=True, dtype=np.int64)
         if len(answers):
@@ -445,11 +459,11 @@ class Federation:
         return self._clipping.clip_norm
 
     def progress(self) -> Progress:
-        """Return where the run is, after its first round."""
+        """Return the progress of the run, after its first round."""
         number = self.state.rounds
-        known = [value for value in self.records["accuracy"] if not np.isnan(value)]
+        accuracies = [value for value in self.records["accuracy"] if not np.isnan(value)]
         up, down = (int(sum(self.records[name])) for name in ("bytes_up", "bytes_down"))
-        accuracy = known[-1] if known else None
+        accuracy = accuracies[-1] if accuracies else None
         return Progress(number, self.setting.rounds, accuracy, float(self.plan.epsilons[number - 1]), up, down)
 
     def _arrays(self) -> Arrays:

@@ -1,4 +1,4 @@
-"""What a training is prepared with: the mechanism for its budget, and what every round reveals, before any client is asked."""
+"""Preparation of a training: the mechanism for its budget, and every round's privacy loss."""
 
 import math
 from collections.abc import Mapping
@@ -34,18 +34,18 @@ from .rivals import (
 )
 from .setting import OVERFLOW_SHARE, TrainingSetting
 
-# After the first rounds, numbers of rounds that are accounted for are this far apart, and farther where losses of Poisson-sampled rounds
-# are composed, which takes long: in between, epsilon is that of the next one.
+# After the first rounds, consecutive accounted numbers of rounds have this ratio; epsilon in between is rounded up to the next number. The
+# larger ratio is for Poisson-sampled rounds, whose composition takes long.
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
-# Up to here every round is accounted for, unless rounds are Poisson-sampled.
+# Up to here every round has its account, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
-# The search beside a count ends within this share of the budget, or after building this many mechanisms.
+# The search beside a count ends within this share of the budget, or after this many mechanisms.
 BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30
 
 
 @dataclass(frozen=True, eq=False)
 class TrainingPlan:
-    """A mechanism, and what it reveals round after round.
+    """A mechanism, and its privacy loss round after round.
 
     Attributes
     ----------
@@ -84,15 +84,18 @@ class TrainingPlan:
 
     @property
     def message_bits(self) -> float:
-        """Bits of one client's message, with that of the count."""
+        """Bits of a client's message, including the count's message."""
         return self.mechanism.bits_per_client + (self.count.bits if self.count is not None else 0)
 
     def built(self) -> dict[str, Scalar]:
-        """Return the numbers with which the mechanism was built for its budget, such as its noise or levels: ``built_`` and their names."""
+        """Return the mechanism's calibrated numbers, such as its noise or levels.
+
+        Their names start with ``built_``.
+        """
         mechanism: Any = self.mechanism
-        values = {one.name: getattr(mechanism, one.name) for one in fields(mechanism) if one.name != "delta"}
-        # What is as it is by default was not found for the budget.
-        usual = {one.name: one.default for one in fields(mechanism)}
+        values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism) if field.name != "delta"}
+        # Default values were not calibrated to the budget.
+        usual = {field.name: field.default for field in fields(mechanism)}
         return {f"built_{name}": value for name, value in values.items() if isinstance(value, (int, float)) and value != usual[name]}
 
 
@@ -106,7 +109,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     name, options
         A mechanism for vectors of the registry or of `rivals`, and its design choices.
     layers : ModelLayers
-        Of the model.
+        Layers of the model.
     cache : Path or None
         Folder where designed tables are kept.
 
@@ -147,7 +150,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
 
 
 def check_training(setting: TrainingSetting, name: str, options: Values) -> None:
-    """Refuse a mechanism and a setting that do not go together, as far as that is known without data.
+    """Refuse a mechanism and a setting that conflict, as far as can be checked without data.
 
     Raises
     ------
@@ -182,17 +185,17 @@ def check_training(setting: TrainingSetting, name: str, options: Values) -> None
 
 
 def setting_sampling(setting: TrainingSetting, entry: Entry) -> Sampling | None:
-    """Return the sampling that amplifies a mechanism's guarantees in a training, if any does for the adjacency."""
+    """Return the sampling that amplifies a mechanism's guarantees in a training, or None."""
     secret = setting.secret_sampling and entry.trust_model != "local" and entry.name != DP_REC_TRAINING
     sampling = setting.cohorts.amplifying if secret else None
     return sampling if sampling is not None and sampling.adjacency == setting.adjacency else None
 
 
 def _filled_in(entry: Entry, setting: TrainingSetting, layers: ModelLayers, cache: Path | None) -> dict[str, Any]:
-    """Return the options that the training knows best."""
+    """Return the options that the training determines."""
     tensors = ",".join(str(int(np.prod(shape))) for layer in layers.layers for shape in layer.shapes)
-    known = {SIZES.name: tensors, POPULATION.name: setting.clients, "cache": cache}
-    return {option.name: known[option.name] for option in entry.options if option.name in known}
+    values = {SIZES.name: tensors, POPULATION.name: setting.clients, "cache": cache}
+    return {option.name: values[option.name] for option in entry.options if option.name in values}
 
 
 def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: int) -> Task:
@@ -211,12 +214,12 @@ def _task(setting: TrainingSetting, entry: Entry, options: Values, dimension: in
 
 
 def _joint(mechanism: Mechanism, count: NoisyCount, adjacency: str) -> Privacy:
-    """Return the privacy of the sum and the count of one round, which share its clients."""
+    """Return the privacy of a round's sum and count together; they share the round's clients."""
     return joint_privacy((mechanism.privacy(), count.privacy(adjacency)), adjacency)
 
 
 def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) -> Mechanism:
-    """Build the mechanism of largest epsilon with which sum and count together keep the task's epsilon.
+    """Build the mechanism of largest epsilon whose sum and count keep the task's epsilon.
 
     The search is by secants of ln(joint epsilon) as a function of ln(the mechanism's own epsilon), between bounds that narrow; it ends
     within a share of `BUDGET_TOLERANCE` below the budget.
@@ -238,7 +241,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
         try:
             mechanism = entry.mechanism_for(replace(task, epsilon=math.exp(own)), options)
         except InfeasibleError:
-            # The bits hold less noise, if any.
+            # The bits cannot hold more noise.
             if best is None and own >= high - BUDGET_TOLERANCE:
                 raise
             low, own = own, (own + high) / 2
@@ -261,7 +264,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
 
 
 def _gaussian_share(count: NoisyCount, task: Task, of_count: float) -> float:
-    """Return the epsilon that is left for a sum with Gaussian noise beside the count: a guess for other noise."""
+    """Return a Gaussian sum's share of epsilon beside the count: a guess for other noise."""
     try:
         total = calibrate_noise_multiplier(task.budget, "central")
         multiplier = sum_noise_multiplier(total, count.deviation, task.adjacency)
@@ -271,8 +274,8 @@ def _gaussian_share(count: NoisyCount, task: Task, of_count: float) -> float:
 
 
 def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Account, ...]:
-    """Return the accounts that say anything about sampled rounds; others refuse to."""
-    found = []
+    """Return the accounts that cover sampled rounds; other accounts refuse them."""
+    accounts = []
     for account in privacy.accounts:
         try:
             account.bound(delta, 1, sampling)
@@ -280,8 +283,8 @@ def _amplifiable(privacy: Privacy, delta: float, sampling: Sampling) -> tuple[Ac
             pass
         except ValueError:
             continue
-        found.append(account)
-    return tuple(found)
+        accounts.append(account)
+    return tuple(accounts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,27 +294,33 @@ class _Accounted:
 
 
 def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None, *, sparse: bool = False) -> _Accounted:
-    """Return what the first 1, 2, ... rounds reveal: the same numbers as `Privacy.report` for as many rounds."""
+    """Return the privacy loss of the first 1, 2, ... rounds.
+
+    The numbers equal those of `Privacy.report` for as many rounds.
+    """
     cohorts, rounds = setting.cohorts, setting.rounds
     asked = accounted_rounds(rounds, sparse=sparse or isinstance(sampling, PoissonSampling))
     times = {cohorts.participations(number): None for number in asked}
     reports = {count: privacy.report(delta, setting.adjacency, count, sampling) for count in times}
-    found = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
-    guarantees = {one.name for one in privacy.accounts if one.is_guarantee and one.adjacency == setting.adjacency}
-    names = [one.name for one in privacy.accounts if one.name not in guarantees]
-    others = {name: np.array([report.epsilon_by(name) for report in found]) for name in names}
-    return _Accounted(np.array([report.epsilon for report in found]), others)
+    reached = [reports[cohorts.participations(asked[place])] for place in np.searchsorted(asked, np.arange(1, rounds + 1)).tolist()]
+    guarantees = {row.name for row in privacy.accounts if row.is_guarantee and row.adjacency == setting.adjacency}
+    names = [row.name for row in privacy.accounts if row.name not in guarantees]
+    others = {name: np.array([report.epsilon_by(name) for report in reached]) for name in names}
+    return _Accounted(np.array([report.epsilon for report in reached]), others)
 
 
 def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
-    """Return what rounds reveal where sampling is no secret; None where it amplifies nothing."""
+    """Return the loss of rounds with public sampling; None where sampling amplifies nothing."""
     return None if sampling is None else _account(privacy, setting, delta, None, sparse=True).epsilons
 
 
 def accounted_rounds(rounds: int, *, sparse: bool) -> list[int]:
-    """Return the numbers of rounds that are accounted for: all, or the first ones and then some at a constant ratio, and the last."""
-    found, ratio = [1], SPARSE_RATIO if sparse else DENSE_RATIO
-    while found[-1] < rounds:
-        dense = not sparse and found[-1] < DENSE_ROUNDS
-        found.append(min(rounds, found[-1] + 1 if dense else max(found[-1] + 1, int(found[-1] * ratio))))
-    return found
+    """Return the numbers of rounds to account for: all, or first ones and a geometric sequence.
+
+    The last number is always included.
+    """
+    points, ratio = [1], SPARSE_RATIO if sparse else DENSE_RATIO
+    while points[-1] < rounds:
+        dense = not sparse and points[-1] < DENSE_ROUNDS
+        points.append(min(rounds, points[-1] + 1 if dense else max(points[-1] + 1, int(points[-1] * ratio))))
+    return points

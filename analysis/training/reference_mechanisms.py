@@ -1,4 +1,4 @@
-"""Mechanisms that only trainings have: floats as they are, scalar quantisation, a trusted server's noise, and noisy signs."""
+"""Mechanisms of trainings only: floats, scalar quantisation, central noise, and noisy signs."""
 
 import math
 from dataclasses import dataclass, replace
@@ -30,12 +30,12 @@ REACHES = (LARGEST, CLIP_NORM)
 
 
 def nothing_private() -> Privacy:
-    """Return that nothing is promised, for either adjacency."""
+    """Return a privacy report without any guarantee, for either adjacency."""
     return Privacy("local", tuple(pure_account(math.inf, adjacency) for adjacency in ADJACENCIES))
 
 
 class SummedVectors(VectorMechanism):
-    """What has a sum of vectors for an aggregate."""
+    """Mechanisms whose aggregate is a sum of vectors."""
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the messages, shape (dimension,)."""
@@ -48,7 +48,7 @@ class SummedVectors(VectorMechanism):
 
 @dataclass(frozen=True)
 class FloatMechanism(SummedVectors):
-    """Clients send their vectors as they are, as floats of 32 or 64 bits: nothing is clipped, and nothing is private."""
+    """Mechanism that sends vectors as floats of 32 or 64 bits, without clipping or privacy."""
 
     ball: NormBall
     bits: int = 32
@@ -62,7 +62,7 @@ class FloatMechanism(SummedVectors):
 
     @property
     def worst_variance(self) -> float:
-        """0.0: rounding is not counted."""
+        """Zero: rounding errors are not counted."""
         return 0.0
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:  # noqa: ARG002 - nothing is random
@@ -74,13 +74,16 @@ class FloatMechanism(SummedVectors):
         return np.zeros(len(self.ball.check(vectors)))
 
     def privacy(self) -> Privacy:
-        """Nothing is private."""
+        """Return a report without any guarantee."""
         return nothing_private()
 
 
 @dataclass(frozen=True)
 class QuantisedMechanism(SummedVectors):
-    """Clients round coordinates at random, without bias, to 2**bits levels up to their largest one; nothing is private."""
+    """Mechanism that rounds coordinates at random, without bias, to 2**bits levels.
+
+    The levels reach up to each client's largest coordinate; the mechanism is not private.
+    """
 
     ball: NormBall
     bits: int = 8
@@ -94,7 +97,10 @@ class QuantisedMechanism(SummedVectors):
 
     @property
     def worst_variance(self) -> float:
-        """Of a vector whose largest coordinate is the clip norm, which is not enforced, and whose others are between two levels."""
+        """Variance of a vector with a coordinate at the clip norm and the others between levels.
+
+        The clip norm is not enforced.
+        """
         return float(self.ball.dimension * (self.ball.clip_norm / (2**self.bits - 1)) ** 2)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
@@ -106,9 +112,9 @@ class QuantisedMechanism(SummedVectors):
         return np.column_stack([largest, np.clip(levels, 0, 2**self.bits - 1)]).astype(np.float32)
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of what the messages stand for, shape (dimension,)."""
-        found = messages.astype(float)
-        return np.asarray(found[:, 0] @ (found[:, 1:] * (2 / (2**self.bits - 1)) - 1))
+        """Return the sum of the vectors that the messages encode, shape (dimension,)."""
+        received = messages.astype(float)
+        return np.asarray(received[:, 0] @ (received[:, 1:] * (2 / (2**self.bits - 1)) - 1))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of the rounding for each vector."""
@@ -120,27 +126,27 @@ class QuantisedMechanism(SummedVectors):
         return np.asarray((share * (1 - share)).sum(axis=1) * (2 * largest / (2**self.bits - 1)) ** 2)
 
     def privacy(self) -> Privacy:
-        """Nothing is private."""
+        """Return a report without any guarantee."""
         return nothing_private()
 
 
 def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: float, words: WordsLike) -> FloatArray:
-    """Round each vector to a few levels without bias, and shorten it to an L2 norm where rounding has made it longer.
+    """Round vectors to a few levels without bias, and shorten them to an L2 norm if needed.
 
-    A client sends a level of -(2**(bits - 1) - 1) to 2**(bits - 1) - 1 for each coordinate, and what one level stands for, as a float32.
-    The latter is first that of the reach, and is then lowered until the whole vector is within the norm: the point of the ball that is
-    nearest to the rounded vector. The norm holds for the numbers as floats.
+    A client sends a level of -(2**(bits - 1) - 1) to 2**(bits - 1) - 1 for each coordinate, and the size of a level as a float32. The size
+    is first that of the reach, and is then lowered until the whole vector is within the norm: the point of the ball that is nearest to the
+    rounded vector. The norm holds for the numbers as floats.
 
     Parameters
     ----------
     vectors : ndarray of float64, shape (clients, dimension)
         Vectors of at most that norm.
     reach : ndarray of float64, shape (clients,)
-        What the outermost level stands for, at least the largest coordinate.
+        Value of the outermost level, at least the largest coordinate.
     bits : int
         Bits of a level, at least 2.
     norm : float
-        Largest norm of what is sent.
+        Largest norm of the encoded vector.
     words
         Source of the rounding's random words.
     """
@@ -155,7 +161,7 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
 
 @dataclass(frozen=True)
 class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
-    """Clients send their clipped vectors to a server that is trusted to add Gaussian noise to the sum: DP-FedAvg.
+    """Mechanism of DP-FedAvg: a trusted server adds Gaussian noise to the clipped sum.
 
     Messages are floats of 32 bits, or levels of fewer bits (`rounded_within`): the 8-bit baseline of Triastcyn, Reisser, Louizos 2021,
     *DP-REC*, appendix D.3. Either way what the server adds up is within the clip norm, on which alone the guarantee rests.
@@ -203,11 +209,11 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def joint_clients(self) -> int:
-        """`clients`: the server releases the noisy sum alone."""
+        """The number of clients: the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
-        """Return the mechanism of other clients with the same noise on their sum."""
+        """Return the mechanism for other numbers of clients with the same noise on their sum."""
         return replace(self, clients=clients)
 
     @property
@@ -216,7 +222,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of what one level stands for, as a float32, where there are levels."""
+        """Bits of all coordinates, and of the level's size as a float32, where there are levels."""
         return float(self.bits * self.ball.dimension + (FLOAT_BITS if self._has_levels else 0))
 
     @property
@@ -226,7 +232,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def bias_bound(self) -> float:
-        """0.0 for floats; for levels the root of the largest rounding variance.
+        """Bound on the bias: 0.0 for floats, the root of the largest rounding variance for levels.
 
         Rounding has no bias. Shortening takes a vector q, rounded from x, to the nearest point of the ball, which is no farther from x.
         """
@@ -234,11 +240,11 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def worst_variance(self) -> float:
-        """That of the noise, of `clients` messages, and a bound on that of the rounding; errs upward."""
+        """Variance of the noise for `clients` messages, plus an upper bound for their rounding."""
         return self._noise_variance + self._worst_rounding
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Return what the server reads from the messages, and the chunk's share of the noise in the first of them."""
+        """Return the messages as the server reads them; the first has the chunk's share of noise."""
         clipped, source = self.ball.clip(vectors), self.checked_words(words)
         if self._has_levels and len(clipped):
             sent = rounded_within(clipped, self._reaches(clipped), self.bits, l2_radius(self.ball), source)
@@ -249,7 +255,10 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
         return sent
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the noise's variance for each vector, and a bound on that of its rounding: shortening brings no rounded vector farther."""
+        """Return the noise's variance for each vector, plus a bound on its rounding variance.
+
+        Shortening brings no rounded vector farther away.
+        """
         clipped = self.ball.clip(vectors)
         if not self._has_levels:
             return np.full(len(clipped), self._noise_variance)
@@ -271,7 +280,10 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def _worst_rounding(self) -> float:
-        """Bound on the rounding's variance: half a level for each coordinate, where the largest coordinate is the clip norm."""
+        """Return a bound on the rounding's variance.
+
+        The bound is half a level for each coordinate, where the largest coordinate is the clip norm.
+        """
         return self.ball.dimension * (self.ball.clip_norm / self._levels) ** 2 / 4 if self._has_levels else 0.0
 
     def privacy(self) -> Privacy:
@@ -283,9 +295,10 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
 @dataclass(frozen=True)
 class SignGaussianMechanism(VectorMechanism):
-    """Clients add Gaussian noise to each coordinate of their clipped vectors and send the signs (Jin et al. 2020, *Stochastic-sign SGD*).
+    """Mechanism of noisy signs: signs of clipped vectors plus Gaussian noise in each coordinate.
 
-    The mean of the signs is scaled to be nearly without bias for coordinates far below the noise; larger ones come out too small.
+    The source is Jin et al. 2020, *Stochastic-sign SGD*. The mean of the signs is scaled to be nearly without bias for coordinates far
+    below the noise; estimates of larger coordinates are too small.
 
     Attributes
     ----------
@@ -307,7 +320,7 @@ class SignGaussianMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """1 for each coordinate."""
+        """A bit for each coordinate."""
         return float(self.ball.dimension)
 
     @property
@@ -317,18 +330,18 @@ class SignGaussianMechanism(VectorMechanism):
 
     @property
     def unit(self) -> float:
-        """What a sign stands for: E[sign(x + noise)] is about x over this."""
+        """Vector units per sign: E[sign(x + noise)] is about x over this."""
         return self.deviation * math.sqrt(math.pi / 2)
 
     @property
     def bias_bound(self) -> float:
-        """That of a vector on an axis, whose bias is the largest."""
+        """Bias of a vector on an axis, whose bias is the largest."""
         radius = l2_radius(self.ball)
         return radius - self.unit * math.erf(radius / (self.deviation * math.sqrt(2)))
 
     @property
     def worst_variance(self) -> float:
-        """That of the zero vector: ``dimension unit**2``."""
+        """Variance of the zero vector: ``dimension unit**2``."""
         return self.ball.dimension * self.unit**2
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
@@ -339,7 +352,7 @@ class SignGaussianMechanism(VectorMechanism):
         return (noisy > 0).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how many positive signs there are beyond the negative ones, shape (dimension,)."""
+        """Return the positive signs minus the negative signs, shape (dimension,)."""
         return np.asarray(2 * messages.sum(axis=0, dtype=np.int64) - len(messages))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -352,5 +365,5 @@ class SignGaussianMechanism(VectorMechanism):
         return np.asarray(self.unit**2 * (1 - means**2).sum(axis=1))
 
     def privacy(self) -> Privacy:
-        """Return that of the noisy vector, of which the signs are a function."""
+        """Return the privacy of the noisy vector, which determines the signs."""
         return gaussian_privacy(self.noise_multiplier)

@@ -1,4 +1,4 @@
-"""Entries of what a training is compared with, under the registry's contract: in trainings they stand beside the registry's own."""
+"""Reference mechanisms of trainings, as entries beside those of the registry."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -63,7 +63,7 @@ THRESHOLD = Option(
     MOST_THRESHOLD,
 )
 REACH = Option("reach", str, "What the outermost levels stand for, where bits are below 32.", LARGEST, choices=REACHES)
-# What a training fills in, where an entry has the option.
+# A training fills in these options, where an entry has them.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
 COUNT_DEVIATION = Option("count_deviation", float, "Noise in adaptive clipping's count; filled in by the training.", None, 1e-6, 1e15)
@@ -72,12 +72,12 @@ DP_REC_TRAINING = "dp-rec-training"
 
 
 def entries() -> Mapping[str, Entry]:
-    """Return everything that a training can be run with, by name."""
+    """Return all mechanisms of trainings, by name."""
     return {name: training_entry(name) for name in _names()}
 
 
 def training_entry(name: str) -> Entry:
-    """Return an entry for vectors by its name, or raise ValueError with the names that there are."""
+    """Return an entry for vectors by its name, or raise ValueError with the possible names."""
     own = next((entry for entry in RIVALS if entry.name == name), None)
     if own is not None:
         return own
@@ -87,7 +87,7 @@ def training_entry(name: str) -> Entry:
 
 
 def provider_of(name: str) -> str | None:
-    """Return who provides a mechanism of a training, as `Registry.provider`; None for quietbits itself."""
+    """Return the provider of a mechanism of a training, or None for quietbits itself."""
     return None if any(entry.name == name for entry in RIVALS) else REGISTRY.provider(name)
 
 
@@ -96,18 +96,21 @@ def _names() -> tuple[str, ...]:
 
 
 def given_for_budget(entry: Entry, values: Values) -> str | None:
-    """Return the name of the parameter that is given in place of a budget; None where a budget is needed."""
+    """Return the parameter's name that replaces a budget, or None if a budget is needed."""
     stated = entry.in_place_of_budget
     return None if stated is None or values.get(stated.option.name) is None else stated.option.name
 
 
 def needs_budget(entry: Entry, values: Values) -> bool:
-    """Return whether a mechanism is built for an epsilon: not where it keeps none, or something is given in its place."""
+    """Return whether a mechanism is built for an epsilon.
+
+    None is needed for mechanisms without a budget, or with another parameter in its place.
+    """
     return entry.private and given_for_budget(entry, values) is None
 
 
 def _without_budget(entry: Entry) -> Entry:
-    """Return an entry of the registry with the option that a training may state in place of a budget, if there is one."""
+    """Return a registry entry with the option that may replace its budget, if it has any."""
     stated = entry.in_place_of_budget
     if stated is None:
         return entry
@@ -122,12 +125,15 @@ def _without_budget(entry: Entry) -> Entry:
 
 @dataclass(frozen=True)
 class DpRecOverTraining(DpRecMechanism):
-    """DP-REC whose privacy is that of a training, against those who see its models; clients are drawn with replacement."""
+    """DP-REC with the privacy of a whole training, against observers of its models.
+
+    Clients are drawn with replacement.
+    """
 
     training: DpRecTraining | None = None
 
     def privacy(self) -> Privacy:
-        """As in `DpRecTraining`: proven whatever other clients hold (``"any-clients"``), or under an assumption."""
+        """Privacy as in `DpRecTraining`: proven (``"any-clients"``), or under an assumption."""
         return super().privacy() if self.training is None else self.training.privacy()
 
 

@@ -1,4 +1,4 @@
-"""Grids of trainings, run as a sweep: resumable within each run, with progress of those that are under way."""
+"""Grids of trainings, run as a sweep: resumable within each run, with the progress of runs."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from .task import CHECKPOINTS, PROGRESS, TrainingTask
 if TYPE_CHECKING:
     import pandas as pd
 
-# Seconds between two looks at how far runs are.
+# Seconds between two looks at the progress of runs.
 LOOK_SECONDS = 0.5
 
 
@@ -31,7 +31,7 @@ def run_training(
     dask: str | None = None,
     on_step: OnStep = silent,
 ) -> Path:
-    """Run the trainings that are not finished yet, from their checkpoints, and write the table of all.
+    """Run the unfinished trainings, from their checkpoints, and write the table of all.
 
     Parameters
     ----------
@@ -72,7 +72,10 @@ def run_training_tasks(
     dask: str | None = None,
     on_step: OnStep = silent,
 ) -> "pd.DataFrame":
-    """Run trainings as `run_tasks` does, those that were cut off from their checkpoints; no final model is kept."""
+    """Run trainings as `run_tasks` does, interrupted trainings from their checkpoints.
+
+    No final model is kept.
+    """
     folder = output.absolute()
     with _keeping_state(folder, on_step) as step:
         own = [replace(task, folder=folder) for task in tasks]
@@ -81,7 +84,10 @@ def run_training_tasks(
 
 @contextmanager
 def _keeping_state(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
-    """Report what running trainings note in a folder, and take their state away once all have ended well: their rows are in the store."""
+    """Report the notes of running trainings, and remove their state once all have ended well.
+
+    Their rows are then in the store.
+    """
     with _looking(folder / PROGRESS, on_step) as step:
         yield step
     for name in (CHECKPOINTS, PROGRESS):
@@ -90,7 +96,7 @@ def _keeping_state(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
 
 @contextmanager
 def _looking(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
-    """Give what reports steps, and report between them what running trainings have noted in a folder."""
+    """Wrap a step reporter, and report the notes of running trainings between steps."""
     shutil.rmtree(folder, ignore_errors=True)
     lock, ended, counts, said = threading.Lock(), threading.Event(), [0, 1], {""}
 
@@ -118,7 +124,7 @@ def _looking(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
 
 
 def note_in_words(path: Path) -> str:
-    """Return what a running training has noted; nothing where it is being written."""
+    """Return the note of a running training in words, or nothing while it is being written."""
     try:
         note = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

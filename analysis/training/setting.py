@@ -1,4 +1,4 @@
-"""A training apart from its mechanism: data, model, who takes part in a round, optimisers, clipping and the budget."""
+"""Settings of a training without its mechanism: data, model, sampling, optimisers, budget."""
 
 import math
 from collections.abc import Mapping
@@ -27,9 +27,9 @@ MOST_POPULATION = 10**12
 KINDS = ("fixed", "poisson", "with-replacement", "passes")
 # The golden ratio: steps of that share of the population spread a pass over it.
 STEP_SHARE = (math.sqrt(5) - 1) / 2
-# The share of delta that rounds with more clients than seats may cost.
+# Share of delta for rounds with more clients than seats.
 OVERFLOW_SHARE = 1e-6
-# Data sets that a process keeps.
+# Number of data sets that a process keeps.
 KEPT_DATA = 4
 _kept_data = lru_cache(maxsize=KEPT_DATA)(named_data)
 SERVERS = ("sgd", "momentum", "adam")
@@ -41,7 +41,7 @@ MOST_MOMENTUM = 1 - 1e-6
 
 @dataclass(frozen=True)
 class ClientSampling:
-    """How the clients of a round are chosen.
+    """Sampling of a round's clients.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class ClientSampling:
     population : int
         Number of clients.
     clients_per_round : int
-        Of a round; on average with Poisson sampling. With replacement, the number of draws.
+        Clients of a round, on average with Poisson sampling; number of draws with replacement.
     """
 
     kind: str
@@ -66,9 +66,9 @@ class ClientSampling:
         check_integer("clients_per_round", self.clients_per_round, low=1, high=most)
 
     def draw(self, number: int, rng: np.random.Generator, *, repeats: bool = False, seats: int | None = None) -> IntegerArray:
-        """Return the clients of a round, which is counted from 1.
+        """Return the clients of a round; rounds are counted from 1.
 
-        A client that is drawn twice takes part once, unless `repeats`. What is beyond the seats does not take part.
+        A client that is drawn twice takes part once, unless `repeats`. Clients beyond the seats do not take part.
         """
         size, population = self.clients_per_round, self.population
         if self.kind == "passes":
@@ -84,22 +84,22 @@ class ClientSampling:
         return rng.choice(population, size=size, replace=False).astype(np.int64)
 
     def participations(self, rounds: int) -> int:
-        """Return in how many of the first rounds a client can be at most."""
+        """Return the largest number of a client's participations in the first rounds."""
         return -(-rounds * self.clients_per_round // self.population) if self.kind == "passes" else rounds
 
     @property
     def amplifying(self) -> Sampling | None:
-        """The sampling as accounting sees it, where a secret choice is known to amplify guarantees; None where it is not."""
+        """The sampling that amplifies guarantees in accounting; None where none is known to."""
         if self.kind == "poisson":
             return PoissonSampling(self.clients_per_round / self.population)
         return FixedSizeSampling(self.population, self.clients_per_round) if self.kind == "fixed" else None
 
     def seats(self, rounds: int, delta: float) -> int:
-        """Return how many clients share the noise of a secure sum, some of them with nothing to report.
+        """Return how many clients share the noise of a secure sum, some without a report.
 
-        With Poisson sampling, enough for the probability that the other clients leave no seat in some round to be at most a millionth of
-        delta. Who else is drawn does not depend on the client's data: given that, rounds in which it finds a seat reveal what rounds
-        without a limit do, and the other ones cost their probability.
+        With Poisson sampling there are enough seats for the other clients to leave no seat in some round with a probability of at most a
+        millionth of delta. The draw of the other clients does not depend on the client's data. Given that draw, rounds in which the client
+        gets a seat have the privacy loss of rounds without a limit, and the remaining rounds cost their probability.
         """
         if self.kind != "poisson":
             return self.clients_per_round
@@ -110,7 +110,7 @@ class ClientSampling:
 
 
 def _coprime_step(population: int) -> int:
-    """Return a step with which all numbers below the population are reached."""
+    """Return a step that reaches all numbers below the population."""
     step = max(1, round(STEP_SHARE * population))
     while math.gcd(step, population) > 1:
         step += 1
@@ -119,14 +119,14 @@ def _coprime_step(population: int) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSetting:
-    """One setting. The fields are the keys of a training's file, where each may have several values.
+    """A setting of a training; its fields are the keys of a training's file.
 
     Attributes
     ----------
     data, folder, images, clients, split, dirichlet_alpha, samples
         Source of the examples (`named_data`), and how they are divided among clients.
     model : str
-        As in `network_named`.
+        Name of the model, as in `network_named`.
     sampling, clients_per_round
         How the clients of a round are chosen (`ClientSampling`).
     secret_sampling : bool
@@ -149,7 +149,7 @@ class TrainingSetting:
     epsilon, round_epsilon : float or None
         Budget of all rounds, or of one message or sum without amplification: one of them, for mechanisms that are built for a budget.
     delta, adjacency
-        Of all rounds; and which data sets are neighbours. A data set is what one client holds.
+        Failure probability of all rounds; and the neighbouring relation of data sets. Each client holds a data set.
     precision : int
         Bits of a number of the model, 32 or 64, in which the server computes, and torch.
     download : str
@@ -226,7 +226,7 @@ class TrainingSetting:
 
     @property
     def cohorts(self) -> ClientSampling:
-        """How the clients of a round are chosen."""
+        """Sampling of a round's clients."""
         return ClientSampling(self.sampling, self.clients, self.clients_per_round)
 
     @property
@@ -246,8 +246,8 @@ class TrainingSetting:
         return network_named(self.model, data.features, data.classes, data.image_shape, precision=self.precision)
 
     def columns(self) -> Mapping[str, Scalar]:
-        """Return what a result table says of the setting; what the guarantee's columns say is left out."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("delta", "adjacency", "epsilon")}
+        """Return the setting's columns of a result table, without those of the guarantee."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("delta", "adjacency", "epsilon")}
 
 
-KEYS = tuple(one.name for one in fields(TrainingSetting))
+KEYS = tuple(field.name for field in fields(TrainingSetting))

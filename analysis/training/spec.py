@@ -1,4 +1,4 @@
-"""Trainings as files: TOML in, a list of runs out; everything that can be checked without building a mechanism is checked first."""
+"""Trainings as files: TOML in, a list of runs out, checked before any mechanism is built."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ class TrainingSpec:
     checkpoint_every: int = CHECKPOINT_EVERY
 
     def __post_init__(self) -> None:
-        """Refuse an empty grid, and runs or seeds that are there twice."""
+        """Refuse an empty grid, and duplicate runs or seeds."""
         check_some("seed", self.seeds)
         check_integer("number of runs", len(self.runs) * len(self.seeds), low=1, high=MOST_RUNS)
         check_integer("checkpoint_every", self.checkpoint_every, low=1, high=10**9)
@@ -55,7 +55,10 @@ class TrainingSpec:
         check_distinct("mechanism", self.runs, text=lambda run: str(run[0]))
 
     def tasks(self, folder: Path | None = None) -> list[TrainingTask]:
-        """Return the runs as tasks of a sweep, which keep their state and the final models in a folder if there is one."""
+        """Return the runs as tasks of a sweep.
+
+        The tasks keep their state and the final models in the folder, if given.
+        """
         return [
             TrainingTask(training, mechanism, seed, folder, self.checkpoint_every, keeps_model=folder is not None)
             for mechanism, training in self.runs
@@ -64,7 +67,10 @@ class TrainingSpec:
 
 
 def load_training(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> TrainingSpec:
-    """Read a grid of trainings from a TOML file of at most the given size; a ``DataError`` names the file and the key that is wrong."""
+    """Read a grid of trainings from a TOML file of at most the given size.
+
+    A ``DataError`` names the file and the wrong key.
+    """
     return read_toml(path, parse_training, most_bytes)
 
 
@@ -92,7 +98,10 @@ def parse_training(document: Mapping[str, Any]) -> TrainingSpec:
 
 
 def _run_reader() -> Callable[[str, dict[str, Any]], tuple[TrainedMechanism, TrainingSetting]]:
-    """Return a function that makes runs; runs with the same options share their mechanism, which is looked up and checked once."""
+    """Return a function that makes runs.
+
+    Runs with the same options share their mechanism, which is looked up and checked once.
+    """
     mechanisms: dict[str, TrainedMechanism] = {}
 
     @cache
@@ -104,10 +113,10 @@ def _run_reader() -> Callable[[str, dict[str, Any]], tuple[TrainedMechanism, Tra
         training: dict[str, Any] = {
             key: None if key in MAY_BE_NONE and value == NONE else _as_kept(key, value) for key, value in values.items() if key in KEYS
         }
-        # The option's own kind of number: 1 and 1.0 give one task with one random stream.
+        # The option converts the number to its own type: 1 and 1.0 give the same task and random stream.
         options = {key: by_name[key].check(value) if key in by_name else value for key, value in values.items() if key not in KEYS}
         check_keys("a training", training, KEYS, REQUIRED)
-        # The key is a text, because values of unknown options may be of any kind.
+        # The key is a text, because values of unknown options may have any type.
         written = repr((name, options))
         if written not in mechanisms:
             mechanisms[written] = TrainedMechanism(name, tuple(options.items()))
@@ -119,5 +128,5 @@ def _run_reader() -> Callable[[str, dict[str, Any]], tuple[TrainedMechanism, Tra
 
 
 def _as_kept(key: str, value: Any) -> Any:
-    """Return a setting's number as the kind that the setting has, whole or not."""
+    """Return a setting's number with the setting's type, whole or not."""
     return float(value) if key in NOT_WHOLE and isinstance(value, int) and not isinstance(value, bool) else value

@@ -1,9 +1,9 @@
-"""A grid of trainings in short: for each setting, where it ended, averaged over seeds."""
+"""Summary of a grid of trainings: the final results of each setting, averaged over seeds."""
 
 import numpy as np
 import pandas as pd
 
-# Settings that a short table shows where they differ from run to run.
+# Settings that a short table shows if they differ between runs.
 VARIED = (
     *(
         "data",
@@ -20,7 +20,7 @@ VARIED = (
     ),
     *("server", "server_rate", "momentum", "clip", "norm", "clipping", "target_epsilon", "round_epsilon", "secret_sampling", "download"),
 )
-# Columns that seeds of one setting do not share.
+# Columns that differ between seeds of a setting.
 OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "messages", "bytes_up", "bytes_down")
 
 
@@ -34,18 +34,20 @@ def short_value(value: object) -> str:
 
 
 def with_totals(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of trainings with `megabytes_up` and `megabytes_down`, of all rounds of the run so far."""
+    """Add columns `megabytes_up` and `megabytes_down`, of all rounds of the run so far."""
     totals = results.groupby("run", sort=False)[["bytes_up", "bytes_down"]].cumsum() / 1e6
     return results.assign(megabytes_up=totals["bytes_up"], megabytes_down=totals["bytes_down"])
 
 
 def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting: `accuracy` after the last round, averaged over `repetitions` seeds, with its `standard_error`.
+    """Return a row for each setting with its final results, averaged over seeds.
+
+    `accuracy` after the last round is averaged over `repetitions` seeds, with its `standard_error`.
 
     Parameters
     ----------
     results : DataFrame
-        What `run_training` writes.
+        Table of `run_training`.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""One run of a grid of trainings, as a task of a sweep: it goes on from its checkpoint, and says how far it is."""
+"""A run of a grid of trainings as a task of a sweep, with checkpoints and progress notes."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from .rivals import FILLED_IN, provider_of, training_entry
 from .setting import TrainingSetting
 
 CHECKPOINTS, MODELS, PROGRESS = "checkpoints", "models", "progress"
-# Seconds between two notes of how far a run is.
+# Seconds between two progress notes of a run.
 NOTE_SECONDS = 0.5
 DIGEST_CHARACTERS = 10
 
@@ -38,9 +38,9 @@ class TrainedMechanism:
     Attributes
     ----------
     name : str
-        In the registry, or in `rivals`.
+        Name in the registry, or in `rivals`.
     options : tuple of (str, value)
-        Those that differ from the defaults, by name.
+        Options that differ from the defaults, by name.
     provider : str or None
         Distribution with its version, or script, that provides the mechanism; None for quietbits itself.
     """
@@ -67,7 +67,7 @@ class TrainedMechanism:
 
 @dataclass(frozen=True)
 class NoPlan:
-    """Nothing keeps the budget for a model of this dimension, for the stated reason."""
+    """Error: no mechanism keeps the budget for a model of this dimension, for the stated reason."""
 
     dimension: int
     reason: str
@@ -75,24 +75,24 @@ class NoPlan:
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """One mechanism, setting and seed.
+    """A training run: a mechanism, a setting and a seed.
 
     Attributes
     ----------
     training : TrainingSetting
-        What to do.
+        The setting.
     mechanism : TrainedMechanism
-        How clients report.
+        Mechanism of the clients' reports.
     seed : int
         Root seed.
     folder : Path or None
-        Where checkpoints and progress are kept; changes no result.
+        Folder of checkpoints and progress; it changes no result.
     checkpoint_every : int
         Rounds between two checkpoints; changes no result.
     keeps_model : bool
         Whether the final model is written to the folder.
     keeps_infeasible : bool
-        Whether a budget that nothing keeps gives one row, without an accuracy and with the reason as `infeasible`, instead of failing.
+        Whether an infeasible budget gives a single row, without an accuracy and with the reason as `infeasible`, instead of failing.
     """
 
     training: TrainingSetting
@@ -105,13 +105,13 @@ class TrainingTask:
 
     @property
     def name(self) -> str:
-        """Setting and mechanism in canonical JSON, with the provider of a mechanism that is not of quietbits itself."""
+        """Setting and mechanism in canonical JSON, with a plug-in's provider."""
         task = {"mechanism": [self.mechanism.name, *self.mechanism.options], "training": asdict(self.training)}
         return provided_name(json.dumps(task, sort_keys=True), self.mechanism.provider)
 
     @property
     def stream(self) -> str:
-        """Name of the stream of the messages' randomness: that of the mechanism."""
+        """Name of the random stream of the messages, which is the mechanism's stream."""
         return str(self.mechanism)
 
     @property
@@ -127,7 +127,7 @@ class TrainingTask:
 
     @property
     def design(self) -> tuple[TrainingSetting, TrainedMechanism]:
-        """The plan's: runs with other seeds share it."""
+        """Design of the plan, which runs with other seeds share."""
         return self.training, self.mechanism
 
     def prepare(self, cache: Path | None) -> TrainingPlan | NoPlan:
@@ -196,7 +196,7 @@ class TrainingTask:
 
 
 class _Notes:
-    """Writes how far a run is to a file, now and then."""
+    """A writer of progress notes of a run, at intervals."""
 
     def __init__(self, task: TrainingTask) -> None:
         assert task.folder is not None  # noqa: S101 - as the caller sees to

@@ -1,4 +1,4 @@
-"""Sketches in a secure sum whose noisy sum the server thresholds, with an error memory over the rounds of a training.
+"""Sketches in a secure sum with a threshold on the noisy sum, and an error memory.
 
 Appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
 Learning*: "we further attempt to threshold low values in the sketch ... we keep track of the zero-d values in an error term".
@@ -18,12 +18,12 @@ from ...design.transforms.thresholding import MOST_THRESHOLD, threshold_with_mem
 
 @dataclass(frozen=True)
 class ThresholdedSketchedSum(SketchedSum):
-    """A secure sum of sketches whose noisy mean loses its small coordinates before it is decoded.
+    """A secure sum of sketches whose noisy mean loses its small coordinates before decoding.
 
-    Messages, noise and guarantee are those of `SketchedSum`: the server changes what is already private. So are `variance` and the other
-    stated errors, which do not count what is zeroed. The memory belongs to the training, which adds it to the next round's mean of sketches
-    and therefore keeps one sketch for all rounds. (Models then depend on the sketch's public seed, on which accuracy rests, and privacy
-    does not.)
+    Messages, noise and guarantee are those of `SketchedSum`: the server's processing keeps the sum's privacy. `variance` and the other
+    stated errors are those of `SketchedSum`, too, and do not count the zeroed coordinates. The memory belongs to the training, which adds
+    it to the next round's mean of sketches and therefore keeps a sketch for all rounds. (Models then depend on the sketch's public seed,
+    which affects accuracy but not privacy.)
 
     Attributes
     ----------
@@ -48,10 +48,13 @@ class ThresholdedSketchedSum(SketchedSum):
         return self.inner.decode(aggregate, clients)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the estimate of one round without a memory."""
+        """Return the estimate of a round without a memory."""
         return self.decode_remembered(self.measured_mean(aggregate, clients), np.zeros(self.memory_size))[0]
 
     def decode_remembered(self, measured: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the decoded large coordinates of the mean of sketches and the memory together; the memory keeps the others."""
+        """Return the decoded large coordinates of the mean of sketches plus the memory.
+
+        The memory keeps the remaining coordinates.
+        """
         remembered = threshold_with_memory(measured, memory, self.threshold)
         return self.sketch.decode(remembered.kept), remembered.memory

@@ -7,7 +7,7 @@ from .network import Network, check_widths, shape_of_images
 from .relu_networks import ConvolutionalNetwork, DenseNetwork
 
 SCATTER_SOFTMAX = "scatter-softmax"
-# Models of papers, made of torch's layers (`torch_models`).
+# Models from publications, made of torch's layers (`torch_models`).
 TORCH_MODELS = ("lenet-5", "dp-rec-cnn", "femnist-cnn", "mvu-cnn", "character-lstm", "next-word-lstm")
 
 
@@ -52,7 +52,7 @@ def network_named(
 
 
 def check_model(name: str) -> None:
-    """Raise ValueError unless the name is a model's, with widths that layers can have."""
+    """Raise ValueError unless the name is a model's, with possible widths of layers."""
     written = isinstance(name, str) and re.fullmatch(r"softmax|(mlp|cnn)(-\d+)+", name)
     if not written and name not in (SCATTER_SOFTMAX, *TORCH_MODELS):
         others = ", ".join((SCATTER_SOFTMAX, *TORCH_MODELS))

@@ -1,4 +1,4 @@
-"""The protocol of models that are trained: parameters in one vector, scores, and a gradient for each client; losses and accuracy."""
+"""The protocol of trained models: parameters, scores, gradients, losses, accuracy."""
 
 from typing import Protocol, TypeGuard
 
@@ -9,14 +9,14 @@ from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import ModelLayers
 
-# Where examples have several labels, what counts is the share of all labels that is among this many best scores (DP-REC's tags).
+# Where examples have several labels, accuracy is the share of all labels among this many best scores (DP-REC's tags).
 RECALL_AT = 5
-# Examples that are tested at a time: a convolution takes a hundred times their memory.
+# Examples per batch of a test: a convolution takes a hundred times their memory.
 TESTED_TOGETHER = 1000
 
 
 class Network(Protocol):
-    """A model whose parameters lie in one vector, layer by layer."""
+    """A model with its parameters in a vector, layer by layer."""
 
     @property
     def layers(self) -> ModelLayers:
@@ -29,7 +29,7 @@ class Network(Protocol):
         """Return a score for each class, shape (n, classes), of inputs of shape (n, features)."""
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
-        """Return each client's gradient of the mean loss of its examples, times a scale, shape (clients, dimension).
+        """Return each client's scaled gradient of its mean loss, shape (clients, dimension).
 
         Parameters are of shape (dimension,), the same for all, or (clients, dimension); inputs of shape (clients, examples, features).
         Labels are of shape (clients, examples), or (clients, examples, classes) of 0 and 1 where an example has several.
@@ -40,35 +40,44 @@ class RandomNetwork(Network, Protocol):
     """A model whose gradients may be random."""
 
     def drawing(self, rng: np.random.Generator) -> Network:
-        """Return the model that draws from `rng` what it leaves out of gradients."""
+        """Return the model with dropout in its gradients, drawn from `rng`."""
 
 
 class SequenceNetwork(Network, Protocol):
-    """A model that is asked for a class at each position of its inputs: labels are of their shape, -1 where nothing is asked."""
+    """A model that predicts a class at each position of its inputs.
+
+    Labels have the shape of the inputs, with -1 where no class is asked for.
+    """
 
     def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
-        """Return the best class at each position, shape (n, positions): scores of all at once could fill the memory."""
+        """Return the best class at each position, shape (n, positions).
+
+        All scores at once could fill the memory.
+        """
 
 
-# Asked in every round: an isinstance of protocols takes as long as a chunk's scores.
+# Every round asks this, and an isinstance of protocols takes as long as a chunk's scores.
 def is_random(network: Network) -> TypeGuard[RandomNetwork]:
     """Return whether the model's gradients may be random."""
     return hasattr(network, "drawing")
 
 
 def is_sequential(network: Network) -> TypeGuard[SequenceNetwork]:
-    """Return whether the model is asked for a class at each position."""
+    """Return whether the model predicts a class at each position."""
     return hasattr(network, "answers")
 
 
 def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -> FloatArray:
-    """Return the derivatives by the scores of a client's mean loss, times a scale: softmax with cross-entropy, or sigmoids of classes."""
+    """Return the derivatives of a client's scaled mean loss by the scores.
+
+    The loss is softmax with cross-entropy, or sigmoids of classes.
+    """
     if labels.ndim == scores.ndim:
         if labels.shape != scores.shape:
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = scipy.special.expit(scores) - labels
     else:
-        # Softmax, in place.
+        # Softmax, computed in place.
         errors = np.subtract(scores, scores.max(axis=-1, keepdims=True), order="C")
         np.exp(errors, out=errors)
         errors /= errors.sum(axis=-1, keepdims=True)
@@ -79,7 +88,7 @@ def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -
 
 
 def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
-    """Return the share of examples whose class has the best score; where they have several, the recall at 5 over all labels."""
+    """Return the share of examples with the best score at their class, or the recall at 5."""
     if labels.ndim == 1:
         return float(np.mean(scores.argmax(axis=1) == labels))
     best = np.argpartition(-scores, min(RECALL_AT, scores.shape[1]) - 1, axis=1)[:, :RECALL_AT]
@@ -87,7 +96,10 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
 
 
 def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
-    """Return a model's accuracy on examples: that of its scores, or the share of the positions asked for where its answers are right."""
+    """Return a model's accuracy on examples.
+
+    For models of sequences it is the share of the required positions with right answers.
+    """
     parts = [inputs[start : start + TESTED_TOGETHER] for start in range(0, len(inputs), TESTED_TOGETHER)]
     if is_sequential(network):
         asked = labels >= 0
@@ -97,13 +109,13 @@ def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArra
 
 
 def shape_of_images(model: str, shape: tuple[int, int, int] | None) -> tuple[int, int, int]:
-    """Return the shape of the inputs of a model for images; raise ValueError if they are no images."""
+    """Return a model's input shape; raise ValueError if the inputs are no images."""
     if shape is None:
         raise ValueError(f"model must be softmax, an mlp or an lstm for inputs that are not images, got {model!r}")
     return shape
 
 
 def check_widths(widths: tuple[int, ...]) -> None:
-    """Refuse layers without units, and too wide ones."""
+    """Refuse layers that are empty or too wide."""
     for width in widths:
         check_integer("width of a layer", width, low=1, high=2**20)

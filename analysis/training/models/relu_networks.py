@@ -1,4 +1,4 @@
-"""Networks of ReLU units: fully connected ones, and one convolution before them. Gradients of many clients at a time.
+"""ReLU networks, dense or with a convolution before them, with gradients of many clients.
 
 Without hidden layers a fully connected network is multinomial regression. The convolution is 3 by 3, with average pooling by 2.
 """
@@ -20,7 +20,7 @@ KERNEL, POOL = 3, 2
 
 @dataclass(frozen=True)
 class DenseNetwork:
-    """A network of fully connected layers; `widths` are those of its inputs, hidden layers and classes."""
+    """A fully connected network; `widths` counts inputs, hidden units and classes."""
 
     widths: tuple[int, ...]
 
@@ -30,48 +30,54 @@ class DenseNetwork:
 
     @cached_property
     def layers(self) -> ModelLayers:
-        """A layer for each step from width to width: weights, then biases."""
+        """A layer for each step between widths: weights, then biases."""
         return ModelLayers("dense", tuple(dense(*pair, f"dense-{number}") for number, pair in enumerate(pairwise(self.widths), 1)))
 
     def start(self, rng: np.random.Generator) -> FloatArray:
-        """Draw weights as He et al. 2015 (*Delving deep into rectifiers*) do; the last layer, and all biases, are zeros."""
-        found = np.zeros(self.layers.dimension)
+        """Draw weights as He et al. 2015 do; the last layer, and all biases, are zeros.
+
+        The reference is *Delving deep into rectifiers*.
+        """
+        parameters = np.zeros(self.layers.dimension)
         for place, (inputs, outputs) in list(zip(self.layers.places, pairwise(self.widths), strict=True))[:-1]:
-            weights = found[place][: inputs * outputs]
+            weights = parameters[place][: inputs * outputs]
             weights[:] = rng.standard_normal(len(weights)) * math.sqrt(2 / inputs)
-        return found
+        return parameters
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
-        """As the protocol says."""
+        """Return scores by the protocol of `Network`."""
         return self.activations(parameters, inputs)[-1]
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
-        """As the protocol says."""
-        found = np.empty((len(inputs), self.layers.dimension))
+        """Return gradients by the protocol of `Network`."""
+        gradients = np.empty((len(inputs), self.layers.dimension))
         *activations, scores = self.activations(parameters, inputs)
-        self.backward(parameters, activations, score_errors(scores, labels, scale), found)
-        return found
+        self.backward(parameters, activations, score_errors(scores, labels, scale), gradients)
+        return gradients
 
     def activations(self, parameters: FloatArray, inputs: FloatArray) -> list[FloatArray]:
-        """Return what goes into every layer, and at last the scores."""
-        found = [inputs]
+        """Return the inputs of all layers, and the scores."""
+        layers = [inputs]
         for number, (weights, biases) in enumerate(self._tensors(parameters), 1):
-            sums = times(found[-1], weights)
+            sums = times(layers[-1], weights)
             sums += biases
-            found.append(sums if number == len(self.widths) - 1 else np.maximum(sums, 0.0, out=sums))
-        return found
+            layers.append(sums if number == len(self.widths) - 1 else np.maximum(sums, 0.0, out=sums))
+        return layers
 
     def backward(
-        self, parameters: FloatArray, activations: list[FloatArray], errors: FloatArray, found: FloatArray, *, to_inputs: bool = False
+        self, parameters: FloatArray, activations: list[FloatArray], errors: FloatArray, gradients: FloatArray, *, to_inputs: bool = False
     ) -> FloatArray:
-        """Write each client's gradient to `found`, and return the derivatives by the inputs if they are wanted, else by the first sums."""
+        """Write each client's gradient to `gradients`, and return derivatives.
+
+        The derivatives are by the inputs if `to_inputs`, else by the first layer's sums.
+        """
         places = self.layers.places
         for number, (weights, _) in reversed(list(enumerate(self._tensors(parameters)))):
             inputs, outputs = self.widths[number : number + 2]
             start = places[number].start
             ends = start + inputs * outputs, start + (inputs + 1) * outputs
-            outer_sums(activations[number], errors, found[:, start : ends[0]].reshape(len(found), inputs, outputs))
-            found[:, ends[0] : ends[1]] = errors[:, 0] if errors.shape[1] == 1 else errors.sum(axis=1)
+            outer_sums(activations[number], errors, gradients[:, start : ends[0]].reshape(len(gradients), inputs, outputs))
+            gradients[:, ends[0] : ends[1]] = errors[:, 0] if errors.shape[1] == 1 else errors.sum(axis=1)
             if number:
                 errors = times(errors, np.swapaxes(weights, -1, -2)) * (activations[number] > 0)
             elif to_inputs:
@@ -80,33 +86,36 @@ class DenseNetwork:
 
     def _tensors(self, parameters: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
         """Return weights and biases; those of several clients have a first axis for them."""
-        lead, found = parameters.shape[:-1], []
+        lead, layers = parameters.shape[:-1], []
         for place, (inputs, outputs) in zip(self.layers.places, pairwise(self.widths), strict=True):
             layer = parameters[..., place]
             weights = layer[..., : inputs * outputs].reshape(*lead, inputs, outputs)
             biases = layer[..., inputs * outputs :]
-            found.append((weights, biases[:, None] if lead else biases))
-        return found
+            layers.append((weights, biases[:, None] if lead else biases))
+        return layers
 
 
 def times(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return rows, of any leading shape, times one matrix, or times that of each client."""
+    """Return rows, of any leading shape, times a shared matrix, or times each client's matrix."""
     if weights.ndim > 2:
         return np.asarray(np.matmul(rows, weights))
     return np.asarray((rows.reshape(-1, rows.shape[-1]) @ weights).reshape(*rows.shape[:-1], -1))
 
 
-def outer_sums(rows: FloatArray, errors: FloatArray, found: FloatArray) -> None:
-    """Write to `found`, for each client, the sum over its examples of the products of inputs and errors."""
+def outer_sums(rows: FloatArray, errors: FloatArray, products: FloatArray) -> None:
+    """Write each client's sum of products of inputs and errors to `products`.
+
+    The sum is over the client's examples.
+    """
     if rows.shape[1] == 1:
-        np.einsum("ci,co->cio", rows[:, 0], errors[:, 0], out=found)
+        np.einsum("ci,co->cio", rows[:, 0], errors[:, 0], out=products)
     else:
-        np.matmul(rows.transpose(0, 2, 1), errors, out=found)
+        np.matmul(rows.transpose(0, 2, 1), errors, out=products)
 
 
 @dataclass(frozen=True)
 class ConvolutionalNetwork:
-    """One convolution without padding, and fully connected layers on its pooled channels.
+    """A convolution without padding, and fully connected layers on its pooled channels.
 
     Attributes
     ----------
@@ -115,7 +124,7 @@ class ConvolutionalNetwork:
     channels : int
         Channels of the convolution.
     widths : tuple of int
-        Of the fully connected layers; the last one is the number of classes.
+        Widths of the fully connected layers; the last is the number of classes.
     """
 
     image_shape: tuple[int, int, int]
@@ -130,7 +139,7 @@ class ConvolutionalNetwork:
 
     @cached_property
     def layers(self) -> ModelLayers:
-        """The convolution, and the others."""
+        """The convolution, and the dense layers."""
         first = convolution(KERNEL, self.image_shape[2], self.channels)
         return ModelLayers("convolutional", (first, *self._dense.layers.layers))
 
@@ -141,20 +150,20 @@ class ConvolutionalNetwork:
         return np.concatenate([kernels, np.zeros(self.channels), self._dense.start(rng)])
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
-        """As the protocol says."""
+        """Return scores by the protocol of `Network`."""
         return self._dense.scores(parameters[self._kernels :], self._pooled(self._convolved(parameters, self._patches(inputs[None])))[0])
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
-        """As the protocol says."""
+        """Return gradients by the protocol of `Network`."""
         patches = self._patches(inputs)
         maps = self._convolved(parameters, patches)
         of_dense = parameters[..., self._kernels :]
         *activations, scores = self._dense.activations(of_dense, self._pooled(maps))
-        found = np.empty((len(inputs), self.layers.dimension))
+        gradients = np.empty((len(inputs), self.layers.dimension))
         errors = score_errors(scores, labels, scale)
-        pooled = self._dense.backward(of_dense, activations, errors, found[:, self._kernels :], to_inputs=True)
-        self._backward(patches, maps, pooled, found)
-        return found
+        pooled = self._dense.backward(of_dense, activations, errors, gradients[:, self._kernels :], to_inputs=True)
+        self._backward(patches, maps, pooled, gradients)
+        return gradients
 
     @property
     def _map_sides(self) -> tuple[int, int]:
@@ -174,13 +183,16 @@ class ConvolutionalNetwork:
         return (KERNEL * KERNEL * self.image_shape[2] + 1) * self.channels
 
     def _patches(self, inputs: FloatArray) -> FloatArray:
-        """Return the patches under the kernel, shape (clients, examples * places, 9 channels of the input)."""
+        """Return the patches under the kernel.
+
+        Their shape is (clients, examples * places, 9 channels of the input).
+        """
         images = inputs.reshape(*inputs.shape[:2], *self.image_shape)
         windows = np.lib.stride_tricks.sliding_window_view(images, (KERNEL, KERNEL), axis=(2, 3))
         return np.moveaxis(windows, 4, -1).reshape(len(inputs), -1, KERNEL * KERNEL * self.image_shape[2])
 
     def _convolved(self, parameters: FloatArray, patches: FloatArray) -> FloatArray:
-        """Return what the units put out, shape (clients, examples, height, width, channels)."""
+        """Return the units' outputs, shape (clients, examples, height, width, channels)."""
         lead, weights = parameters.shape[:-1], self._kernels - self.channels
         sums = times(patches, parameters[..., :weights].reshape(*lead, -1, self.channels))
         biases = parameters[..., weights : self._kernels]
@@ -189,13 +201,16 @@ class ConvolutionalNetwork:
         return sums.reshape(len(patches), -1, *self._map_sides, self.channels)
 
     def _pooled(self, maps: FloatArray) -> FloatArray:
-        """Return means over 2 by 2 units, flat, shape (clients, examples, inputs of the next layer); an odd last row is left out."""
+        """Return means over 2 by 2 units, flat; an odd last row is left out.
+
+        Their shape is (clients, examples, inputs of the next layer).
+        """
         high, wide = self._pooled_sides
         cut = maps[:, :, : POOL * high, : POOL * wide].reshape(*maps.shape[:2], high, POOL, wide, POOL, self.channels)
         return np.asarray(cut.mean(axis=(3, 5)).reshape(*maps.shape[:2], -1))
 
-    def _backward(self, patches: FloatArray, maps: FloatArray, pooled: FloatArray, found: FloatArray) -> None:
-        """Write the gradients of the kernels and their biases, from the derivatives by what was pooled."""
+    def _backward(self, patches: FloatArray, maps: FloatArray, pooled: FloatArray, gradients: FloatArray) -> None:
+        """Write the gradients of kernels and biases, from the derivatives by the pooled values."""
         high, wide = self._pooled_sides
         errors: FloatArray = np.zeros(maps.shape)
         spread = pooled.reshape(*maps.shape[:2], high, 1, wide, 1, self.channels) / POOL**2
@@ -203,5 +218,5 @@ class ConvolutionalNetwork:
         errors[:, :, : POOL * high, : POOL * wide] = np.broadcast_to(spread, shape).reshape(*maps.shape[:2], POOL * high, POOL * wide, -1)
         errors = np.where(maps > 0, errors, 0.0).reshape(len(maps), -1, self.channels)
         weights = self._kernels - self.channels
-        outer_sums(patches, errors, found[:, :weights].reshape(len(found), -1, self.channels))
-        errors.sum(axis=1, out=found[:, weights : self._kernels])
+        outer_sums(patches, errors, gradients[:, :weights].reshape(len(gradients), -1, self.channels))
+        errors.sum(axis=1, out=gradients[:, weights : self._kernels])

@@ -1,4 +1,4 @@
-"""Multinomial regression on the scattering transform of images, normalised in groups: MVU's figure 4.
+"""Multinomial regression on group-normalised scattering transforms (MVU's figure 4).
 
 The features are fixed: wavelets and moduli, by products in Fourier space (Bruna and Mallat 2013, *Invariant scattering convolution
 networks*), with two scales, eight angles and depth two. Wavelets, padding and the order of channels are those of Kymatio (Andreux et al.
@@ -21,35 +21,35 @@ from ....design.federated.model_layers import ModelLayers
 from .relu_networks import DenseNetwork
 
 ANGLES = 8
-# Of a plane of an image: itself smoothed, the moduli of two scales, and those of the coarser scale of the finer one's.
+# Channels of an image's plane: the smoothed plane, the moduli of two scales, and the coarser moduli of the finer moduli.
 CHANNELS = 1 + 2 * ANGLES + ANGLES**2
 # Pixels between two places of a feature, and pixels by which an image is mirrored beyond each edge.
 STRIDE, MARGIN = 4, 4
-# Width of the finest wavelet, its frequency, and how much narrower it is along its waves.
+# Width of the finest wavelet, its frequency, and the ratio by which it is narrower along its waves.
 WIDTH, FREQUENCY, SLANT = 0.8, 0.75 * math.pi, 4 / ANGLES
-# Multiples of 2 pi, either way, at which the narrowest Gaussian's transform is not yet nothing.
+# Multiples of 2 pi, either way, at which the narrowest Gaussian's transform is not yet negligible.
 ALIASES = 3
-# Planes that are transformed at a time.
+# Planes per batch of a transform.
 PLANES = 8
-# Tramer and Boneh 2021, *Differentially private learning needs better features*; MVU's public code has 27, too: 3 channels of 81 each, or
-# 9 of the 243 of images in colour. The 24 of its text divide neither.
+# The group number is from Tramer and Boneh 2021, *Differentially private learning needs better features*; MVU's public code has 27, too: 3
+# channels of 81 each, or 9 of the 243 of images in colour. The 24 of its text divide neither.
 GROUPS = 27
-# Added to a group's variance (Wu and He 2018, *Group normalization*).
+# This constant is added to a group's variance (Wu and He 2018, *Group normalization*).
 SMALLEST_VARIANCE = 1e-5
 # Numbers of features that a process keeps, of 4 bytes each: those of all of MNIST, or of a third of CIFAR-10.
 MOST_KEPT = 3 * 10**8
 
 
 def scattered(planes: FloatArray) -> FloatArray:
-    """Return features of planes, shape (n, height, width), with sides that are multiples of 4, at least 8.
+    """Return features of planes, shape (n, height, width).
 
-    They are of shape (n, 81, height / 4, width / 4): the smoothed plane, then moduli of the fine and the coarse scale at eight angles each,
-    then, for each angle of the fine scale, those of the coarse one on it.
+    Sides are multiples of 4, at least 8. The features are of shape (n, 81, height / 4, width / 4): the smoothed plane, then moduli of the
+    fine and the coarse scale at eight angles each, then, for each angle of the fine scale, the coarse moduli on it.
     """
-    found = np.empty((len(planes), CHANNELS, planes.shape[1] // STRIDE, planes.shape[2] // STRIDE))
+    features = np.empty((len(planes), CHANNELS, planes.shape[1] // STRIDE, planes.shape[2] // STRIDE))
     for start in range(0, len(planes), PLANES):
-        found[start : start + PLANES] = _scattered(planes[start : start + PLANES])
-    return found
+        features[start : start + PLANES] = _scattered(planes[start : start + PLANES])
+    return features
 
 
 def _scattered(planes: FloatArray) -> FloatArray:
@@ -61,18 +61,24 @@ def _scattered(planes: FloatArray) -> FloatArray:
     of_coarse = np.abs(fft.ifft2(_every_second(spectra * coarse)))
     of_both = np.abs(fft.ifft2(_every_second(fft.fft2(of_fine)[:, :, None] * coarse)))
     moduli = (padded[:, None], of_fine, of_coarse, of_both.reshape(len(planes), ANGLES**2, *of_both.shape[3:]))
-    return np.concatenate([_smoothed(one, sides) for one in moduli], axis=1)
+    return np.concatenate([_smoothed(modulus, sides) for modulus in moduli], axis=1)
 
 
 def _smoothed(moduli: FloatArray, sides: tuple[int, int]) -> FloatArray:
-    """Return every fourth pixel of smoothed planes, of which the moduli are every pixel or every second one; mirrored ones are left out."""
+    """Return every fourth pixel of smoothed planes, without mirrored pixels.
+
+    The moduli have every pixel or every second pixel of the planes.
+    """
     step = sides[0] // moduli.shape[-2]
     return np.asarray(_weights(sides[0], step) @ moduli @ _weights(sides[1], step).T)
 
 
 @cache
 def _weights(side: int, step: int) -> FloatArray:
-    """Return the matrix that smooths along a side by a Gaussian, as wide as the coarse wavelets: every 4th pixel from every `step`-th."""
+    """Return the matrix that smooths along a side by a Gaussian, as wide as the coarse wavelets.
+
+    It maps every `step`-th pixel to every fourth pixel.
+    """
     spectrum = _bell(2 * WIDTH * _frequencies(side)).sum(axis=1)
     # Every second pixel has the lower half of the frequencies.
     cycles = np.fft.fftfreq(side) * step
@@ -82,14 +88,17 @@ def _weights(side: int, step: int) -> FloatArray:
 
 @cache
 def _wavelets(scale: int, height: int, width: int) -> FloatArray:
-    """Return the Morlet wavelets of a scale in Fourier space, where they are real, shape (angles, height, width)."""
-    found = []
+    """Return the Morlet wavelets of a scale in Fourier space, shape (angles, height, width).
+
+    There they are real.
+    """
+    filters = []
     for number in range(ANGLES):
         angle = (ANGLES // 2 - 1 - number) * math.pi / ANGLES
-        waves, envelope = (_gabor(WIDTH * 2**scale, angle, one, height, width) for one in (FREQUENCY / 2**scale, 0.0))
+        waves, envelope = (_gabor(WIDTH * 2**scale, angle, frequency, height, width) for frequency in (FREQUENCY / 2**scale, 0.0))
         # The mean of a wavelet is zero.
-        found.append(waves - envelope * (waves[0, 0] / envelope[0, 0]))
-    return np.array(found)
+        filters.append(waves - envelope * (waves[0, 0] / envelope[0, 0]))
+    return np.array(filters)
 
 
 def _gabor(deviation: float, angle: float, frequency: float, height: int, width: int) -> FloatArray:
@@ -101,7 +110,10 @@ def _gabor(deviation: float, angle: float, frequency: float, height: int, width:
 
 
 def _frequencies(side: int) -> FloatArray:
-    """Return the frequencies of a side, and their aliases: samples of a function have the sum of its transform over them."""
+    """Return the frequencies of a side, and their aliases.
+
+    Samples of a function have the sum of its transform over the aliases.
+    """
     return np.asarray(2 * math.pi * np.add.outer(np.fft.fftfreq(side), np.arange(-ALIASES, ALIASES + 1)))
 
 
@@ -118,36 +130,36 @@ def _every_second(spectra: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
 @dataclass
 class KeptFeatures:
-    """Features of images that have been met: making those of one takes longer than everything else that is done with it.
+    """A cache of images' features, whose computation takes longer than all other steps together.
 
-    They are found by the image, whoever has it. Those of the first images are kept, up to `most` numbers, and the others made each time: of
-    images that are drawn at random, no other choice is better. What is kept changes no result.
+    The image is the key, for any client. The first images' features are kept, up to `most` numbers, and the rest are computed each time:
+    for images drawn at random, no other choice is better. The cache changes no result.
     """
 
     most: int
     numbers: int = 0
-    known: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
+    kept: dict[bytes, NDArray[np.float32]] = field(default_factory=dict)
 
     def of(self, image: FloatArray, shape: tuple[int, int, int], make: Callable[[FloatArray], FloatArray]) -> NDArray[np.float32]:
-        """Return the features that `make` makes of an image, flat and of the given shape, to single precision."""
+        """Return the features of an image by `make`, flat, in single precision, from the cache."""
         key = hashlib.sha256(np.ascontiguousarray(image).data).digest() + repr(shape).encode()
-        found = self.known.get(key)
-        if found is None:
-            # Each image alone: the last bits do not depend on the others of its batch.
-            found = make(image[None])[0].astype(np.float32)
-            if self.numbers + found.size <= self.most:
-                self.known[key] = found
-                self.numbers += found.size
-        return found
+        features = self.kept.get(key)
+        if features is None:
+            # Each image is transformed alone, so that the last bits do not depend on a batch.
+            features = make(image[None])[0].astype(np.float32)
+            if self.numbers + features.size <= self.most:
+                self.kept[key] = features
+                self.numbers += features.size
+        return features
 
 
-# Shared by the runs of a grid that a process does one after the other.
+# Runs of a grid in the same process share this cache.
 _KEPT = KeptFeatures(MOST_KEPT)
 
 
 @dataclass(frozen=True)
 class ScatterNetwork:
-    """A linear model of scattering features; these have no parameters, and single precision.
+    """A linear model of scattering features, which have no parameters and single precision.
 
     Attributes
     ----------
@@ -177,23 +189,26 @@ class ScatterNetwork:
         return self._dense.start(rng)
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
-        """As the protocol says."""
+        """Return scores by the protocol of `Network`."""
         return self._dense.scores(parameters, self._kept(inputs))
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
-        """As the protocol says."""
+        """Return gradients by the protocol of `Network`."""
         features = self._kept(inputs.reshape(-1, inputs.shape[-1])).reshape(*inputs.shape[:2], -1)
         return self._dense.gradients(parameters, features, labels, scale=scale)
 
     def _kept(self, inputs: FloatArray) -> FloatArray:
-        """Return `features`, to single precision, of which those that have been asked for before are kept."""
-        found = np.empty((len(inputs), self._dense.widths[0]))
-        for row, image in zip(found, inputs, strict=True):
+        """Return `features` in single precision, from the cache where possible."""
+        rows = np.empty((len(inputs), self._dense.widths[0]))
+        for row, image in zip(rows, inputs, strict=True):
             row[:] = _KEPT.of(image, self.image_shape, self.features)
-        return found
+        return rows
 
     def features(self, inputs: FloatArray) -> FloatArray:
-        """Return features of images of shape (n, height * width * channels), those of each channel of the image after the other's."""
+        """Return features of images of shape (n, height * width * channels).
+
+        The channels' features follow each other.
+        """
         planes = np.moveaxis(inputs.reshape(-1, *self.image_shape), 3, 1).reshape(-1, *self.image_shape[:2])
         groups = scattered(planes).reshape(len(inputs), GROUPS, -1)
         groups -= groups.mean(axis=2, keepdims=True)

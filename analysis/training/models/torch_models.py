@@ -1,4 +1,4 @@
-"""Models that papers train, with exactly their numbers of parameters, made of torch's parts: convolutional networks and LSTMs.
+"""Published models with exactly their numbers of parameters, made of torch's parts.
 
 Any module of torch is a network here: parameters lie in one numpy vector, and `torch.func` computes gradients of many clients at a time.
 Layers that torch lacks, or whose gradients of single clients it cannot compute, are made of operations that `torch.func.vmap` knows.
@@ -23,9 +23,9 @@ from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import Layer, ModelLayers
 from .network import shape_of_images
 
-# Examples that are computed at a time: more would fill the memory with what their units put out.
+# Examples per batch: more would fill the memory with their units' outputs.
 ROWS = 256
-# First vectors of words are uniform up to here on either side.
+# Initial word vectors are uniform between minus this and this.
 WORD_LIMIT = 0.05
 Shape = tuple[int, int, int]
 Parts = list[nn.Module]
@@ -45,7 +45,7 @@ class Images(nn.Module):
 
 
 class Dropout(nn.Module):
-    """Units times factors that come from outside, as a buffer: each example can have its own."""
+    """Units times factors from an outside buffer, so that each example can have its own."""
 
     kept: torch.Tensor
 
@@ -55,16 +55,16 @@ class Dropout(nn.Module):
         self.register_buffer("kept", torch.ones(1))
 
     def forward(self, units: torch.Tensor) -> torch.Tensor:
-        """Return the units that are kept, and zeros."""
+        """Return the kept units, and zeros."""
         return units * self.kept
 
     def draw(self, rng: np.random.Generator, examples: tuple[int, ...]) -> FloatArray:
-        """Return factors: zeros at the rate, and others so much larger than 1 that the mean is 1."""
+        """Draw factors: zeros at the rate, and larger factors otherwise, so that the mean is 1."""
         return np.asarray((rng.random((*examples, self.units)) >= self.rate) / (1 - self.rate))
 
 
 class WordVectors(nn.Module):
-    """A vector for each word or character, which come as numbers."""
+    """A vector for each word or character; these are given by numbers."""
 
     def __init__(self, words: int, length: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ class WordVectors(nn.Module):
 
 
 class LongShortTermMemory(nn.Module):
-    """A layer of LSTM cells with one bias for each gate: torch's own has two, and no rule for `vmap`."""
+    """An LSTM layer with a bias per gate: torch's own has two, and no rule for `vmap`."""
 
     def __init__(self, inputs: int, units: int) -> None:
         super().__init__()
@@ -87,22 +87,22 @@ class LongShortTermMemory(nn.Module):
         self.biases = nn.Parameter(torch.empty(4 * units))
 
     def forward(self, sequences: torch.Tensor) -> torch.Tensor:
-        """Return what the units put out at each position, shape (examples, positions, units)."""
+        """Return the units' outputs at each position, shape (examples, positions, units)."""
         fed = sequences @ self.inputs + self.biases
         output = memory = fed.new_zeros(fed.shape[0], self.size)
-        found = []
+        outputs = []
         for now in fed.unbind(1):
             write, forget, new, show = (now + output @ self.units).chunk(4, dim=-1)
             memory = forget.sigmoid() * memory + write.sigmoid() * new.tanh()
             output = show.sigmoid() * memory.tanh()
-            found.append(output)
-        return torch.stack(found, dim=1)
+            outputs.append(output)
+        return torch.stack(outputs, dim=1)
 
     def first_biases(self) -> FloatArray:
         """Return zeros, and ones for the gates that forget (Jozefowicz, Zaremba, Sutskever 2015)."""
-        found = np.zeros((4, self.size))
-        found[1] = 1.0
-        return found.ravel()
+        parameters = np.zeros((4, self.size))
+        parameters[1] = 1.0
+        return parameters.ravel()
 
 
 class LastPosition(nn.Module):
@@ -115,14 +115,16 @@ class LastPosition(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class TorchNetwork:
-    """A module whose parameters come from outside. One thread computes: results are the same with any number of workers.
+    """A module with outside parameters.
+
+    It computes in a single thread: results are the same with any number of workers.
 
     Attributes
     ----------
     name : str
-        Of the model.
+        Name of the model.
     module : torch.nn.Module
-        On the device ``"meta"``, with shapes and no numbers; it takes rows of inputs.
+        Module on the device ``"meta"``, with shapes and no numbers; it takes rows of inputs.
     precision : int
         Bits of a number, 32 or 64.
     rng : numpy.random.Generator or None
@@ -137,51 +139,54 @@ class TorchNetwork:
     @cached_property
     def layers(self) -> ModelLayers:
         """A layer for each part of the module that has tensors."""
-        found = []
+        layers = []
         for part, names in groupby(self._shapes, _part_of):
             kind = type(self.module.get_submodule(part)).__name__.lower()
-            found.append(Layer(f"{kind}-{part}", tuple(self._shapes[name] for name in names)))
-        return ModelLayers(self.name, tuple(found))
+            layers.append(Layer(f"{kind}-{part}", tuple(self._shapes[name] for name in names)))
+        return ModelLayers(self.name, tuple(layers))
 
     def start(self, rng: np.random.Generator) -> FloatArray:
-        """Draw weights as Glorot and Bengio 2010 do, and words' vectors from a small cube, as Keras does; biases are zeros."""
-        found = np.zeros(self.layers.dimension)
+        """Draw weights as Glorot and Bengio 2010 do; biases are zeros.
+
+        Word vectors are drawn from a small cube, as Keras does.
+        """
+        parameters = np.zeros(self.layers.dimension)
         for (name, shape), place in zip(self._shapes.items(), self._places, strict=True):
             part = self.module.get_submodule(_part_of(name))
             if len(shape) > 1:
                 fans = (shape[0] + shape[1]) * np.prod(shape[2:])
                 limit = WORD_LIMIT if isinstance(part, WordVectors) else (6 / fans) ** 0.5
-                found[place] = rng.uniform(-limit, limit, place.stop - place.start)
+                parameters[place] = rng.uniform(-limit, limit, place.stop - place.start)
             elif isinstance(part, LongShortTermMemory):
-                found[place] = part.first_biases()
-        return found
+                parameters[place] = part.first_biases()
+        return parameters
 
     def drawing(self, rng: np.random.Generator) -> "TorchNetwork":
-        """As the protocol says."""
+        """Return the model with dropout drawn from `rng`, by the protocol of `RandomNetwork`."""
         return replace(self, rng=rng) if self._dropouts else self
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:
-        """As the protocol says."""
+        """Return scores by the protocol of `Network`."""
         return np.concatenate([scores.numpy() for scores in self._scores(parameters, inputs)]).astype(float)
 
     def gradients(self, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray, *, scale: float = 1.0) -> FloatArray:
-        """As the protocol says."""
+        """Return gradients by the protocol of `Network`."""
         self._check_words(inputs)
         clients, examples = inputs.shape[:2]
         asked = (labels >= 0).reshape(clients, -1).sum(axis=1)
-        # A client's mean is over all its examples, however many are computed at a time.
+        # A client's mean is over all its examples, in any number of batches.
         counts = self._tensor(np.full(clients, examples) if labels.ndim == 3 and not self._each_position else np.maximum(asked, 1))
         of_clients = vmap(grad(self._loss), in_dims=(None if parameters.ndim == 1 else 0, 0, 0, 0, 0))
-        found, step = np.zeros((clients, self.layers.dimension)), max(1, ROWS // clients)
+        gradients, step = np.zeros((clients, self.layers.dimension)), max(1, ROWS // clients)
         with _one_thread():
             tensors = self._tensors(parameters)
             for start in range(0, examples, step):
                 rows, own = inputs[:, start : start + step], torch.tensor(labels[:, start : start + step])
                 parts = of_clients(tensors, self._tensor(rows), own, counts, self._kept(rows.shape[:2]))
                 for place, part in zip(self._places, parts.values(), strict=True):
-                    found[:, place] += part.reshape(clients, -1).numpy()
-        found *= scale
-        return found
+                    gradients[:, place] += part.reshape(clients, -1).numpy()
+        gradients *= scale
+        return gradients
 
     @property
     def _each_position(self) -> bool:
@@ -189,7 +194,7 @@ class TorchNetwork:
         return False
 
     def _scores(self, parameters: FloatArray, inputs: FloatArray) -> Iterator[torch.Tensor]:
-        """Return the scores of some examples after the other."""
+        """Return the scores of examples, batch by batch."""
         self._check_words(inputs)
         with _one_thread(), torch.no_grad():
             tensors = self._tensors(parameters) | {name: torch.ones(1) for name in self._dropouts}
@@ -202,7 +207,7 @@ class TorchNetwork:
 
     @cached_property
     def _places(self) -> tuple[slice, ...]:
-        """Where each tensor lies in a vector."""
+        """Place of each tensor in a vector."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes.values()]).tolist()
         return tuple(slice(*pair) for pair in zip([0, *ends[:-1]], ends, strict=True))
 
@@ -220,7 +225,7 @@ class TorchNetwork:
         return {name: numbers[..., place].reshape(*lead, *shape) for (name, shape), place in named}
 
     def _kept(self, examples: tuple[int, ...]) -> dict[str, torch.Tensor]:
-        """Return the factors of units that dropout leaves out or keeps."""
+        """Return the dropout factors of units."""
         if self.rng is None:
             return {name: torch.ones((*examples, 1)) for name in self._dropouts}
         return {name: self._tensor(part.draw(self.rng, examples)) for name, part in self._dropouts.items()}
@@ -228,7 +233,10 @@ class TorchNetwork:
     def _loss(
         self, tensors: dict[str, torch.Tensor], rows: torch.Tensor, labels: torch.Tensor, count: torch.Tensor, kept: dict[str, torch.Tensor]
     ) -> torch.Tensor:
-        """Return what a client's rows add to the mean of its losses: of softmax with cross-entropy, or a sigmoid for each class."""
+        """Return the share of a client's rows in its mean loss.
+
+        The loss is softmax with cross-entropy, or a sigmoid for each class.
+        """
         scores = functional_call(self.module, tensors | kept, (rows,))
         if scores.shape == labels.shape:
             return functional.binary_cross_entropy_with_logits(scores, labels.to(scores.dtype), reduction="sum") / count
@@ -247,7 +255,7 @@ class TorchSequenceNetwork(TorchNetwork):
     """A module that gives scores of shape (n, positions, classes)."""
 
     def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
-        """As the protocol says."""
+        """Return the best class at each position, by the protocol of `SequenceNetwork`."""
         return np.concatenate([scores.argmax(dim=-1).numpy() for scores in self._scores(parameters, inputs)])
 
     @property
@@ -256,7 +264,7 @@ class TorchSequenceNetwork(TorchNetwork):
 
 
 def _part_of(name: str) -> str:
-    """Return the name of the part whose tensor it is."""
+    """Return the name of a tensor's part."""
     return name.rpartition(".")[0]
 
 
@@ -272,7 +280,7 @@ def _one_thread() -> Iterator[None]:
 
 def torch_model(name: str, classes: int, image_shape: Shape | None, precision: int) -> TorchNetwork:
     """Return a model of `named_models.TORCH_MODELS`."""
-    # On this device nothing is drawn, and torch's own random numbers stay where they were.
+    # This device draws nothing, and leaves torch's own random numbers alone.
     with torch.device("meta"):
         if name in _FOR_SEQUENCES:
             if image_shape is not None:
@@ -283,7 +291,7 @@ def torch_model(name: str, classes: int, image_shape: Shape | None, precision: i
 
 
 def _for_images(name: str, classes: int, shape: Shape) -> nn.Module:
-    """Return convolutions, and fully connected layers on what they put out for images of this shape."""
+    """Return convolutions, and fully connected layers on their outputs for images of this shape."""
     convolutions, dense = _FOR_IMAGES[name]
     first = nn.Sequential(Images(shape), *convolutions(shape[2]), nn.Flatten())
     try:
@@ -337,15 +345,16 @@ def _next_words(classes: int) -> Parts:
 
 _FOR_IMAGES: Mapping[str, tuple[Callable[[int], Parts], Callable[[int, int], Parts]]] = MappingProxyType(
     {
-        # DP-REC on MNIST, as in TensorFlow's tutorials.
+        # DP-REC's network for MNIST is that of TensorFlow's tutorials.
         "lenet-5": (_lenet, _lenet_dense),
-        # DP-REC on FEMNIST: inferred from its bytes (`dprec-communication`).
+        # DP-REC's network for FEMNIST is inferred from its bytes (`dprec-communication`).
         "dp-rec-cnn": (_dp_rec, _dp_rec_dense),
-        # Linear compression on F-EMNIST: by its size, the network with dropout of TensorFlow Federated's EMNIST baseline.
+        # Linear compression's network for F-EMNIST is, by its size, the dropout network of TensorFlow Federated's EMNIST baseline.
         "femnist-cnn": (_femnist, _femnist_dense),
-        # MVU, figure 6: that of Papernot et al. 2021, *Tempered sigmoid activations for deep learning with differential privacy*.
+        # MVU's network of figure 6 is from Papernot et al. 2021, *Tempered sigmoid activations for deep learning with differential
+        # privacy*.
         "mvu-cnn": (_mvu, _mvu_dense),
     }
 )
-# Both as in Reddi et al. 2021, *Adaptive federated optimization*: DP-REC's on Shakespeare, linear compression's on StackOverflow.
+# Both networks follow Reddi et al. 2021, *Adaptive federated optimization*: DP-REC's on Shakespeare, linear compression's on StackOverflow.
 _FOR_SEQUENCES: Mapping[str, Callable[[int], Parts]] = MappingProxyType({"character-lstm": _characters, NEXT_WORD: _next_words})

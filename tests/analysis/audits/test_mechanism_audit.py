@@ -42,7 +42,7 @@ def exact_epsilon(mechanism: DistributedDiscreteGaussianMechanism, delta: float)
 def test_the_distributed_discrete_gaussian_is_measured_against_its_exact_epsilon(local_sigma: float, delta: float, share: float) -> None:
     mechanism = replace(PAIR, local_sigma=local_sigma, delta=delta)
     exact = exact_epsilon(mechanism, delta)
-    result = audit(mechanism, 1_000_000, rng(4), confidence=1 - 1e-6).found
+    result = audit(mechanism, 1_000_000, rng(4), confidence=1 - 1e-6).measured
     assert share * exact < result.epsilon_lower_bound <= exact <= mechanism.guarantee.epsilon
 
 
@@ -55,7 +55,7 @@ def test_too_little_noise_is_found_out() -> None:
         replace(PAIR, ball=NormBall(1, 2.0, 16.0)),
         replace(PAIR, clients=1),
     ):
-        result = audit(forgetful, 200_000, rng(5)).found
+        result = audit(forgetful, 200_000, rng(5)).measured
         assert result.refutes(claim)
         assert not result.refutes(exact_epsilon(forgetful, 1e-2))
 
@@ -63,7 +63,7 @@ def test_too_little_noise_is_found_out() -> None:
 def test_a_larger_delta_takes_something_off() -> None:
     # 8 beside a standard deviation of 6 sqrt(2): a total variation of 0.36, and no epsilon is needed beyond.
     deltas = (1e-3, 1e-2, 0.1, 0.3, 0.4)
-    bounds = [audit(PAIR, 100_000, rng(9), delta=delta).found.epsilon_lower_bound for delta in deltas]
+    bounds = [audit(PAIR, 100_000, rng(9), delta=delta).measured.epsilon_lower_bound for delta in deltas]
     assert bounds[:-1] == sorted(set(bounds[:-1]), reverse=True)
     assert all(bound <= exact_epsilon(PAIR, delta) for bound, delta in zip(bounds, deltas, strict=True))
     assert bounds[-1] == 0.0 < bounds[-2]
@@ -132,7 +132,7 @@ def test_a_population_of_another_size_is_refused() -> None:
 
 def test_the_sum_tells_less_where_it_wraps() -> None:
     # Modulo 16, noise with a standard deviation of 8.5 is nearly uniform: less is to be seen than the mechanism is charged for.
-    wide, narrow = (audit(replace(PAIR, bits=bits), 400_000, rng(15), delta=1e-3).found for bits in (10, 4))
+    wide, narrow = (audit(replace(PAIR, bits=bits), 400_000, rng(15), delta=1e-3).measured for bits in (10, 4))
     assert narrow.epsilon_lower_bound < 0.5 < 2 < wide.epsilon_lower_bound
 
 
@@ -168,7 +168,7 @@ class LoudCode(DpRecMechanism):
 def test_a_promise_that_is_not_kept_is_refuted(mechanism: Mechanism, repetitions: int) -> None:
     result = audit(mechanism, repetitions, rng(17), confidence=1 - 1e-6)
     assert result.refuted
-    assert result.found.epsilon_lower_bound > mechanism.guarantee.epsilon
+    assert result.measured.epsilon_lower_bound > mechanism.guarantee.epsilon
     # A promise at another delta is worked out from the mechanism's own account.
     assert not audit(mechanism, repetitions, rng(17), delta=0.05, confidence=1 - 1e-6).refuted
 
@@ -183,7 +183,7 @@ def test_the_coder_of_dp_rec_is_measured_against_its_exact_delta() -> None:
         low, high = (middle, high) if quadrature_delta(1.0, -1.0, 2, middle) > 0.05 else (low, middle)
     result = audit(mechanism, 5000, rng(18))
     assert high == pytest.approx(2.12, abs=0.02)
-    assert 0.7 * high < result.found.epsilon_lower_bound <= low < result.claim.epsilon
+    assert 0.7 * high < result.measured.epsilon_lower_bound <= low < result.claim.epsilon
 
 
 def test_a_score_of_messages_is_that_of_their_estimates() -> None:
@@ -214,7 +214,7 @@ def test_impossible_letters_tell_all() -> None:
 
     result = audit(Honest(Plain()), 10_000, rng(20))
     assert result.refuted
-    assert result.found.unlikely_count == 0
+    assert result.measured.unlikely_count == 0
 
 
 def test_what_an_audit_says() -> None:

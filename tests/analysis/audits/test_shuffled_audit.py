@@ -22,7 +22,7 @@ ITEMS = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
 )
 def test_the_guarantee_is_not_refuted_and_partly_found(mechanism: ShuffledMechanism, others: str, share: float) -> None:
     found = audit(mechanism, 200_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
-    assert share * found.claim.epsilon < found.found.epsilon_lower_bound <= found.claim.epsilon
+    assert share * found.claim.epsilon < found.measured.epsilon_lower_bound <= found.claim.epsilon
     assert not found.refuted
 
 

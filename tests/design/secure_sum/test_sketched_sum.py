@@ -169,7 +169,7 @@ def test_vectors_that_all_fall_into_one_bucket_are_no_less_private(rows: int) ->
     found = audit(mechanism, 10_000, np.random.default_rng(9), direction=vector, confidence=1 - 1e-6)
     assert found.claim == mechanism.inner.guarantee
     assert not found.refuted
-    assert found.found.epsilon_lower_bound > 0.4 * found.claim.epsilon
+    assert found.measured.epsilon_lower_bound > 0.4 * found.claim.epsilon
 
 
 def test_without_the_clip_after_the_sketch_an_audit_would_find_it_out() -> None:

@@ -23,7 +23,7 @@ def power_rows(audits: int = 20) -> Iterator[list[str]]:
         for share in (0.8, 0.9):
             wrong = replace(right, local_sigma=share * right.local_sigma)
             refuted = [
-                sum(audit(wrong, draws, np.random.default_rng(seed)).found.refutes(claim) for seed in range(audits))
+                sum(audit(wrong, draws, np.random.default_rng(seed)).measured.refutes(claim) for seed in range(audits))
                 for draws in (10**5, 10**6)
             ]
             yield [f"{delta:.0e}".replace("e-0", "e-"), str(share), f"{wrong.guarantee.epsilon:.3f}", *map(str, refuted)]
@@ -36,7 +36,7 @@ def exact_rows() -> Iterator[list[str]]:
         ball = quietbits.NormBall(1, 2.0, float(clip))
         noise = DistributedDiscreteGaussianMechanism(ball, clients=2, bits=10, granularity=1.0, local_sigma=sigma, delta=delta)
         exact = summed_discrete_gaussian_losses(2, sigma, clip).epsilon(delta)
-        found = audit(noise, 10**6, np.random.default_rng(0)).found.epsilon_lower_bound
+        found = audit(noise, 10**6, np.random.default_rng(0)).measured.epsilon_lower_bound
         numbers = [f"{exact:.3f}", f"{found:.3f}", f"{found / exact:.2f}"]
         yield [f"{math.sqrt(2) * sigma / clip:.2f}", f"{delta:.0e}".replace("e-0", "e-"), *numbers]
 
@@ -56,11 +56,11 @@ def share_rows() -> Iterator[list[str]]:
         task = quietbits.Task(domain, clients=4 if inputs == "sum" else 1, epsilon=1.0, delta=delta, adjacency=adjacency)
         built = quietbits.build_mechanism(name, task, {"bits": 12} if inputs == "sum" else numbers.get(name, {}))
         result = audit(built, draws, np.random.default_rng(0), others="same" if inputs == "sum" else "zero")
-        yield [f"`{name}`", inputs, adjacency, f"{draws:,}".replace(",", " "), f"{result.found.epsilon_lower_bound:.2f}"]
+        yield [f"`{name}`", inputs, adjacency, f"{draws:,}".replace(",", " "), f"{result.measured.epsilon_lower_bound:.2f}"]
 
 
 def shuffled_share(others: str) -> float:
     """Return which share of the guarantee of shuffled letters an audit finds."""
     letters = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
     result = audit(letters, 400_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
-    return result.found.epsilon_lower_bound / result.claim.epsilon
+    return result.measured.epsilon_lower_bound / result.claim.epsilon

@@ -139,7 +139,7 @@ def test_features_are_made_once_and_no_more_are_kept_than_is_said(monkeypatch: p
     once, again = (ScatterNetwork((8, 8, 1), 10).gradients(first, images, labels) for _ in range(2))
     assert (once == again).all()
     # Two of three images are kept.
-    assert (len(made), len(kept.known), kept.numbers) == (4, 2, 2 * 324)
+    assert (len(made), len(kept.kept), kept.numbers) == (4, 2, 2 * 324)
     ScatterNetwork((8, 8, 1), 10).scores(first, images[:2, 0])
     assert len(made) == 4
 

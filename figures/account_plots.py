@@ -107,7 +107,7 @@ def shown_rounds(rounds: int) -> list[int]:
 
 def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
     """Return each account's epsilon (a column) after each number of rounds (the index); infinite where an account says nothing."""
-    rows = [{one.name: one.bound.epsilon for one in report.privacy.accounts} for report in reports]
+    rows = [{account.name: account.bound.epsilon for account in report.privacy.accounts} for report in reports]
     return pd.DataFrame(rows, index=pd.Index([report.privacy.rounds for report in reports], name="rounds"))
 
 

@@ -120,7 +120,7 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     if data is None:
         return entry.tasks(seed, quick)
     if entry.on_data is None:
-        able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
+        able = ", ".join(name for name, entry in FIGURES.items() if entry.on_data is not None)
         raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
     tasks = entry.on_data(seed, quick, data.absolute())
     absent = _models_without_torch(tasks)
@@ -139,7 +139,7 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
     """Return the tasks of every figure that takes some of the data in a folder, and whose models can be made; raise if there are none."""
     from ..analysis.datasets.found_data import PUBLISHED, found_data
 
-    found = found_data(data, PUBLISHED)
+    available = found_data(data, PUBLISHED)
     tasks: dict[str, Sequence[SweepTask]] = {}
     left_out = defaultdict(list)
     for name, entry in FIGURES.items():
@@ -154,7 +154,7 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
             else:
                 tasks[name] = own
     if not tasks:
-        there = ", ".join(one.name for one in found)
+        there = ", ".join(data_set.name for data_set in available)
         raise ValueError(f"data must be such as some figure takes without torch, or: pip install 'quietbits[torch]'; got {there} in {data}")
     if left_out:
         reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
@@ -200,7 +200,11 @@ def markdown_document(title: str, frame: pd.DataFrame) -> str:
     # What applies to no row is not worth a line.
     shared = [f"{name}: {_cell(frame[name].iloc[0])}" for name in common if _cell(frame[name].iloc[0])]
     ruler = "|".join("---:" if pd.api.types.is_numeric_dtype(frame[name]) else "---" for name in columns)
-    lines = [_line([str(name) for name in columns]), f"|{ruler}|", *(_line([_cell(one) for one in row]) for row in _rows(frame, columns))]
+    lines = [
+        _line([str(name) for name in columns]),
+        f"|{ruler}|",
+        *(_line([_cell(value) for value in row]) for row in _rows(frame, columns)),
+    ]
     parts = [f"# {title}", "; ".join(shared), "\n".join(lines)]
     return "\n\n".join(part for part in parts if part) + "\n"
 

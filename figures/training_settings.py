@@ -81,7 +81,7 @@ def training_settings(paper: str, experiment: str) -> TrainingSettings:
     (4000, 1500, 1.85)
     """
     _check_paper(paper)
-    own = {one.experiment: one for one in all_training_settings() if one.paper == paper}
+    own = {settings.experiment: settings for settings in all_training_settings() if settings.paper == paper}
     return own[check_choice("experiment", experiment, tuple(own))]
 
 
@@ -94,16 +94,16 @@ def settings_by_data(paper: str) -> Mapping[str, TrainingSettings]:
     ['mnist', 'cifar10']
     """
     _check_paper(paper)
-    return MappingProxyType({one.data: one for one in all_training_settings() if one.paper == paper})
+    return MappingProxyType({settings.data: settings for settings in all_training_settings() if settings.paper == paper})
 
 
 def _check_paper(paper: str) -> None:
-    check_choice("paper", paper, tuple(dict.fromkeys(one.paper for one in all_training_settings())))
+    check_choice("paper", paper, tuple(dict.fromkeys(settings.paper for settings in all_training_settings())))
 
 
 def _settings(paper: str, experiment: str, table: dict[str, Any]) -> TrainingSettings:
     values = {name: value for name, value in table.items() if name not in ("source", "data", "reported")}
-    reported = tuple(_result(one) for one in table.get("reported", []))
+    reported = tuple(_result(result) for result in table.get("reported", []))
     return TrainingSettings(paper, experiment, table["source"], table["data"], MappingProxyType(values), reported)
 
 

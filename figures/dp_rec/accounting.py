@@ -60,7 +60,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
         _draw_epsilons(left, own, heights)
         for height, (_, account) in zip(heights, own.iterrows(), strict=True):
             right.plot(account["target_noise_multiplier"], height, **_look(account["account"]))
-    left.set_yticks(range(len(settings)), [f"{one['dataset']}, ε = {one['paper_epsilon']:g}" for _, one in settings.iterrows()])
+    left.set_yticks(range(len(settings)), [f"{setting['dataset']}, ε = {setting['paper_epsilon']:g}" for _, setting in settings.iterrows()])
     left.invert_yaxis()
     left.set_xlabel("ε with the noise of the paper's setting")
     right.set_xlabel("noise on the sum / clip norm, at the paper's ε")

@@ -152,8 +152,8 @@ class BiasPoint(Point):
         if self.seeds == 0:
             return dict.fromkeys((f"measured_{name}" for name in names), math.nan)
         rng = named_stream(self.seed, f"clip ratio {self.clip_ratio}, dimension {self.dimension}, {self.group_bits} bits")
-        found = measure_message(self.clip_ratio, self.dimension, self.group_bits, self.seeds, rng)
-        return {f"measured_{name}": getattr(found, name) for name in names}
+        measured = measure_message(self.clip_ratio, self.dimension, self.group_bits, self.seeds, rng)
+        return {f"measured_{name}": getattr(measured, name) for name in names}
 
 
 def with_fitted_slopes(rows: pd.DataFrame) -> pd.DataFrame:

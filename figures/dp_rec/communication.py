@@ -240,8 +240,8 @@ class CommunicationPoint(Point):
         check_choice("scheme", self.scheme, self.federation.schemes)
         federation = self.federation
         uncompressed = federation.rounds * federation.clients_per_round * federation.model_bytes
-        found = self._bytes(uncompressed)
-        total = found["bytes_up"] + found["bytes_down"]
+        sent = self._bytes(uncompressed)
+        total = sent["bytes_up"] + sent["bytes_down"]
         return [
             {
                 "dataset": federation.dataset,
@@ -254,10 +254,10 @@ class CommunicationPoint(Point):
                 "population": federation.population,
                 "clients_per_round": federation.clients_per_round,
                 "rounds": federation.rounds,
-                **found,
+                **sent,
                 "uncompressed_bytes": uncompressed,
-                "compression_up": uncompressed / found["bytes_up"],
-                "compression_down": uncompressed / found["bytes_down"],
+                "compression_up": uncompressed / sent["bytes_up"],
+                "compression_down": uncompressed / sent["bytes_down"],
                 "compression": 2 * uncompressed / total,
                 "total_gib": total / GIB,
                 "paper_gib": federation.published_gib(self.scheme),
@@ -319,8 +319,8 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
         across = blended_transform_factory(axes.transAxes, axes.transData)
         axes.plot([0, 1], [top - (STEP + SPACE) / 2] * 2, color="#dddddd", linewidth=0.5, transform=across)
     names = [
-        f"{one['federation'].iloc[0]}\n{one['model'].iloc[0]}\n{one['parameters'].iloc[0] / 1e6:.2f} million parameters"
-        for one in trainings
+        f"{training['federation'].iloc[0]}\n{training['model'].iloc[0]}\n{training['parameters'].iloc[0] / 1e6:.2f} million parameters"
+        for training in trainings
     ]
     axes.set_yticks(middles, names)
     axes.set_ylim(top - (STEP + SPACE) / 2, -(STEP + SPACE) / 2)
@@ -339,18 +339,18 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
 
 def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> None:
     """Draw a mark for each scheme, a ring around the paper's total, and the numbers beside it."""
-    for height, (_, one) in zip(heights, training.iterrows(), strict=True):
-        mark = MARKS[one["scheme"]]
-        axes.plot(one["total_gib"], height, color=mark.colour, marker=mark.marker, linestyle="")
-        axes.plot(one["paper_gib"], height, **PAPER_LOOK)
-        words = f"{one['total_gib']:.4g}"
-        if one["scheme"] in (COUNTED, *PACKAGES):
-            words = f"\N{DIVISION SIGN} {_factor(one['compression'])}: {words}"
-        if not np.isnan(one["paper_gib"]):
-            words += f" ({one['paper_gib']:g})"
+    for height, (_, row) in zip(heights, training.iterrows(), strict=True):
+        mark = MARKS[row["scheme"]]
+        axes.plot(row["total_gib"], height, color=mark.colour, marker=mark.marker, linestyle="")
+        axes.plot(row["paper_gib"], height, **PAPER_LOOK)
+        words = f"{row['total_gib']:.4g}"
+        if row["scheme"] in (COUNTED, *PACKAGES):
+            words = f"\N{DIVISION SIGN} {_factor(row['compression'])}: {words}"
+        if not np.isnan(row["paper_gib"]):
+            words += f" ({row['paper_gib']:g})"
         axes.annotate(
             words,
-            (one["total_gib"], height),
+            (row["total_gib"], height),
             xytext=(-9, 0),
             textcoords="offset points",
             color=mark.colour,
@@ -379,7 +379,9 @@ def _caption(frame: pd.DataFrame) -> str:
 
 def communication_tasks(seed: int, _: bool) -> list[CommunicationPoint]:
     """Return a task for each training and scheme, which are quick anyway."""
-    return [CommunicationPoint(seed=seed, federation=one, scheme=scheme) for one in FEDERATIONS for scheme in one.schemes]
+    return [
+        CommunicationPoint(seed=seed, federation=federation, scheme=scheme) for federation in FEDERATIONS for scheme in federation.schemes
+    ]
 
 
 def _savings(frame: pd.DataFrame) -> "pd.Series[float]":

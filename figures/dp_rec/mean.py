@@ -240,12 +240,12 @@ class MeanPoint(Point):
             draws = named_stream(self.seed, f"draws, {run}")
             copies = draws.multinomial(of.clients, np.full(of.clients, 1 / of.clients))
         prior_mean = equal_coordinates(of.dimension) if of.series == EQUAL else None
-        found = simulate_dp_rec_mean(mechanism, chunks, rng, prior_mean=prior_mean, copies=copies, coded=of.coded)
+        simulated = simulate_dp_rec_mean(mechanism, chunks, rng, prior_mean=prior_mean, copies=copies, coded=of.coded)
         return {
-            "squared_error": found.squared_error,
-            "predicted_squared_error": found.predicted_squared_error,
-            "squared_bias": found.squared_bias,
-            "clipped": found.clipped,
+            "squared_error": simulated.squared_error,
+            "predicted_squared_error": simulated.predicted_squared_error,
+            "squared_bias": simulated.squared_bias,
+            "clipped": simulated.clipped,
         }
 
     def _stream(self, mechanism: DpRecMechanism | VectorMechanism) -> str:

@@ -141,8 +141,8 @@ class ReferencePoint(Point):
         own["paper_epsilon"] = own.pop("epsilon")
         own["paper_noise_multiplier"] = own.pop("noise_multiplier")
         own["noise_rounds"] = self.published.gaussian_rounds
-        found = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)
-        return [own | {"account": self.account} | found]
+        columns = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)
+        return [own | {"account": self.account} | columns]
 
 
 ACCOUNTS = (*(f"DP-REC, {name}" for name in TRAINING_ACCOUNTS), *(f"Gaussian, {name}" for name in GAUSSIAN_ACCOUNTS))

@@ -243,7 +243,7 @@ def draw_codes(frame: pd.DataFrame) -> Figure:
         _draw_panel(axes, frame[frame["prior"] == prior])
         axes.set(xlabel="measurements m", title=title)
     panels[0].set(ylabel="histograms recovered (%)", ylim=(-3, 103))
-    handles = [Line2D([], [], label=LABELS[code], **one.look) for code, one in MARKS.items()]
+    handles = [Line2D([], [], label=LABELS[code], **mark.look) for code, mark in MARKS.items()]
     handles += [Line2D([], [], label=label, **look) for label, look in BOUNDS.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     first = frame.iloc[0]

@@ -23,16 +23,16 @@ GRADIENT_LOOK: Mapping[str, Any] = {"linestyle": "", "marker": "*", "markersize"
 
 def draw_cohorts(frame: pd.DataFrame) -> Figure:
     """Draw errors of one round, what they fall to over 100 rounds beside zero, which stays, and the number of rounds that zero takes."""
-    figure, (one, many, border) = panels(3, 4.2, shared=False)
-    many.sharey(one)
+    figure, (single, many, border) = panels(3, 4.2, shared=False)
+    many.sharey(single)
     marks = marks_of(sorted(frame["rate"].unique()))
     aligned, gradients = frame[frame["population"] == ALIGNED], frame[frame["population"] != ALIGNED]
     for rate, series in aligned.groupby("rate"):
-        draw_series(one, series, "clients", marks[rate])
+        draw_series(single, series, "clients", marks[rate])
         many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, color=marks[rate].colour, linestyle=marks[rate].line)
         border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **marks[rate].look)
     for rate, series in gradients.groupby("rate"):
-        one.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
+        single.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
         border.plot(
             series["clients"],
             series["predicted_squared_error"] / series["zero"],
@@ -40,12 +40,12 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
             markeredgecolor=marks[rate].colour,
         )
     plain = aligned[aligned["rate"] == 1]
-    for axes, rounds in ((one, 1), (many, MANY_ROUNDS)):
+    for axes, rounds in ((single, 1), (many, MANY_ROUNDS)):
         axes.plot(plain["clients"], plain["central_squared_error"] / rounds, **CENTRAL_LOOK)
         axes.plot(plain["clients"], plain["zero"], **ZERO_LOOK)
         finish(axes, frame["clients"], "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds")
     finish(border, frame["clients"], "clients n", "rounds until zero loses")
-    one.set_ylabel("squared L2 error of the mean (c²)")
+    single.set_ylabel("squared L2 error of the mean (c²)")
     border.set_ylabel("rounds R with zero\N{RIGHT SINGLE QUOTATION MARK}s error")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()}, central=True, columns=3)
     first = aligned.iloc[0]

@@ -191,13 +191,13 @@ def _built(entry: Entry, task: Task) -> Mechanism:
     try:
         return entry.mechanism_for(task, own)
     except InfeasibleError:
-        found = []
+        mechanisms = []
         for values in entry.candidates(task):
             with suppress(InfeasibleError):
-                found.append(entry.mechanism_for(task, {**values, **own}))
-        if not found:
+                mechanisms.append(entry.mechanism_for(task, {**values, **own}))
+        if not mechanisms:
             raise
-        return min(found, key=lambda one: one.error().of_mean(task.clients))
+        return min(mechanisms, key=lambda mechanism: mechanism.error().of_mean(task.clients))
 
 
 def serving(entry: Entry) -> bool:

@@ -47,7 +47,7 @@ class RoundsPoint(Point):
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each number of rounds that is looked at: the error of the average so far, measured and predicted."""
-        shared = {one.name: getattr(self, one.name) for one in fields(SketchPoint) if hasattr(self, one.name)}
+        shared = {field.name: getattr(self, field.name) for field in fields(SketchPoint) if hasattr(self, field.name)}
         point = SketchPoint(**shared)
         mechanism, vectors = point.mechanism(), np.concatenate(list(point.chunks()))
         mean = mechanism.ball.clip(vectors).mean(axis=0)

@@ -199,11 +199,11 @@ class SketchPoint(Point):
             return [asked | {"reason": str(error)}]
         mechanism = self._decoded(sketch, sums)
         words = named_stream(self.seed, f"noise: {self.name}")
-        found = asdict(split_sketch_error(mechanism, self.chunks(), words))
+        parts = asdict(split_sketch_error(mechanism, self.chunks(), words))
         guarantee = mechanism.guarantee
         noise = self.dimension * sums.largest_directional_variance / self.clients
         # Of the mean that these vectors have, before they are clipped.
-        compression = mechanism.sketch.distortion * found["zero"]
+        compression = mechanism.sketch.distortion * parts["zero"]
         multiplier = sums.local_sigma * math.sqrt(self.clients) / mechanism.sketch_clip
         return [
             asked
@@ -222,7 +222,7 @@ class SketchPoint(Point):
                 "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,
                 "reason": None,
             }
-            | found
+            | parts
         ]
 
     def mechanism(self) -> SketchedSum:
@@ -282,8 +282,8 @@ SETTING = ["dimension", "clients", "bits", "rate", "rows", "epsilon", "noise_mul
 
 def arrange_sketches(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per setting, averaged over repetitions: errors, their parts, and standard errors of the whole and of compression."""
-    found = rows[rows["reason"].isna()].drop(columns=["reason", "repetition"])
-    groups = found.groupby(SETTING, dropna=False, sort=False)
+    complete = rows[rows["reason"].isna()].drop(columns=["reason", "repetition"])
+    groups = complete.groupby(SETTING, dropna=False, sort=False)
     averages = groups.mean(numeric_only=True)
     averages.insert(0, "repetitions", groups.size())
     for error, column in (("squared_error", "standard_error"), ("compression", "compression_standard_error")):

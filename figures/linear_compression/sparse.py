@@ -93,12 +93,12 @@ class RecoveryPoint(Point):
         vector[support] = 1 / math.sqrt(sparsity)
         observations = operator.matvec(vector) + noise * rng.standard_normal(measurements)
         penalty = noise_penalty(self.dimension, noise, math.sqrt(measurements), measurements, self.failure_probability)
-        found = solve_lasso(operator, observations, penalty, tolerance=TOLERANCE)
-        few = len(found.support) <= measurements
+        lasso = solve_lasso(operator, observations, penalty, tolerance=TOLERANCE)
+        few = len(lasso.support) <= measurements
         estimates = {
             "ordinary": operator.rmatvec(observations) / measurements,
-            "lasso": found.solution,
-            "lasso-refit": refit_support(operator, observations, found.support).solution if few else np.full(self.dimension, np.nan),
+            "lasso": lasso.solution,
+            "lasso-refit": refit_support(operator, observations, lasso.support).solution if few else np.full(self.dimension, np.nan),
             "oracle": refit_support(operator, observations, support).solution,
             "zero": np.zeros(self.dimension),
         }
@@ -115,8 +115,8 @@ class RecoveryPoint(Point):
             "coordinate_noise": noise / math.sqrt(measurements),
             "repetition": self.repetition,
             "penalty": penalty,
-            "relative_gap": found.relative_gap,
-            "iterations": found.iterations,
+            "relative_gap": lasso.relative_gap,
+            "iterations": lasso.iterations,
         }
         return [
             common
@@ -193,12 +193,12 @@ def map_zero_wins(arranged: pd.DataFrame) -> pd.DataFrame:
 
 
 def _compared(estimate: FloatArray, vector: FloatArray) -> dict[str, Any]:
-    found, there = estimate != 0, vector != 0
+    estimated, present = estimate != 0, vector != 0
     return {
         "squared_error": float(np.sum((estimate - vector) ** 2)),
-        "entries": int(found.sum()),
-        "false_entries": int((found & ~there).sum()),
-        "missed_entries": int((there & ~found).sum()),
+        "entries": int(estimated.sum()),
+        "false_entries": int((estimated & ~present).sum()),
+        "missed_entries": int((present & ~estimated).sum()),
     }
 
 
@@ -215,8 +215,8 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
     left.axhline(1.0, **ZERO_LOOK)
     left.set(xscale="log", yscale="log", xlabel="sparsity s", ylabel="squared L2 error (‖x‖²)", title=f"noise of a measurement: {noise:g}")
     left.grid(visible=True)
-    found = frame[frame["decoder"].isin(["lasso", "lasso-refit", "ordinary"])]
-    table = found.groupby(["noise_deviation", "sparsity"])["mean_squared_error"].min().unstack("sparsity")
+    decoded = frame[frame["decoder"].isin(["lasso", "lasso-refit", "ordinary"])]
+    table = decoded.groupby(["noise_deviation", "sparsity"])["mean_squared_error"].min().unstack("sparsity")
     image = right.imshow(table.clip(lower=LEAST_RATIO), cmap="Blues_r", norm=LogNorm(LEAST_RATIO, 1.0), aspect="auto", origin="lower")
     right.set_xticks(range(len(table.columns)), [f"{sparsity}" for sparsity in table.columns], rotation=90)
     right.set_yticks(range(len(table.index)), [f"{level:g}" for level in table.index])

@@ -212,7 +212,7 @@ def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) 
         return replace(series, mechanism=MechanismChoice.of("mvu", **(options | fewer)))
 
     def small(series: tuple[Series, ...]) -> tuple[Series, ...]:
-        return tuple(dict.fromkeys(smaller(one) for one in series))
+        return tuple(dict.fromkeys(smaller(item) for item in series))
 
     return replace(comparison, by_epsilon=small(comparison.by_epsilon), by_bits=small(comparison.by_bits))
 
@@ -325,9 +325,9 @@ def vector_mean_tasks(
             for series, epsilon, repetition in itertools.product(panel_series, panel_epsilons, range(repetitions)):
                 task = Task(NormBall(dimension, series.norm), clients, epsilon, series.delta, ADJACENCY)
                 mechanism = _within_dimension(series.mechanism, dimension)
-                one = MeanTask(mechanism, task, comparison.population, repetition=repetition, seed=seed)
-                panels = (*tasks[one].panels, panel) if one in tasks else (panel,)
-                tasks[one] = SeriesTask(one, comparison.name, series.label, panels)
+                mean_task = MeanTask(mechanism, task, comparison.population, repetition=repetition, seed=seed)
+                panels = (*tasks[mean_task].panels, panel) if mean_task in tasks else (panel,)
+                tasks[mean_task] = SeriesTask(mean_task, comparison.name, series.label, panels)
     return list(tasks.values())
 
 
@@ -471,7 +471,7 @@ def _caption(frame: pd.DataFrame) -> str:
 
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
-        "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
+        "comparisons": tuple(with_small_tables(comparison, bits_in=3, most_bits_out=2) for comparison in COMPARISONS),
         "epsilons": (0.5, BITS_EPSILON),
         "clients": 1000,
         "dimension": 32,

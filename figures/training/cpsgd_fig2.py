@@ -69,9 +69,9 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
     """Return the paper's own runs: MNIST deformed without end among 25 million clients; a few steps of them if it is to be quick."""
-    (found,) = found_data(folder, ("mnist",))
-    mnist_images(found.folder)
-    setting: dict[str, Any] = {"data": found.name, "folder": str(found.folder), "model": MODEL}
+    (digits,) = found_data(folder, ("mnist",))
+    mnist_images(digits.folder)
+    setting: dict[str, Any] = {"data": digits.name, "folder": str(digits.folder), "model": MODEL}
     if quick:
         return _grid(seed, {**setting, "clients": 2000, "clients_per_round": 500, "rounds": 4}, CORNER_BITS)
     return _grid(seed, setting | {name: PAPER.value(name) for name in ("clients", "clients_per_round", "rounds")}, PAPER_BITS)

@@ -132,17 +132,17 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
     # One bit for each coordinate leaves accuracies to chance, a trusted server's noise does not.
-    found = grid_tasks(seed, common, [without, grid.trusted])
-    return found + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
+    tasks = grid_tasks(seed, common, [without, grid.trusted])
+    return tasks + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
 
 
-def paper_tasks(seed: int, quick: bool, found: FoundData, model: str) -> list[TrainingTask]:
+def paper_tasks(seed: int, quick: bool, data: FoundData, model: str) -> list[TrainingTask]:
     """Return the paper's grids on one of its data, each image being a client; a corner of them if it is to be quick."""
-    paper, images = ON_DATA[found.name], found.clients
+    paper, images = ON_DATA[data.name], data.clients
     rounds, sigmas, epsilons = paper.value("iterations"), paper.value("gaussian_sigma"), paper.value("mvu_epsilon")
     common: dict[str, Any] = {
         "data": paper.data,
-        "folder": str(found.folder),
+        "folder": str(data.folder),
         "clients": images,
         "clients_per_round": min(paper.value("batch"), images),
         "rounds": 20 if quick else rounds,
@@ -211,7 +211,7 @@ def dp_sgd_figure(
         return figure
 
     def on_data(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
-        return [task for found in found_data(folder, data) for task in paper_tasks(seed, quick, found, paper_model)]
+        return [task for data_set in found_data(folder, data) for task in paper_tasks(seed, quick, data_set, paper_model)]
 
     return training_figure(
         name=name,

@@ -57,8 +57,8 @@ def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mappin
 
 def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return for each combination of `by` the row with the highest accuracy, in the order of the frame."""
-    found = frame.groupby(list(by), sort=False, dropna=False)["accuracy"].idxmax()
-    return frame.loc[sorted(found)]
+    best = frame.groupby(list(by), sort=False, dropna=False)["accuracy"].idxmax()
+    return frame.loc[sorted(best)]
 
 
 def accuracy_panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
@@ -137,7 +137,12 @@ def set_rates(axes: Axes, rates: pd.Series) -> None:
 def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4) -> None:
     """Put the series of a panel, or all those of several, above a figure."""
     panels = [axes] if isinstance(axes, Axes) else axes
-    found = {name: handle for one in panels for handle, name in zip(*one.get_legend_handles_labels(), strict=True)}
+    handles = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     figure.legend(
-        list(found.values()), list(found), loc="outside upper center", ncols=min(columns, len(found)), handlelength=3.0, columnspacing=1.5
+        list(handles.values()),
+        list(handles),
+        loc="outside upper center",
+        ncols=min(columns, len(handles)),
+        handlelength=3.0,
+        columnspacing=1.5,
     )

@@ -201,16 +201,16 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
 def reported_pairs(data: str) -> str:
     """Return what the paper reports of pairs: its cheapest ones on FEMNIST, and else the accuracies of its table 1 at the largest noise."""
     if data == PAPER.data:
-        named = [one for one in SETTINGS if one.source.startswith("Figure")]
-        cheapest = [f"{one.bits} bits with rate {one.rate:g} at z = {one.noise_multiplier:g}" for one in named]
+        named = [setting for setting in SETTINGS if setting.source.startswith("Figure")]
+        cheapest = [f"{setting.bits} bits with rate {setting.rate:g} at z = {setting.noise_multiplier:g}" for setting in named]
         return f"Paper, the fewest bits a parameter: {', '.join(cheapest)}."
     paper = ON_DATA[PAIRS_ON]
-    found = [
-        f"{one.accuracy['cohort-1000']:.2f} % with rate {one.rate:g} and {one.bits} bits"
-        for one in paper.reported
-        if one.noise_multiplier == MOST_NOISE
+    accuracies = [
+        f"{result.accuracy['cohort-1000']:.2f} % with rate {result.rate:g} and {result.bits} bits"
+        for result in paper.reported
+        if result.noise_multiplier == MOST_NOISE
     ]
-    return f"Paper, {data_title(PAIRS_ON)}, z = {MOST_NOISE:g}, 1000 clients: {', '.join(found)}."
+    return f"Paper, {data_title(PAIRS_ON)}, z = {MOST_NOISE:g}, 1000 clients: {', '.join(accuracies)}."
 
 
 def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
@@ -224,7 +224,7 @@ def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting, with each of its noise multipliers, and its seeds."""
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=min(PAPER.value("cohort")))
-    noise = papers_noise(*sorted(one.noise_multiplier for one in PAPER.reported if one.noise_multiplier))
+    noise = papers_noise(*sorted(result.noise_multiplier for result in PAPER.reported if result.noise_multiplier))
     bits, rates, seeds = (QUICK_BITS[-1:], QUICK_RATES[:1], 1) if quick else (PAPER_BITS, PAPER_RATES, PAPER.value("map_seeds"))
     return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), rates), seeds, noise, bits=bits)
 

@@ -61,21 +61,21 @@ def draw_models(frame: pd.DataFrame) -> Figure:
 
 def model_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each model and size of a message."""
-    sizes, found = QUICK_SIZES if quick else FULL_SIZES, []
+    sizes, tasks = QUICK_SIZES if quick else FULL_SIZES, []
     for model in MODELS:
         common = digits_common(quick=quick, model=model, clients_per_round=100)
         dimension = digits_dimension(model)
-        found += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5, {"epsilon": EPSILON})
-    return found
+        tasks += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5, {"epsilon": EPSILON})
+    return tasks
 
 
 def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST: the paper's large and small models, with the largest of its noise multipliers."""
-    rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
+    rates, tasks = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
     for kind in ("small_", ""):
         common = femnist_common(folder, quick=quick, model=PAPER.value(f"{kind}model"), clients_per_round=min(PAPER.value("cohort")))
-        found += sketch_tasks(seed, common, row_sizes(PAPER.value(f"{kind}parameters"), rates), 1, papers_noise(MOST_NOISE))
-    return found
+        tasks += sketch_tasks(seed, common, row_sizes(PAPER.value(f"{kind}parameters"), rates), 1, papers_noise(MOST_NOISE))
+    return tasks
 
 
 FIGURE = training_figure(

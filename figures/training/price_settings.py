@@ -20,7 +20,7 @@ ON_DATA = settings_by_data("linear-compression")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
-MOST_NOISE = max(one.noise_multiplier or 0.0 for one in PAPER.reported)
+MOST_NOISE = max(result.noise_multiplier or 0.0 for result in PAPER.reported)
 # Numbers below are written out.
 LARGEST_WRITTEN_OUT = 1e6
 # Clip norms that a client's data change a sum by, replace-one adjacency.
@@ -59,23 +59,23 @@ def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]
 
 def femnist_common(folder: Path, *, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
     """Return the keys of the paper's runs on FEMNIST, in or below a folder; the first rounds of them if they are to be quick."""
-    (found,) = found_data(folder, (PAPER.data,))
-    return paper_common(found, quick=quick, clients_per_round=clients_per_round) | {"model": model}
+    (data,) = found_data(folder, (PAPER.data,))
+    return paper_common(data, quick=quick, clients_per_round=clients_per_round) | {"model": model}
 
 
-def paper_common(found: FoundData, *, quick: bool, clients_per_round: int | list[int]) -> dict[str, Any]:
+def paper_common(data: FoundData, *, quick: bool, clients_per_round: int | list[int]) -> dict[str, Any]:
     """Return the keys of the paper's runs on some of its data; the first rounds of them if they are to be quick."""
-    paper, clients, most = ON_DATA[found.name], found.clients, found.clients
+    paper, clients, most = ON_DATA[data.name], data.clients, data.clients
     rounds = QUICK_ROUNDS_ON_DATA if quick else paper.value("rounds")
     if quick and paper is not PAPER:
         rounds, most = QUICK_WORDS
     cohorts = clients_per_round if isinstance(clients_per_round, list) else [clients_per_round]
     return {
         "data": paper.data,
-        "folder": str(found.folder),
+        "folder": str(data.folder),
         "split": paper.value("split"),
         "clients": clients,
-        "clients_per_round": sorted({min(one, clients, most) for one in cohorts}),
+        "clients_per_round": sorted({min(cohort, clients, most) for cohort in cohorts}),
         "rounds": rounds,
         "model": paper.value("model"),
         "local_epochs": paper.value("local_epochs"),
@@ -118,7 +118,7 @@ def sketch_tasks(
 
 def papers_noise(*multipliers: float) -> Mapping[str, Any]:
     """Return the paper's noise multipliers z, over the clip norm, as trainings have them: over a sensitivity of two clip norms."""
-    return {"noise_multiplier": [one / SENSITIVITY for one in multipliers]}
+    return {"noise_multiplier": [multiplier / SENSITIVITY for multiplier in multipliers]}
 
 
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
@@ -140,12 +140,12 @@ def reported_percent(row: Mapping[Any, Any]) -> float | None:
     paper = ON_DATA.get(row["data"])
     if paper is None or row["model"] != paper.value("model"):
         return None
-    for one in paper.reported:
-        if one.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (one.bits or paper.value("bits")):
+    for result in paper.reported:
+        if result.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (result.bits or paper.value("bits")):
             # Of few clients it has the updates alone; of many the highest rate. Rates of whole rows differ a little.
-            rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else one.rate
+            rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else result.rate
             if round(row["rate"]) == rate:
-                return one.accuracy.get(f"cohort-{row['clients_per_round']}")
+                return result.accuracy.get(f"cohort-{row['clients_per_round']}")
     return None
 
 

@@ -85,9 +85,9 @@ def threshold_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 def paper_threshold_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs in the paper's setting on those of its data that there are."""
     tasks: list[TrainingTask] = []
-    for found in found_data(folder, tuple(ON_DATA)):
-        paper = ON_DATA[found.name]
-        common = paper_common(found, quick=quick, clients_per_round=min(paper.value("cohort")))
+    for data in found_data(folder, tuple(ON_DATA)):
+        paper = ON_DATA[data.name]
+        common = paper_common(data, quick=quick, clients_per_round=min(paper.value("cohort")))
         sizes = row_sizes(paper.value("parameters"), RATES_ON_DATA[:1] if quick else RATES_ON_DATA)
         tasks += _tasks(seed, common, sizes, paper.value("bits"), 1)
     return tasks

@@ -81,8 +81,8 @@ def _reported(paper: TrainingSettings) -> str:
     if "cohort-100" in last.accuracy:
         of_few, of_many = last.accuracy["cohort-100"], last.accuracy["cohort-1000"]
         return f"F-EMNIST, {noise}: {of_few:g} % with 100 clients and rate 1, {of_many:g} % with 1000 and rate {last.rate:g}"
-    same = [one for one in paper.reported if one.noise_multiplier == last.noise_multiplier]
-    of_rates = [f"{one.accuracy['cohort-1000']:g} % at {one.rate:g}" for one in same]
+    same = [result for result in paper.reported if result.noise_multiplier == last.noise_multiplier]
+    of_rates = [f"{result.accuracy['cohort-1000']:g} % at {result.rate:g}" for result in same]
     return f"{noise}, 1000 clients, {', '.join(of_rates)}"
 
 
@@ -97,15 +97,17 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs in the paper's setting on those of its data that there are: with its noise, and for a budget."""
     tasks: list[TrainingTask] = []
-    for found in found_data(folder, tuple(ON_DATA)):
-        paper, rates = ON_DATA[found.name], RATES_ON_DATA[found.name]
-        common = paper_common(found, quick=quick, clients_per_round=paper.value("cohort"))
-        noise = sorted({*LITTLE_NOISE[found.name], *(one.noise_multiplier for one in paper.reported if one.noise_multiplier)})
+    for data in found_data(folder, tuple(ON_DATA)):
+        paper, rates = ON_DATA[data.name], RATES_ON_DATA[data.name]
+        common = paper_common(data, quick=quick, clients_per_round=paper.value("cohort"))
+        noise = sorted({*LITTLE_NOISE[data.name], *(result.noise_multiplier for result in paper.reported if result.noise_multiplier)})
         noise, rates = (noise[-1:], rates[1:2]) if quick else (noise, rates)
         sizes, seeds = row_sizes(paper.value("parameters"), rates), 1 if quick else paper.value("seeds")
         tasks += sketch_tasks(seed, common, sizes, seeds, papers_noise(*noise), {"epsilon": EPSILON_ON_DATA})
         # Bits of its table 1 are fewer; a few of these runs are enough to see that they are right.
-        table = [_reported_run(paper, one) for one in paper.reported if one.bits and (not quick or one.noise_multiplier == noise[-1])]
+        table = [
+            _reported_run(paper, result) for result in paper.reported if result.bits and (not quick or result.noise_multiplier == noise[-1])
+        ]
         if table:
             tasks += grid_tasks(seed, common | {"clients_per_round": max(common["clients_per_round"])}, table, seeds)
     return tasks

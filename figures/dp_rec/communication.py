@@ -173,7 +173,7 @@ FEDERATIONS = (
     Federation("MNIST", "LeNet-5", _LENET, len(_LENET), _published(43.0, 0.01)),
     Federation(*_FEMNIST, len(_CONVOLUTIONAL), _published(690.6, 14.2)),
     Federation(*_FEMNIST, len(_CONVOLUTIONAL), _FEWER_ROUNDS, "1500 rounds", 1500),
-    # Table 3 groups tensors by 64 coordinates, with a smaller group at the end.
+    # Table 3 groups each tensor by 64 coordinates, with a smaller group at its end.
     Federation(*_FEMNIST, _SHORT_GROUPS, (PublishedTotal(COUNTED, 332.2),), f"groups of {GROUP_LENGTH}"),
     Federation("Shakespeare", "character LSTM", _CHARACTERS, len(_CHARACTERS), _published(81.0, 0.1)),
     # Five groups of a million weights each, and a group of biases.

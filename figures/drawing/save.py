@@ -50,5 +50,5 @@ def _settle_layout(figure: Figure) -> None:
         left, bottom, width, height = np.round(axes.get_position().bounds, 6).tolist()
         axes.set_position((left, bottom, width, height))
     for legend in figure.legends:
-        # Keep the figure in place, whatever area is saved.
+        # Keep the legend in place, whatever area is saved.
         legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)

@@ -1,4 +1,7 @@
-"""Larger cohorts at one epsilon: error against the number of clients, with and without compression, and where zero is better."""
+"""Larger cohorts at one epsilon: error against the number of clients, by compression.
+
+The figure also shows where the zero estimate is better.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,13 +19,13 @@ from .sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 
 RATES = (1.0, 4.0, 11.5, 40.0)
 MANY_ROUNDS = 100
-# Gradients at the largest cohort, with the rate that is ten times less communication and without a sketch.
+# Gradients are measured at the largest cohort, without a sketch and with the rate of ten times less communication.
 GRADIENTS, GRADIENT_RATES = "digits-gradients", (1.0, 11.5)
 GRADIENT_LOOK: Mapping[str, Any] = {"linestyle": "", "marker": "*", "markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.2}
 
 
 def draw_cohorts(frame: pd.DataFrame) -> Figure:
-    """Draw errors of one round, what they fall to over 100 rounds beside zero, which stays, and the number of rounds that zero takes."""
+    """Draw errors of one round, of the average of 100 rounds, and the rounds until zero loses."""
     figure, (single, many, border) = panels(3, 4.2, shared=False)
     many.sharey(single)
     marks = marks_of(sorted(frame["rate"].unique()))
@@ -59,7 +62,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
 
 
 def _gradients_in_words(gradients: pd.DataFrame) -> str:
-    """Return what is measured on gradients: their mean's norm, and the sketch's error over that without one."""
+    """Return the norm of the gradients' mean, and the sketch's relative error, in words."""
     if gradients.empty:
         return ""
     errors, last = gradients.set_index("rate")["squared_error"], gradients.iloc[-1]
@@ -83,7 +86,10 @@ def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def errors_over_unsketched(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return measured errors at the rate of the gradients over those without a sketch, by population and clients."""
+    """Return measured errors at the rate of the gradients over those without a sketch.
+
+    The rows are those of each population and number of clients.
+    """
     sketched, plain = (frame[frame["rate"] == rate] for rate in (GRADIENT_RATES[-1], 1.0))
     return ratios(sketched, plain, ("population", "clients"), "squared_error")
 

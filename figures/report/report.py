@@ -1,4 +1,4 @@
-"""A study as a self-contained, offline HTML page: results, certificates, tables, provenance."""
+"""A study as an offline HTML page: results, certificates, tables, provenance."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Clients of a round at one epsilon: accuracy of trainings by sketches in a secure sum, for some compression rates."""
+"""Clients of a round at one epsilon: accuracy of sketched trainings, by compression rate.
+
+The sketches go through a secure sum.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

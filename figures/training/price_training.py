@@ -1,4 +1,7 @@
-"""What compression costs a model: accuracy of trainings by sketches in a secure sum, against the compression rate, budget and clients."""
+"""Cost of compression for a model: accuracy by rate, budget and clients.
+
+The trainings send sketches through a secure sum.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,13 +36,16 @@ from .price_settings import (
 from .training_figure import training_figure
 
 MARKS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY)
-# In place of no noise, with which a sum is not secure: the paper has it in its figure 2, of words.
+# Noise in place of no noise, with which a sum is not secure: the paper has no noise in its figure 2, of words.
 LITTLE_NOISE = {"femnist": [], "stackoverflow-words": [0.01]}
 RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 10, 20)}
 
 
 def draw_training(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against the rate, a line for each budget, a panel for each size of the cohort, and a row of them for each data."""
+    """Draw accuracy against the rate, a line for each budget and a panel for each cohort.
+
+    Each data set has a row of panels.
+    """
     frame = frame.assign(series=pd.Series([_series(row) for row in frame.to_dict("records")], index=frame.index, dtype=object))
     numbers = frame.get("paper_noise_multiplier", frame["target_epsilon"]).fillna(frame["target_epsilon"])
     ordered = frame.assign(number=numbers.astype(float)).dropna(subset=["series"]).sort_values("number")["series"].unique()
@@ -66,7 +72,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
 
 
 def _series(row: Mapping[Any, Any]) -> str | None:
-    """Return the budget or noise of a run, and its bits where they are not those of most."""
+    """Return the budget or noise of a run, and its bits if they are unusual."""
     if row["mechanism"] == "none":
         return None
     noise, usual = row.get("paper_noise_multiplier"), ON_DATA.get(row["data"], PAPER).value("bits")
@@ -75,7 +81,10 @@ def _series(row: Mapping[Any, Any]) -> str | None:
 
 
 def _reported(paper: TrainingSettings) -> str:
-    """Return what the paper reports at the largest noise and the highest rate: its cohorts, or its rates, beside each other."""
+    """Return the paper's results at its largest noise, in words.
+
+    The cohorts stand beside each other at the highest rate, or the rates do.
+    """
     last = paper.reported[-1]
     noise = f"z = {last.noise_multiplier:g}"
     if "cohort-100" in last.accuracy:
@@ -95,7 +104,10 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs in the paper's setting on those of its data that there are: with its noise, and for a budget."""
+    """Return runs in the paper's setting on its available data sets.
+
+    The runs have the paper's noise, or a budget.
+    """
     tasks: list[TrainingTask] = []
     for data in found_data(folder, tuple(ON_DATA)):
         paper, rates = ON_DATA[data.name], RATES_ON_DATA[data.name]
@@ -104,7 +116,7 @@ def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingT
         noise, rates = (noise[-1:], rates[1:2]) if quick else (noise, rates)
         sizes, seeds = row_sizes(paper.value("parameters"), rates), 1 if quick else paper.value("seeds")
         tasks += sketch_tasks(seed, common, sizes, seeds, papers_noise(*noise), {"epsilon": EPSILON_ON_DATA})
-        # Bits of its table 1 are fewer; a few of these runs are enough to see that they are right.
+        # Table 1 has fewer bits; a few of its runs are enough to see that they are right.
         table = [
             _reported_run(paper, result) for result in paper.reported if result.bits and (not quick or result.noise_multiplier == noise[-1])
         ]

@@ -64,7 +64,7 @@ def registry_group(
     *,
     several: bool = False,
 ) -> type[Group]:
-    """Return a command with a subcommand for every name of the registry, made when it is asked for.
+    """Return a command group with a subcommand per name of the registry, made on demand.
 
     `names` returns the names, and `has` tests a name, if that is less work than listing all. `subcommand` returns the typer function of a
     name, or, with `several`, of names that are joined by commas.

@@ -79,7 +79,7 @@ def reproduce(
         Folder with the data of the papers, in the layout of `found_data`. The trainings are then those of the papers, on all data sets of
         the figure that the folder holds. Figures without `FigureEntry.on_data` refuse it.
     workers, dask, cache
-        As in `run_tasks`.
+        Arguments of `run_tasks`.
     on_step : callable
         Progress callback ``on_step(done, total, text)`` over all figures together.
 

@@ -60,7 +60,7 @@ class NoisePoint(Point):
     Attributes
     ----------
     accounting : str
-        As above.
+        Name of the accounting: ``"analytic"``, ``"classic"``, ``"theorem"`` or ``"exact"``.
     epsilon : float
         The target, above 0.
     delta : float

@@ -73,7 +73,7 @@ def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: i
     clip_ratio : float
         Norm of the update over sigma, 0.001 to 3.
     dimension : int
-        Its length.
+        Length of the update.
     group_bits : int
         Bits of the group, 1 to 20.
     seeds : int

@@ -236,7 +236,9 @@ class CommunicationPoint(Point):
     scheme: str
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row with the training's sizes and its bytes: ``total_gib`` of both directions beside the paper's ``paper_gib``.
+        """Return a row with the training's sizes and its bytes.
+
+        ``total_gib`` counts both directions and stands beside the paper's ``paper_gib``.
 
         ``compression`` is the ratio of ``uncompressed`` bytes to the scheme's bytes; ``packages``, ``full_models`` and
         ``replayed_messages`` are those of simulated participants. Adjacency and trust model are those of DP-REC's promise, on which bytes

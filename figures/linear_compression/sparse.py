@@ -130,7 +130,7 @@ class RecoveryPoint(Point):
 
 
 def measuring_operator(sketch: LinearSketch) -> "LinearOperator":
-    """Return a sketch whose columns have the norm sqrt(m) on average, as in the paper, for solvers."""
+    """Return a sketch whose columns have the average norm sqrt(m), as in the paper, for solvers."""
     return math.sqrt(sketch.sketch_dimension) * sketch.operator()
 
 

@@ -124,7 +124,7 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             rotation_mode="anchor",
             **(UP if up else DOWN),
         )
-    # The bound is that of the best design: larger bounds hold for more restricted messages, and other designs need not obey the restriction.
+    # The bound is that of the best design: a larger bound holds for more restricted messages, and other designs need not obey it.
     bound = series["lower_bound"].iloc[int(series["predicted_error"].argmin())]
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")

@@ -78,7 +78,7 @@ def check_listed(name: str, value: str, listed: Collection[str], where: str) -> 
     The error names the closest ones, and the command or page that lists all.
     """
     if value not in listed:
-        raise ValueError(f"{name} must be one of those that {where} lists, got {value!r}{suggestion(value, listed)}")
+        raise ValueError(f"{name} must be a name that {where} lists, got {value!r}{suggestion(value, listed)}")
     return value
 
 

@@ -47,7 +47,7 @@ class Group(TyperGroup):
             # Some users type an option, such as version, as a command.
             name = f"--{name}" if f"--{name}" in options else name
             likely = f": did you mean {name}?" if name in options else suggestion(name, listed)
-            raise ValueError(f"command must be one of those that {ctx.command_path} --help lists, got {args[0]!r}{likely}")
+            raise ValueError(f"command must be a name that {ctx.command_path} --help lists, got {args[0]!r}{likely}")
         return super().resolve_command(ctx, args)
 
 

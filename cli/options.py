@@ -216,7 +216,9 @@ def parse_sampling(sampling_probability: float | None, population: int | None, s
 
     if sampling_probability is not None:
         if population is not None or sample_size is not None:
-            raise ValueError("sampling_probability must stand without population and sample_size: it is another way of sampling")
+            raise ValueError(
+                f"sampling_probability must be left out with population or sample_size, got {sampling_probability!r}: choose one sampling"
+            )
         return PoissonSampling(sampling_probability)
     if population is None or sample_size is None:
         raise ValueError("population and sample_size must be given together: how many clients there are, and how many take part in a round")

@@ -121,11 +121,11 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
         return entry.tasks(seed, quick)
     if entry.on_data is None:
         able = ", ".join(name for name, entry in FIGURES.items() if entry.on_data is not None)
-        raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
+        raise ValueError(f"data must be left out for {entry.name}, got {data}: it is for {able}")
     tasks = entry.on_data(seed, quick, data.absolute())
     absent = _models_without_torch(tasks)
     if absent:
-        raise ValueError(f"data must be left out for {entry.name}, or: pip install 'quietbits[torch]', for {', '.join(absent)}; got {data}")
+        raise ValueError(f"data must be left out for {entry.name}, got {data}: or pip install 'quietbits[torch]', for {', '.join(absent)}")
     return tasks
 
 
@@ -158,7 +158,7 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
                 tasks[name] = own
     if not tasks:
         there = ", ".join(data_set.name for data_set in available)
-        raise ValueError(f"data must be such as some figure takes without torch, or: pip install 'quietbits[torch]'; got {there} in {data}")
+        raise ValueError(f"data must hold data of a figure that needs no torch, got {there} in {data}: or pip install 'quietbits[torch]'")
     if left_out:
         reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
         on_step(0, sum(map(len, tasks.values())), f"left out, {reasons}")

@@ -47,5 +47,5 @@ def test_an_unknown_name_is_refused_with_the_closest(name: str) -> None:
         with pytest.raises(ValueError, match="mechanism must be one of ") as refused:
             call()
         close = {"privunit-2": "privunit", "Laplace": "laplace"}
-        message = f"mechanism must be one of those that quietbits mechanisms lists, got {name!r}"
+        message = f"mechanism must be a name that quietbits mechanisms lists, got {name!r}"
         assert str(refused.value).startswith(message + (f": did you mean {close[name]}" if name else ""))

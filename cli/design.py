@@ -117,9 +117,8 @@ def verify_command(
 ) -> None:
     """Recompute a table's certificate from its file, in exact arithmetic (`read_table`).
 
-    The exit code is 1 if anything differs.
-
-    For a folder, the command verifies all tables, their C headers, and the index if there is one (`verify_folder`).
+    The exit code is 1 if anything differs. For a folder, the command verifies all tables, their C headers, and the index if there is one
+    (`verify_folder`).
     """
     if file.is_dir():
         verify_tables(file, json)

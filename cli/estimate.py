@@ -59,9 +59,8 @@ def estimate_mean_command(
 ) -> None:
     """Compare MVU with its rivals on the mean of a column (`study_mean`).
 
-    This is an experiment, not a private release.
-
-    All mechanisms run on the same values, the seed repeats their noise, and the true mean is shown.
+    This is an experiment, not a private release. All mechanisms run on the same values, the seed repeats their noise, and the true mean is
+    shown.
 
     State the interval with --interval, from public knowledge. Without it, the command takes the smallest and the largest value, which is
     not private: a warning says so here, in the report and in the results. Another warning gives the number of values outside the interval,
@@ -118,9 +117,7 @@ def estimate_frequencies_command(
 ) -> None:
     """Run a mechanism on the frequencies of a column's items (`study_frequencies`).
 
-    This is an experiment, not a private release.
-
-    The seed repeats the noise, and true frequencies are shown.
+    This is an experiment, not a private release. The seed repeats the noise, and true frequencies are shown.
 
     State the list of items with --domain, or hash them with --buckets. Without either, the command takes the list from the data, which is
     not private: a warning says so here, in the report and in the results.

@@ -11,9 +11,8 @@ from ..shown import printable
 class PlainConsole(Console):
     """Console without markup and emoji codes.
 
-    Escapes replace control characters, and characters that the stream cannot encode.
-
-    A line break inside a string is a control character too: `rich.text.Text` holds text of several lines.
+    Escapes replace control characters, and characters that the stream cannot encode. A line break inside a string is a control character
+    too: `rich.text.Text` holds text of several lines.
     """
 
     def __init__(self, **options: Any) -> None:

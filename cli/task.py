@@ -59,9 +59,8 @@ def entries_of(name: str) -> "list[Entry]":
 def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
     """Return the design choices of mechanisms, each name once.
 
-    An option that several mechanisms share keeps the default of each.
-
-    A ValueError refuses a name whose types or choices differ between mechanisms.
+    An option that several mechanisms share keeps the default of each. A ValueError refuses a name whose types or choices differ between
+    mechanisms.
     """
     if len(entries) == 1:
         return entries[0].options

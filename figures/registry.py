@@ -60,10 +60,9 @@ def reproduce(
 ) -> list[Path]:
     """Make figures, one after the other, as SVG, PDF, PNG, CSV and Markdown.
 
-    The CSV file holds the table behind the figure; the Markdown file is for readers.
-
-    The tasks behind a figure are a sweep, kept in the folder ``results/<name>``: an interrupted run resumes, and a training resumes from
-    its checkpoint. The same seed and the same versions of the software give the same files, whatever the number of workers.
+    The CSV file holds the table behind the figure; the Markdown file is for readers. The tasks behind a figure are a sweep, kept in the
+    folder ``results/<name>``: an interrupted run resumes, and a training resumes from its checkpoint. The same seed and the same versions
+    of the software give the same files, whatever the number of workers.
 
     Parameters
     ----------
@@ -183,9 +182,8 @@ def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> 
 def markdown_document(title: str, frame: pd.DataFrame) -> str:
     """Return a table as a page of Markdown.
 
-    Columns with the same value in all rows become a sentence above the table.
-
-    Numbers are rounded to the nearest of six digits; only the CSV file keeps the direction of bounds.
+    Columns with the same value in all rows become a sentence above the table. Numbers are rounded to the nearest of six digits; only the
+    CSV file keeps the direction of bounds.
 
     Examples
     --------

@@ -156,13 +156,11 @@ class NoisePoint(Point):
 def unbiased_error_bound(epsilon: float, delta: float) -> float:
     """Return a lower bound on the variance of unbiased private estimates of a number in [0, 1].
 
-    The bound is on the larger of the variances at both ends, and errs downward.
-
-    Every (epsilon, delta)-private mechanism post-processes four letters (Kairouz, Oh, Viswanath 2015, theorem 3.1): with probability delta
-    a letter that reveals the number, and otherwise randomised response. Letters 1/2 +- u and 1/2 +- v are unbiased if delta u + (1 - delta)
-    t v = 1/2, t = tanh(epsilon / 2). The least second moment is at v = t u, and estimating from the letters with further randomness adds to
-    it: the mean of the two variances is at least 1 / (4 (delta + (1 - delta) t^2)) - 1 / 4, and so is the variance of noise that does not
-    depend on the number.
+    The bound is on the larger of the variances at both ends, and errs downward. Every (epsilon, delta)-private mechanism post-processes
+    four letters (Kairouz, Oh, Viswanath 2015, theorem 3.1): with probability delta a letter that reveals the number, and otherwise
+    randomised response. Letters 1/2 +- u and 1/2 +- v are unbiased if delta u + (1 - delta) t v = 1/2, t = tanh(epsilon / 2). The least
+    second moment is at v = t u, and estimating from the letters with further randomness adds to it: the mean of the two variances is at
+    least 1 / (4 (delta + (1 - delta) t^2)) - 1 / 4, and so is the variance of noise that does not depend on the number.
 
     Parameters
     ----------

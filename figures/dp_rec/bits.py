@@ -63,10 +63,8 @@ class MeasuredMessage:
 def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: int, rng: np.random.Generator) -> MeasuredMessage:
     """Average the coder's messages for an update over many lists of shared samples.
 
-    The coder's own weights are used.
-
-    Only the bias due to normalised weights is averaged: without normalisation, ``sum_k ratio_k sample_k / K`` has no bias at all,
-    and it varies much more.
+    The coder's own weights are used. Only the bias due to normalised weights is averaged: without normalisation, ``sum_k ratio_k sample_k /
+    K`` has no bias at all, and it varies much more.
 
     Parameters
     ----------
@@ -165,8 +163,6 @@ def with_fitted_slopes(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows with ``fitted_slope``: the slope of log2 of the bias by bits.
 
     The fit uses bits where the leading term is at most 0.01. The slope is missing with fewer than three such numbers of bits.
-
-    It is missing where there are fewer than three numbers of bits.
     """
 
     def slope(own: pd.DataFrame) -> float:

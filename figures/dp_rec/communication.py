@@ -1,9 +1,7 @@
 """Bytes of DP-REC's published federations, beside the paper's totals and other schemes.
 
-The paper is Triastcyn, Reisser, Louizos 2021.
-
-Clients, messages of a round, rounds, models, groups and 7 bits of a group are the paper's. The length of a seed, 32 bits, and the sizes of
-the two convolutional networks are inferred: they reproduce the reported totals.
+The paper is Triastcyn, Reisser, Louizos 2021. Clients, messages of a round, rounds, models, groups and 7 bits of a group are the paper's.
+The length of a seed, 32 bits, and the sizes of the two convolutional networks are inferred: they reproduce the reported totals.
 """
 
 import math
@@ -195,10 +193,9 @@ class CountedBytes:
 def counted_bytes(federation: Federation) -> CountedBytes:
     """Return DP-REC's bytes by the paper's count: messages up, and histories or models down.
 
-    Every draw sends a message, and every client of a round gets its history or the model.
-
-    Clients are drawn with replacement, and hold the first model. A client that last took part g rounds ago, or has not taken part in all g
-    rounds so far, gets g rounds of messages, or the parameters in float32 where these are shorter.
+    Every draw sends a message, and every client of a round gets its history or the model. Clients are drawn with replacement, and hold the
+    first model. A client that last took part g rounds ago, or has not taken part in all g rounds so far, gets g rounds of messages, or the
+    parameters in float32 where these are shorter.
 
     Examples
     --------
@@ -238,11 +235,9 @@ class CommunicationPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the training's sizes and its bytes.
 
-        ``total_gib`` counts both directions and stands beside the paper's ``paper_gib``.
-
-        ``compression`` is the ratio of ``uncompressed`` bytes to the scheme's bytes; ``packages``, ``full_models`` and
-        ``replayed_messages`` are those of simulated participants. Adjacency and trust model are those of DP-REC's promise, on which bytes
-        do not depend.
+        ``total_gib`` counts both directions and stands beside the paper's ``paper_gib``. ``compression`` is the ratio of ``uncompressed``
+        bytes to the scheme's bytes; ``packages``, ``full_models`` and ``replayed_messages`` are those of simulated participants. Adjacency
+        and trust model are those of DP-REC's promise, on which bytes do not depend.
 
         Examples
         --------

@@ -279,10 +279,8 @@ def mean_points(
 ) -> list[MeanPoint]:
     """Return the runs of the comparison.
 
-    SQKR and MMRC have fewer runs, because their encoders take longer, and their vectors are coded once.
-
-    MMRC's encoder draws more than e^epsilon candidates. Panels are ``"bits"`` and ``"ratio"``, one bit by clip ratio, without privacy, and
-    ``"epsilon"``.
+    SQKR and MMRC have fewer runs, because their encoders take longer, and their vectors are coded once. MMRC's encoder draws more than
+    e^epsilon candidates. Panels are ``"bits"`` and ``"ratio"``, one bit by clip ratio, without privacy, and ``"epsilon"``.
     """
     priors = (ZERO, EQUAL)
     settings = [

@@ -10,9 +10,7 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 def rounded_up(value: float, digits: int) -> str:
     """Return the least number of the given significant digits at or above a finite number.
 
-    There is at least one digit.
-
-    Trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
+    There is at least one digit. Trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
 
     Examples
     --------

@@ -18,10 +18,8 @@ METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"Cr
 def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, title: str, markdown: str) -> list[Path]:
     """Write ``<name>.svg``, ``.pdf``, ``.png``, ``.csv`` and ``.md`` to a folder.
 
-    The function creates the folder if it is missing, and returns the files.
-
-    The csv file holds the tidy table that the figure was drawn from, with numbers that can be read back exactly; the md file is for people.
-    Each file is written whole or not at all.
+    The function creates the folder if it is missing, and returns the files. The csv file holds the tidy table that the figure was drawn
+    from, with numbers that can be read back exactly; the md file is for people. Each file is written whole or not at all.
     """
     _settle_layout(figure)
     area = add_title(figure, title)

@@ -90,10 +90,9 @@ class ExactRecoveryPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return one row: whether the histogram was ``recovered``, and was ``proven`` unique.
 
-        ``seconds`` is the time of the decoding.
-
-        ``distinct`` is the number of different items; ``rigorous_measurements`` tell all histograms of n items apart, and
-        ``histogram_measurements`` this one from all others, except with probability 0.01; ``reference_measurements`` is n ln d / ln n.
+        ``seconds`` is the time of the decoding. ``distinct`` is the number of different items; ``rigorous_measurements`` tell all
+        histograms of n items apart, and ``histogram_measurements`` this one from all others, except with probability 0.01;
+        ``reference_measurements`` is n ln d / ln n.
 
         Raises
         ------
@@ -202,10 +201,9 @@ def exact_recovery_tasks(
 def arrange_exact_recovery(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per size, prior, code and number of measurements.
 
-    ``success`` is the share of repetitions that were recovered, and ``proven`` the share that were proven.
-
-    ``low`` and ``high`` are Wilson's 95% interval of ``success``; ``histogram_measurements`` and ``seconds`` are means, and
-    ``most_seconds`` is the longest decoding.
+    ``success`` is the share of repetitions that were recovered, and ``proven`` the share that were proven. ``low`` and ``high`` are
+    Wilson's 95% interval of ``success``; ``histogram_measurements`` and ``seconds`` are means, and ``most_seconds`` is the longest
+    decoding.
     """
     setting = ["clients", "dimension", "prior", "code", "measurements", "time_limit"]
     order = rows.assign(

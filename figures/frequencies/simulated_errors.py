@@ -1,8 +1,7 @@
 """Errors of estimated frequencies after projection onto the simplex.
 
-The mechanisms are sketches, histograms, and local messages.
-
-The experiments of Chen, Özgür, Cormode, Bharadwaj 2023 (figures 2 to 5), with exact accounts and better mechanisms beside theirs.
+The mechanisms are sketches, histograms, and local messages. The experiments are those of Chen, Özgür, Cormode, Bharadwaj 2023 (figures 2 to
+5), with exact accounts and better mechanisms beside theirs.
 """
 
 import math

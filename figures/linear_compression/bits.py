@@ -69,9 +69,8 @@ def _frame(place: tuple[float, float]) -> Rectangle:
 def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the averages of `arrange_sketches`, relative errors, and the cheapest pairs.
 
-    Errors are relative to the least error of their noise.
-
-    The comparison excludes pairs whose epsilon is far above the least of their noise: without privacy, few bits look good.
+    Errors are relative to the least error of their noise. The comparison excludes pairs whose epsilon is far above the least of their
+    noise: without privacy, few bits look good.
     """
     frame = arrange_sketches(rows)
     noises = frame["noise_multiplier"]

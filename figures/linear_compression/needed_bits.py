@@ -1,8 +1,7 @@
 """Necessary and sufficient bits against clients times epsilon, with all mechanisms.
 
-Every mechanism of the registry is a point.
-
-The figure goes beyond Chen, Choquette-Choo, Kairouz, Suresh 2022, whose necessary bits have no constants.
+Every mechanism of the registry is a point. The figure goes beyond Chen, Choquette-Choo, Kairouz, Suresh 2022, whose necessary bits have no
+constants.
 """
 
 import math

@@ -1,9 +1,7 @@
 """Errors of sketched secure sums, measured part by part.
 
-The parameters are compression rate, bits, noise, clients, dimension and rows.
-
-The estimation of a mean that is at the core of the experiments of Chen, Choquette-Choo, Kairouz, Suresh 2022 (Figures 2 to 8, Table 1),
-without the training around it.
+The parameters are compression rate, bits, noise, clients, dimension and rows. The task is the estimation of a mean that is at the core of
+the experiments of Chen, Choquette-Choo, Kairouz, Suresh 2022 (Figures 2 to 8, Table 1), without the training around it.
 """
 
 import math
@@ -44,9 +42,8 @@ CHUNK = 2**21
 class SketchErrorParts:
     """Squared L2 distances between successive estimates of the mean, one per step.
 
-    Each estimate has one more step than the one before; the same decoder decodes all.
-
-    They add up to the whole error on average only as far as steps are independent: clipping and compression are not.
+    Each estimate has one more step than the one before; the same decoder decodes all. The distances add up to the whole error on average
+    only as far as steps are independent: clipping and compression are not.
 
     Attributes
     ----------

@@ -1,9 +1,9 @@
 """Sparse recovery: error against sparsity, by decoder, and where zero is the best estimate.
 
-The decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries: the ordinary one,
-S^T y / m; the Lasso, and least squares on its support; least squares by an oracle that has the true support; and the zero vector. S is the
-subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without noise has the mean square 1: noise of
-standard deviation 1 is as large as the signal.
+The figure compares decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries: the
+ordinary one, S^T y / m; the Lasso, and least squares on its support; least squares by an oracle that has the true support; and the zero
+vector. S is the subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without noise has the mean
+square 1: noise of standard deviation 1 is as large as the signal.
 """
 
 import math
@@ -187,10 +187,8 @@ def arrange_recovery(rows: pd.DataFrame) -> pd.DataFrame:
 def map_zero_wins(arranged: pd.DataFrame) -> pd.DataFrame:
     """Return one row per setting: each decoder's mean squared error, and the best decoder.
 
-    Columns of errors have the decoders' names.
-
-    ``best`` is the decoder with the least error, the oracle left out; ``zero_wins`` and ``zero_beats_oracle`` say where sending nothing is
-    at least as good as every decoder, and as the oracle.
+    Columns of errors have the decoders' names. ``best`` is the decoder with the least error, the oracle left out; ``zero_wins`` and
+    ``zero_beats_oracle`` say where sending nothing is at least as good as every decoder, and as the oracle.
     """
     setting = ["dimension", "measurements", "sparsity", "noise_deviation", "coordinate_noise"]
     wide = arranged.set_index([*setting, "decoder"])["mean_squared_error"].unstack("decoder")[list(DECODERS)]

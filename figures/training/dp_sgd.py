@@ -1,8 +1,7 @@
 """DP-SGD in the MVU paper's grids: accuracy against epsilon, with one model.
 
-The mechanisms are Gaussian noise, noisy signs and optimised tables.
-
-Noise, steps and tables are as in the paper's public code (`facebookresearch/dp_compression`).
+The mechanisms are Gaussian noise, noisy signs and optimised tables. Noise, steps and tables follow the paper's public code
+(`facebookresearch/dp_compression`).
 """
 
 from collections.abc import Sequence

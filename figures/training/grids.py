@@ -47,9 +47,7 @@ def by_data(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
     """Return the tasks of a grid that `parse_training` reads, measured at the end.
 
-    `repetitions` is the number of seeds, from the root seed on.
-
-    An infeasible setting has a row that states the reason.
+    `repetitions` is the number of seeds, from the root seed on. An infeasible setting has a row that states the reason.
     """
     seeds = [seed + number for number in range(repetitions)]
     end = common["rounds"] if isinstance(common["rounds"], int) else max(common["rounds"])
@@ -79,10 +77,8 @@ def accuracy_panels(count: int, height: float, *, shared: bool = True) -> tuple[
 def panel_rows(counts: Mapping[str, int], height: float, measures: Mapping[str, str] = NO_MEASURES) -> tuple[Figure, dict[str, list[Axes]]]:
     """Return a figure with a row of panels for each data set, and the rows by data set.
 
-    The figure has the page's width, and its panels share their axes.
-
-    `height` is that of one row alone. The vertical axis shows accuracy in per cent, unless `measures` names another measure. `panel_title`
-    gives the titles.
+    The figure has the page's width, and its panels share their axes. `height` is the height of a single row. The vertical axis shows
+    accuracy in per cent, unless `measures` names another measure. `panel_title` gives the titles.
     """
     figure = Figure(figsize=(WIDTH, height if len(counts) == 1 else ROW_HEIGHT * len(counts) + ROUND_ROWS), layout="constrained")
     columns = math.lcm(*counts.values())

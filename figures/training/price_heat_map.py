@@ -1,9 +1,7 @@
 """Bits and compression rate together: accuracy of trainings for each pair.
 
-Pairs have the same epsilon, or the same noise on the paper's data.
-
-The paper is Chen, Choquette-Choo, Kairouz, Suresh 2022, *The fundamental price of secure aggregation in differentially private federated
-learning*, whose authors chose pairs of rate and bits by hand.
+Pairs have the same epsilon, or the same noise on the paper's data. The paper is Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
+fundamental price of secure aggregation in differentially private federated learning*, whose authors chose pairs of rate and bits by hand.
 """
 
 from collections.abc import Sequence
@@ -136,9 +134,8 @@ def compression_settings() -> pd.DataFrame:
 def arrange_pairs(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each pair, with its bits per parameter, and the cheapest pair marked.
 
-    The cheapest pair is among those within the slack.
-
-    With the paper's noise none is: pairs with fewer bits, which round more, are less private.
+    The cheapest pair is among those within the slack. With the paper's noise no pair is marked: pairs with fewer bits, which round more,
+    are less private.
     """
     frame = arrange_rates(rows)
     private = frame["mechanism"] != "none"

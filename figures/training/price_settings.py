@@ -115,9 +115,8 @@ def sketch_tasks(
 ) -> list[TrainingTask]:
     """Return runs without privacy, and private runs of whole updates and of sketches.
 
-    Each budget has a run with a secure sum of whole updates, and a run for each size of sketches.
-
-    A budget is an epsilon or a noise multiplier; the bits are the paper's, unless `private` says otherwise.
+    Each budget has a run with a secure sum of whole updates, and a run for each size of sketches. A budget is an epsilon or a noise
+    multiplier; the bits are the paper's, unless `private` says otherwise.
     """
     paper = ON_DATA.get(common.get("data", ""), PAPER)
     blocks: list[dict[str, Any]] = [{"name": "none"}]
@@ -138,9 +137,7 @@ def papers_noise(*multipliers: float) -> Mapping[str, Any]:
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each setting, with its rate d/m and the paper's results.
 
-    The paper's noise multiplier and accuracy are missing where the paper has none.
-
-    A rate of 1 has no sketch.
+    The paper's noise multiplier and accuracy are missing where the paper has none. A rate of 1 has no sketch.
     """
     frame = summarise_training(rows)
     frame = frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))

@@ -79,9 +79,9 @@ def help_of(name: str, call: str) -> str:
     if len(names) < 2:
         return text
     return (
-        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different bounds on what a client's messages "
-        "reveal, of which some lose more than others: epsilon is the least of those that are proven, without an assumption, for the "
-        "adjacency asked."
+        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different upper bounds on the privacy "
+        "loss of a client's messages: epsilon is the least of the accounts that are proven, without an assumption, for the requested "
+        "adjacency."
     )
 
 

@@ -125,7 +125,7 @@ def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
         (
             ("guarantee", str(audited.claim)),
             ("epsilon is at least", f"{finding.epsilon_lower_bound:.4g}, with confidence {finding.confidence:g}"),
-            ("refuted", "yes" if audited.refuted else "no, which is no proof"),
+            ("refuted", "yes" if audited.refuted else "no, but passing is not a proof"),
             ("event", f"{finding.event.replace('threshold', f'{finding.threshold:.6g}')}, likelier for the {finding.likelier} input"),
             ("counted", f"{finding.likely_count} beside {finding.unlikely_count} in {finding.draws} draws each"),
             ("worst squared error, as stated", f"{stated.worst_squared_error:.6g}"),

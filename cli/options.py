@@ -177,10 +177,7 @@ def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) ->
 
 
 def _number(text: str) -> float:
-    """Return the number that a text states, as an int where the number is whole.
-
-    Mechanisms may share an option's name and require a whole number for it.
-    """
+    """Return the number that a text states, as an int where the number is whole."""
     return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 

@@ -99,7 +99,7 @@ def _none_serves(plan: "Plan") -> str:
 
     held = {name for name, entry in REGISTRY.items() if isinstance(plan.task.domain, entry.domains)}
     reasons = [f"{refusal.reason} ({', '.join(refusal.mechanisms)})" for refusal in plan.refusals if held.intersection(refusal.mechanisms)]
-    return f"no mechanism can serve the task: {'; '.join(reasons) or 'none is for what its clients hold in that trust model'}"
+    return f"no mechanism can serve the task: {'; '.join(reasons) or 'no mechanism of that trust model takes its kind of input'}"
 
 
 def _write(plan: "Plan", output: Path) -> None:

@@ -135,10 +135,7 @@ def _models_without_torch(tasks: Sequence["TrainingTask"]) -> list[str]:
 
 
 def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[str, Sequence[SweepTask]]:
-    """Return the tasks of every figure that can run on the data in a folder.
-
-    A figure can run if the folder holds some of its data and its models need no missing library. A ValueError follows if no figure can run.
-    """
+    """Return the tasks of every figure that can run on a folder's data; raise if none can."""
     from ..analysis.datasets.found_data import PUBLISHED, found_data
 
     available = found_data(data, PUBLISHED)

@@ -94,10 +94,7 @@ def _caption(frame: pd.DataFrame) -> str:
 
 
 def _over_local(frame: pd.DataFrame, *, sketched: bool) -> "pd.Series[float]":
-    """Return least errors in a secure sum over those of local messages, by clients and epsilon.
-
-    The least is taken over sketches, or over histograms.
-    """
+    """Return least errors in a secure sum over those of local messages, by clients and epsilon."""
     sums = frame[(frame["trust_model"] == "secure-sum") & (frame["series"].str.contains("sketch") == sketched)]
     local = frame[frame["trust_model"] == "local"]
     of_sums, of_local = (part.groupby(["clients", "epsilon"])["error"].min() for part in (sums, local))

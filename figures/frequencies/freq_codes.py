@@ -284,10 +284,7 @@ def code_tasks(seed: int, quick: bool) -> list[ExactRecoveryPoint]:
 
 
 def _measurements(frame: pd.DataFrame, code: str) -> list[float]:
-    """Return the measurements from which on a decoder recovered all histograms, by distribution.
-
-    The number is infinite if no drawn number suffices.
-    """
+    """Return the measurements from which on all histograms are recovered, or infinity."""
     enough = []
     for _, series in frame[frame["code"] == code].groupby("prior"):
         failed = series.loc[series["success"] < 1, "measurements"].max()

@@ -60,10 +60,7 @@ def dimension_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def _at_highest_rate(frame: pd.DataFrame, end: str) -> "pd.Series[float]":
-    """Return relative errors of the smallest or largest dimension at the highest rate.
-
-    They are measured errors over those without a sketch.
-    """
+    """Return the highest rate's errors over those without a sketch, for a dimension."""
     own = frame[frame["dimension"] == frame["dimension"].agg(end)]
     return ratios(own[own["rate"] == own["rate"].max()], own[own["rate"] == 1], ("dimension",), "squared_error")
 

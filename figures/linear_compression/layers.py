@@ -171,10 +171,7 @@ def layer_tasks(seed: int, quick: bool) -> list[LayerPoint]:
 
 
 def _over_whole(frame: pd.DataFrame, arrangement: str) -> "pd.Series[float]":
-    """Return errors of an arrangement over those of a whole gradient's sketch.
-
-    The errors are measured, by rate and share.
-    """
+    """Return errors of an arrangement over those of a whole gradient's sketch."""
     own, whole = (frame[frame["arrangement"] == name] for name in (arrangement, ARRANGEMENTS[0]))
     return ratios(own, whole, ("kept", "rate"), "squared_error")
 

@@ -193,10 +193,7 @@ class PricePoint(Point):
 
 
 def _built(entry: Entry, task: Task) -> Mechanism:
-    """Return a mechanism at its usual options, or the best of the planner's candidates.
-
-    The best candidate has the least worst error; it stands in where the usual options are infeasible.
-    """
+    """Return a mechanism at its usual options, or the best of the planner's candidates."""
     own = OPTIONS.get(entry.name, {})
     try:
         return entry.mechanism_for(task, own)

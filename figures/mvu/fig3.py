@@ -281,8 +281,8 @@ class SeriesTask:
     def _paper_epsilon(self, prepared: PreparedMean) -> float:
         """Return the epsilon of the same noise or table in the paper's figure.
 
-        Delta is 1/(clients + 1) where one is needed. Tables and Laplace noise, whose privacy is metric, count for two vectors at half of
-        the largest distance, the others for any two.
+        Mechanisms that need a delta have 1/(clients + 1). Tables and Laplace noise, whose privacy is metric, count for two vectors at half
+        of the largest distance, the others for any two.
         """
         mechanism, of = prepared.mechanism, self.of
         delta = 1 / (of.task.clients + 1) if of.task.delta > 0 else 0.0

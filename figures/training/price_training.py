@@ -81,10 +81,7 @@ def _series(row: Mapping[Any, Any]) -> str | None:
 
 
 def _reported(paper: TrainingSettings) -> str:
-    """Return the paper's results at its largest noise, in words.
-
-    The cohorts stand beside each other at the highest rate, or the rates do.
-    """
+    """Return the paper's results at its largest noise, in words."""
     last = paper.reported[-1]
     noise = f"z = {last.noise_multiplier:g}"
     if "cohort-100" in last.accuracy:

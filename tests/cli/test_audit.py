@@ -81,7 +81,7 @@ def test_the_table_for_people(run: Run, answer: Answer) -> None:
     shown, found = run(*AUDIT).stdout, answer(*AUDIT)
     for text in (
         f"{found['epsilon_lower_bound']:.4g}, with confidence 0.999",
-        "no, which is no proof",
+        "no, but passing is not a proof",
         "in 25000 draws each",
         "central Gaussian noise",
     ):

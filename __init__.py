@@ -1,4 +1,4 @@
-"""quietbits: design, certify and compare mechanisms that make a client's message both private and small.
+"""Design, certify and compare mechanisms that make client messages private and small.
 
 `dir(quietbits)` lists the public names; each has a help page of its own, such as `help(quietbits.plan)`. Where to begin:
 
@@ -23,5 +23,5 @@ Examples
 
 import lazy_loader
 
-# Without `__all__`, with which `help(quietbits)` would print the help of every public name, nine thousand lines.
+# Without `__all__`: with it, `help(quietbits)` would print the help of every public name, nine thousand lines.
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""``python -m quietbits``: the command `quietbits`, where scripts are not on the path."""
+"""``python -m quietbits`` runs the `quietbits` command where scripts are not on the path."""
 
 from .cli.main import main
 

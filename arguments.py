@@ -1,40 +1,46 @@
-"""Checks of arguments: each raises a ``ValueError`` that names the argument, echoes its value and says what is allowed."""
+"""Checks of arguments, which raise a ``ValueError`` for values out of range.
+
+Each message names the argument, echoes its value and states the allowed range.
+"""
 
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
-# Largest sizes, for everything that has no smaller limit of its own. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
+# Largest sizes, for arguments without a smaller limit of their own. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
 LARGEST_EXACT_INTEGER = 2**53
 MOST_CLIENTS = LARGEST_EXACT_INTEGER
-# Items of a public list, and items whose estimated frequencies are held as one vector.
+# Largest number of items in a public list, and of items whose estimated frequencies are held as one vector.
 MOST_CATEGORIES = 2**40
 MOST_ITEMS = 2**31
-# Coordinates of a vector that is held in memory, and of a sum whose privacy is computed without holding it.
+# Largest number of coordinates of a vector in memory, and of a sum whose privacy is computed without holding it.
 LARGEST_DIMENSION = 2**31
 LARGEST_ACCOUNTED_DIMENSION = 2**40
-# Of an interval's ends: variances are squares of distances, and of letters that may lie far beyond the ends.
+# Largest magnitude of an interval's ends: variances are squares of distances, also to letters that may lie far beyond the ends.
 LARGEST_END = 1e100
 # With more names than this, the error also suggests the closest one.
 FEW_CHOICES = 6
 
 
 def check_real(name: str, value: float, *, low: float, high: float) -> float:
-    """Return `value` as a float if it is a finite number in [low, high]; `name` is the argument's, for the message."""
+    """Return `value` as a float if it is a finite number in [low, high].
+
+    `name` is the argument's name in the message.
+    """
     if isinstance(value, bool) or not isinstance(value, Real) or not low <= value <= high or not math.isfinite(value):
         raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
     return float(value)
 
 
 def number_text(value: float) -> str:
-    """Return a number in as few digits as give it back."""
+    """Return the shortest text that reads back as the same number."""
     short = f"{value:g}"
     return short if float(short) == value else repr(value)
 
 
 def check_integer(name: str, value: int, *, low: int, high: int) -> int:
     """Return `value` as an int if it is a whole number in [low, high]."""
-    # Abstract classes are slow to ask, and most whole numbers are plain ones.
+    # Testing abstract classes is slow, and most whole numbers are plain ints.
     whole = type(value) is int or (isinstance(value, Integral) and not isinstance(value, bool))
     if not whole or not low <= value <= high:
         raise ValueError(f"{name} must be a whole number from {low} to {high}, got {value!r}")
@@ -49,14 +55,17 @@ def check_probability(name: str, value: float) -> float:
 
 
 def check_norm(value: float, *, high: float) -> float:
-    """Return p of an L_p norm, the argument ``norm``, as a float if it is a number in [1, high], or infinity."""
+    """Return p of an L_p norm (argument ``norm``) as a float in [1, high], or infinity."""
     if isinstance(value, bool) or not isinstance(value, Real) or not (1 <= value <= high or value == math.inf):
         raise ValueError(f"norm must be a number from 1 to {high:g}, got {value!r}; the number inf stands for the largest coordinate")
     return float(value)
 
 
 def check_choice(name: str, value: str, choices: Collection[str]) -> str:
-    """Return `value` if it is one of some names, which the message lists in their order; among many it suggests the closest."""
+    """Return `value` if it is among the choices; otherwise raise an error that lists them.
+
+    Among many choices the error also suggests the closest.
+    """
     if value not in choices:
         likely = suggestion(value, choices) if len(choices) > FEW_CHOICES else ""
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}{likely}")
@@ -64,14 +73,17 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> str:
 
 
 def check_listed(name: str, value: str, listed: Collection[str], where: str) -> str:
-    """Return `value` if it is one of more names than a message can list, which names the closest of them and says where they are listed."""
+    """Return `value` if it is among more names than a message can list.
+
+    The error names the closest ones, and the command or page that lists all.
+    """
     if value not in listed:
-        raise ValueError(f"{name} must be one of those that {where} lists, got {value!r}{suggestion(value, listed)}")
+        raise ValueError(f"{name} must be a name that {where} lists, got {value!r}{suggestion(value, listed)}")
     return value
 
 
 def suggestion(value: str, names: Collection[str]) -> str:
-    """Return what the closest names to a mistyped one add to a message; nothing if none is close."""
+    """Return the names closest to a mistyped one, as the end of a message, or an empty text."""
     from difflib import get_close_matches
 
     close = get_close_matches(value, names, cutoff=0.5) if isinstance(value, str) else []
@@ -79,7 +91,10 @@ def suggestion(value: str, names: Collection[str]) -> str:
 
 
 def check_interval(name: str, interval: tuple[float, float]) -> tuple[float, float]:
-    """Return `interval` as two floats if lower < upper, and neither their squares nor those of their difference leave floats' range."""
+    """Return `interval` as two floats with lower < upper.
+
+    The squares of the ends, and of their difference, must stay within floats' range.
+    """
     try:
         low, high = (float(end) for end in interval)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Names for the types of arrays that the house passes around, and what NumPy is slow at."""
+"""Types of arrays, and replacements for slow or lenient operations of NumPy."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,10 @@ WordArray = NDArray[np.uint64]
 
 
 def distinct(numbers: IntegerArray) -> IntegerArray:
-    """Return the different ones of whole numbers, ascending: NumPy's `unique` hashes them, which takes up to forty times as long."""
+    """Return the distinct whole numbers of an array, ascending.
+
+    NumPy's `unique` hashes whole numbers, which takes up to forty times as long.
+    """
     ascending = np.sort(numbers, axis=None)
     first = np.ones(ascending.size, dtype=bool)
     np.not_equal(ascending[1:], ascending[:-1], out=first[1:])
@@ -19,7 +22,7 @@ def distinct(numbers: IntegerArray) -> IntegerArray:
 
 
 def check_unmasked(name: str, values: ArrayLike) -> None:
-    """Raise ``ValueError`` if a mask withholds some of the values, which NumPy would pass on as if they were there."""
+    """Raise ``ValueError`` if a mask withholds some values: NumPy would pass them on unmasked."""
     parts = values if isinstance(values, list | tuple) else [values]
     withheld = sum(np.count_nonzero(part.mask) for part in parts if isinstance(part, np.ma.MaskedArray))
     if withheld:

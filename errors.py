@@ -1,8 +1,8 @@
-"""The errors that quietbits names: everything it raises on purpose is one of these, or a plain ``ValueError``."""
+"""The named errors of quietbits; all other deliberate errors are a plain ``ValueError``."""
 
 
 class InfeasibleError(ValueError):
-    """The problem that was posed has no solution; the message says what would make it solvable."""
+    """The stated problem has no solution; the message says what would make it solvable."""
 
 
 class NotFiniteError(ValueError):
@@ -10,19 +10,19 @@ class NotFiniteError(ValueError):
 
 
 class ConvergenceError(RuntimeError):
-    """A solver stopped before it reached its tolerance, or a training diverged; nothing half-solved is returned."""
+    """A solver stopped before its tolerance, or a training diverged; no partial result exists."""
 
 
 class DataError(ValueError):
-    """Input data cannot be used; the message names the file or column and what is wrong with it."""
+    """Input data cannot be used; the message names the file or column and the fault."""
 
 
 class DataNotFoundError(DataError):
-    """A folder holds none of the data that were asked for; the message says what was looked for, and where it comes from."""
+    """A folder holds none of the requested data; the message names the files and their source."""
 
 
 class PlugInError(ValueError):
-    """A package offers a mechanism that cannot be used; the message names the package, and what is wrong."""
+    """A package offers an unusable mechanism; the message names the package and the fault."""
 
 
 class TableError(ValueError):
@@ -33,19 +33,19 @@ class TableError(ValueError):
     check : str
         Name of the check that failed, for example ``"row-sums"`` or ``"realised-epsilon"``.
     detail : str
-        What was found, what was expected, and by how much they differ.
+        Actual value, expected value, and their difference.
     file : str or None
         The file that the table was read from; None for a table in memory.
     """
 
     def __init__(self, check: str, detail: str, file: str | None = None) -> None:
-        # What a copy is made of, so that workers can send the error back.
+        # Workers send errors as pickles, which need the constructor's arguments.
         super().__init__(check, detail, file)
         self.check = check
         self.detail = detail
         self.file = file
 
     def __str__(self) -> str:
-        """Return the check and what it found, with the file's name first."""
+        """Return the failed check and its detail, after the file's name."""
         fault = f"{self.check}: {self.detail}"
         return fault if self.file is None else f"{self.file}: refused: {fault}"

@@ -1,4 +1,4 @@
-"""Files: written completely or not at all, and read up to a size that is stated."""
+"""Files: atomic writing, and reading up to a stated size."""
 
 import codecs
 import errno
@@ -21,24 +21,24 @@ if sys.platform != "win32":
 
 Parsed = TypeVar("Parsed")
 
-# As an output, this stands for standard output.
+# As an output, this name stands for standard output.
 STANDARD_OUTPUT = Path("-")
 MEGABYTE = 10**6
-# How files of 16-bit and 32-bit characters begin.
+# Byte order marks of 16-bit and 32-bit characters.
 WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-# What opens another descriptor of this process: a file that is found there is written on, as it may be in use.
+# Prefixes of paths to open descriptors of this process: a file there may be in use, so it is written into, not replaced.
 DESCRIPTORS = ("/dev/std", "/dev/fd/", "/proc/")
-# Temporary names: ``.NAME.quietbits-<8 digits>.part``, with so much of the name, as file systems allow 255 bytes.
+# Temporary names: ``.NAME.quietbits-<8 digits>.part``. NAME is cut because file systems allow 255 bytes.
 MARK, ENDING, NAME_CHARACTERS = ".quietbits-", ".part", 50
-# Folders in which this process has removed what killed ones had left.
+# Folders in which this process has already removed the temporary files of killed processes.
 _CLEARED: set[Path] = set()
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file under a temporary name in the same folder, and rename it when it is complete.
 
-    A symbolic link is followed, a device or FIFO written into, and ``-`` is standard output. If the file cannot be written, which raises
-    ``OSError`` with the name that was given, what was at `path` before is still there.
+    A symbolic link is followed, a device or FIFO is written into, and ``-`` is standard output. If the file cannot be written, an
+    ``OSError`` gives the name that was passed, and the previous file at `path` stays.
     """
     with atomic_file(path) as temporary:
         temporary.write_bytes(content)
@@ -46,7 +46,7 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the temporary name under which a file is to be written; it takes its place if the block ends without an error.
+    """Yield a temporary name for a file, and rename the file if the block ends without an error.
 
     Temporary files that killed processes left in the folder are removed; those of running processes are locked, and stay.
     """
@@ -59,7 +59,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             with _named(path, temporary):
                 _write_into(target, temporary.read_bytes())
         return
-    # The file that a symbolic link leads to, and not the link.
+    # The file behind a symbolic link is replaced, and not the link.
     target = Path(os.path.realpath(target))
     _remove_left_over(target.parent)
     with _begun(target, path) as (temporary, file), _named(path, temporary):
@@ -71,7 +71,10 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
-    """Raise ``OSError`` where no file can be written: at a folder's name, or in a folder that is not there or takes no files."""
+    """Raise ``OSError`` if a file cannot be written at a path.
+
+    The path may be a folder, or its folder may be missing or read-only.
+    """
     _check_place(path)
     target = Path(path)
     if is_stream(target):
@@ -83,7 +86,10 @@ def check_output(path: str | os.PathLike[str]) -> None:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Raise ``OSError`` where there is no folder and none can be made: at or below a file's name, or where nothing may be written."""
+    """Raise ``OSError`` if a folder neither exists nor can be made.
+
+    The path may be a file or below one, or its parent may be read-only.
+    """
     target = Path(path).absolute()
     there = next(place for place in (target, *target.parents) if place.exists())
     name = str(path) if there == target else str(there)
@@ -94,7 +100,10 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def is_stream(path: Path) -> bool:
-    """Return whether an output is written into and never replaced: standard output, a device, a FIFO, another descriptor."""
+    """Return whether an output is written into and never replaced.
+
+    Such outputs are standard output, devices, FIFOs and other descriptors.
+    """
     if path == STANDARD_OUTPUT or str(path).startswith(DESCRIPTORS):
         return True
     try:
@@ -104,7 +113,7 @@ def is_stream(path: Path) -> bool:
 
 
 def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
-    """Return a file's content; ``DataError`` if it has more bytes than are allowed, of which no more are read."""
+    """Return a file's content; a ``DataError`` refuses a file that exceeds the limit."""
     most = check_integer("most_bytes", most_bytes, low=1, high=2**62)
     with Path(path).open("rb") as file:
         content = file.read(most + 1)
@@ -114,12 +123,15 @@ def read_limited(path: str | os.PathLike[str], most_bytes: int) -> bytes:
 
 
 def shown_path(path: str | os.PathLike[str]) -> str:
-    """Return a file's name as text that any stream or document can hold: bytes that are not UTF-8 become escapes."""
+    """Return a file's name as printable text: escapes replace bytes that are not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def check_encoding_mark(path: str | os.PathLike[str], file: IO[bytes]) -> None:
-    """Move a file that was just opened past a UTF-8 byte order mark; ``DataError`` if it begins as UTF-16 or UTF-32 do."""
+    """Move a newly opened file past a UTF-8 byte order mark.
+
+    A ``DataError`` refuses UTF-16 and UTF-32.
+    """
     beginning = file.read(len(codecs.BOM_UTF32_LE))
     if beginning.startswith(WIDE_MARKS):
         raise DataError(f"{shown_path(path)}: the file is UTF-16 or UTF-32: save it in UTF-8")
@@ -127,7 +139,10 @@ def check_encoding_mark(path: str | os.PathLike[str], file: IO[bytes]) -> None:
 
 
 def decode_text(content: bytes) -> str:
-    """Return UTF-8 text without its byte order mark; ``ValueError`` says in which line it is not UTF-8."""
+    """Return UTF-8 text without its byte order mark.
+
+    A ``ValueError`` names the first line that is not UTF-8.
+    """
     if content.startswith(WIDE_MARKS):
         raise ValueError("the file is UTF-16 or UTF-32: save it in UTF-8")
     try:
@@ -138,7 +153,10 @@ def decode_text(content: bytes) -> str:
 
 
 def read_toml(path: str | os.PathLike[str], parse: Callable[[dict[str, Any]], Parsed], most_bytes: int = MEGABYTE) -> Parsed:
-    """Return what a TOML document in a file stands for; a ``DataError`` names the file and what `parse`, or TOML, has against it."""
+    """Parse a TOML file and return the result of `parse`.
+
+    A ``DataError`` names the file and the fault that TOML or `parse` reports.
+    """
     content = read_limited(path, most_bytes)
     try:
         return parse(tomllib.loads(decode_text(content)))
@@ -147,15 +165,15 @@ def read_toml(path: str | os.PathLike[str], parse: Callable[[dict[str, Any]], Pa
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"{shown_path(path)}: the file is not TOML: {error}") from error
     except ValueError as error:
-        # Errors of text that is not UTF-8 are ValueErrors.
+        # A UnicodeDecodeError is a ValueError, too.
         raise DataError(f"{shown_path(path)}: {error}") from error
 
 
 def check_size(path: Path, most_bytes: int) -> None:
-    """Raise ``DataError`` where a file that is not read as a whole has more bytes than are allowed."""
-    found, most = path.stat().st_size, check_integer("most_bytes", most_bytes, low=1, high=2**62)
-    if found > most:
-        raise DataError(f"{shown_path(path)}: the file has {found / MEGABYTE:g} megabytes, {most / MEGABYTE:g} are allowed")
+    """Raise ``DataError`` if a file that is read in parts exceeds the size limit."""
+    size, most = path.stat().st_size, check_integer("most_bytes", most_bytes, low=1, high=2**62)
+    if size > most:
+        raise DataError(f"{shown_path(path)}: the file has {size / MEGABYTE:g} megabytes, {most / MEGABYTE:g} are allowed")
 
 
 def _check_place(path: str | os.PathLike[str]) -> None:
@@ -168,9 +186,10 @@ def _check_place(path: str | os.PathLike[str]) -> None:
 
 @contextmanager
 def _begun(target: Path, name: str | os.PathLike[str]) -> Iterator[tuple[Path, IO[bytes]]]:
-    """Make a temporary file beside a target, locked until it is renamed or removed; errors give the file the name that was asked for.
+    """Create a temporary file beside a target, locked until it is renamed or removed.
 
-    Only trying tells whether a folder takes files: its permissions say nothing about a read-only file system, nor do they bind root.
+    Errors name the target. Only an attempt shows whether a folder accepts files: its permissions say nothing about a read-only file system,
+    nor do they bind root.
     """
     temporary = target.with_name(f".{target.name[:NAME_CHARACTERS]}{MARK}{secrets.token_hex(4)}{ENDING}")
     with _named(name, temporary):
@@ -180,7 +199,7 @@ def _begun(target: Path, name: str | os.PathLike[str]) -> Iterator[tuple[Path, I
             # A file system without locks keeps left-over files instead.
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
-            # Another process took the file for left over, in the moment before it was locked.
+            # Another process took the file for a left-over one, in the moment before it was locked.
             if os.fstat(file.fileno()).st_nlink == 0:
                 with _begun(target, name) as again:
                     yield again
@@ -193,12 +212,12 @@ def _begun(target: Path, name: str | os.PathLike[str]) -> Iterator[tuple[Path, I
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove the temporary files of killed processes from a folder, the first time that this process writes there."""
+    """Remove the temporary files of killed processes from a folder, once per process."""
     if sys.platform == "win32" or folder in _CLEARED:
         return
     _CLEARED.add(folder)
     for temporary in folder.glob(f".*{MARK}*{ENDING}"):
-        # Another process's lock is an error, as are files of other users.
+        # Another process's lock raises an error, as do files of other users.
         with suppress(OSError), temporary.open("rb+") as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             temporary.unlink()
@@ -210,7 +229,7 @@ def _write_into(target: Path, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    # Appended, as a descriptor may be of a file that something else is in already.
+    # Append, because another program may have written to the descriptor's file already.
     descriptor = os.open(target, os.O_WRONLY | os.O_APPEND)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
@@ -218,14 +237,14 @@ def _write_into(target: Path, content: bytes) -> None:
 
 @contextmanager
 def _named(path: str | os.PathLike[str], temporary: Path) -> Iterator[None]:
-    """Give an ``OSError`` the name that was asked for, in place of the temporary one, or of none."""
+    """Name the requested file in an ``OSError``, instead of the temporary file or none."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
         if error.filename in (None, str(temporary)) and error.errno is not None:
-            # Libraries write the file's name into the message.
+            # Some libraries write the file's name into the message.
             fault = os.strerror(error.errno) if temporary.name in str(error.strerror) else error.strerror
             raise OSError(error.errno, fault, str(path)) from error
         raise

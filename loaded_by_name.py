@@ -1,4 +1,4 @@
-"""A mapping whose values stand in modules that are loaded when one of their values is asked for."""
+"""A mapping of values in modules that are loaded on first access to one of their values."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -12,7 +12,7 @@ class LoadedByName(Mapping[str, Value]):
     Parameters
     ----------
     files : mapping of str to tuple of str
-        Names of the values that each file has.
+        Names of the values in each file.
     load : callable
         Returns the values of a file, in the order of their names.
     """
@@ -24,18 +24,18 @@ class LoadedByName(Mapping[str, Value]):
         self._values: dict[str, Value] = {}
 
     def __getitem__(self, name: str) -> Value:
-        """Return a value, with its file loaded."""
+        """Return a value; load its module first."""
         if name not in self._values:
             file = self._file_of[name]
             self._values |= dict(zip(self._files[file], self._load(file), strict=True))
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the names, and load nothing."""
+        """Iterate over the names, without loading a module."""
         return iter(self._file_of)
 
     def __contains__(self, name: object) -> bool:
-        """Say whether there is a value of that name, and load nothing."""
+        """Return whether a name has a value, without loading a module."""
         return name in self._file_of
 
     def __len__(self) -> int:

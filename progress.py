@@ -1,9 +1,9 @@
-"""How long computations say how far they are."""
+"""How long computations report their progress."""
 
 from collections.abc import Callable
 
 OnStep = Callable[[int, int, str], None]
-"""Called as ``on_step(done, total, text)`` after each step."""
+"""Callback for progress: ``on_step(done, total, text)`` after each step."""
 
 
 def silent(done: int, total: int, text: str) -> None:

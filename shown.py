@@ -1,4 +1,4 @@
-"""How results show themselves: one line, a table in a notebook, and a picture."""
+"""How results show themselves: a line, a table in a notebook, and a picture."""
 
 import html
 import unicodedata
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
 
 BLUE, GREY = "#0072b2", "#555555"
-# Python calls these two unprintable; many scripts need them between letters.
+# Python calls these two characters unprintable, but many scripts need them between letters.
 JOINERS = "\u200c\u200d"
 
 
@@ -31,7 +31,7 @@ def printable(text: str, encoding: str = "utf-8") -> str:
         of writing, is half of a surrogate pair, or is not in the encoding.
     """
     if not text.isprintable():
-        text = "".join(one if _is_plain(one) else one.encode("unicode_escape").decode() for one in text)
+        text = "".join(character if _is_plain(character) else character.encode("unicode_escape").decode() for character in text)
     return text.encode(encoding, "backslashreplace").decode(encoding)
 
 
@@ -40,12 +40,15 @@ def _is_plain(character: str) -> bool:
 
 
 class Shown(ABC):
-    """A result with a line of its own, `to_frame` for numbers and `plot` for eyes; a notebook shows the line above the table."""
+    """A result with a line of text, a table (`to_frame`) and a picture (`plot`).
+
+    A notebook shows the line above the table.
+    """
 
     @property
     @abstractmethod
     def line(self) -> str:
-        """The result in one line."""
+        """Summary of the result in one line."""
 
     @abstractmethod
     def to_frame(self) -> "pd.DataFrame":
@@ -56,7 +59,10 @@ class Shown(ABC):
         """Draw the result into axes."""
 
     def plot(self, axes: "Axes | None" = None) -> "Axes":
-        """Draw the result into axes, new ones by default, and return them; figures for print come from `quietbits reproduce`."""
+        """Draw the result into axes (new ones by default), and return the axes.
+
+        `quietbits reproduce` makes figures for print.
+        """
         if axes is None:
             from matplotlib import pyplot as plt
 
@@ -65,7 +71,7 @@ class Shown(ABC):
         return axes
 
     def __repr__(self) -> str:
-        """Return the line, with the name of the class."""
+        """Return the line after the name of the class."""
         return f"<{type(self).__name__}: {printable(self.line)}>"
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,4 @@
-"""`quietbits account` and `quietbits calibrate`: what mechanisms, tables and noise reveal after all rounds, and parameters for a budget."""
+"""`quietbits account` and `quietbits calibrate`: privacy after all rounds, and its inverse."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 Rows = Iterable[tuple[str, str]]
-# What names of details do not say themselves.
+# Explanations of details whose names do not explain themselves.
 SAID: Mapping[str, str] = MappingProxyType(
     {
         "tau": ", by which the sum's log-ratio to one discrete Gaussian varies at most",
@@ -71,7 +71,7 @@ def _subcommand(name: str) -> Any:
 
 
 def help_of(name: str, call: str) -> str:
-    """Return the help of a command on the accounts of one name, with the reason why these differ where there are several."""
+    """Return the help of a command for one name, with a note if there are several accounts."""
     from ..analysis.catalogue.registry import NOISE, REGISTRY
 
     text = f"{(NOISE[name] if name in NOISE else REGISTRY[name]).title} (`quietbits.{call}`)."
@@ -79,22 +79,22 @@ def help_of(name: str, call: str) -> str:
     if len(names) < 2:
         return text
     return (
-        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different bounds on what a client's messages "
-        "reveal, of which some lose more than others: epsilon is the least of those that are proven, without an assumption, for the "
-        "adjacency asked."
+        f"{text}\n\nThere are {len(names)} accounts: {', '.join(names)}. They are different upper bounds on the privacy "
+        "loss of a client's messages: epsilon is the least of the accounts that are proven, without an assumption, for the requested "
+        "adjacency."
     )
 
 
 account_app = typer.Typer(
     cls=registry_group(_names, _subcommand),
-    help="Compute the privacy that is left after all rounds, with the assumptions it rests on.",
+    help="Compute the total privacy loss of all rounds, with the assumptions behind it.",
     no_args_is_help=True,
 )
 
 
 @account_app.callback()
 def _account_group() -> None:
-    """Compute the privacy that is left after all rounds, with the assumptions it rests on."""
+    """Compute the total privacy loss of all rounds, with the assumptions behind it."""
 
 
 def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> None:
@@ -132,7 +132,10 @@ def _check_plot(plot: Path) -> None:
 
 
 def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -> None:
-    """Print an account as a table, with other rows above and below its details; warn if the best Rényi order is at an edge."""
+    """Print an account as a table, with extra rows above and below its details.
+
+    A warning follows if the best Rényi order is at an edge.
+    """
     from ..design.contracts.registry import REAL_NUMBERS
 
     privacy = report.privacy
@@ -144,41 +147,41 @@ def print_report(report: "AccountReport", first: Rows = (), beside: Rows = ()) -
         for name, value in report.document().items()
         if name in {*report.subject.details, "squared_error_gaussian", "bits_per_client"} - {"on_real_numbers"} and value is not None
     ]
-    answers = [(f"by {one.name}", _answer(one, privacy.adjacency)) for one in privacy.accounts]
+    answers = [(f"by {account.name}", _answer(account, privacy.adjacency)) for account in privacy.accounts]
     lines = [*first, *details, *beside, ("epsilon", epsilon), *answers]
-    # Where drawing clients is part of the mechanism, its details say how.
+    # Mechanisms that sample clients themselves describe the sampling in their details.
     if "drawn" not in report.subject.details:
         lines.append(("sampling", "every client takes part in every round" if privacy.sampling is None else str(privacy.sampling)))
     lines += [("adjacency", privacy.adjacency), ("trust model", privacy.trust_model)]
     if "on_real_numbers" in report.subject.details:
         lines.append(("note", REAL_NUMBERS))
     grid(report.subject.mechanism, lines)
-    if sum(one.proven and one.assumes is None and one.adjacency == privacy.adjacency for one in privacy.accounts) > 1:
+    if sum(account.proven and account.assumes is None and account.adjacency == privacy.adjacency for account in privacy.accounts) > 1:
         console().print("Each account that is not marked otherwise is a proof by itself: epsilon is the least of them.")
-    for one in privacy.accounts:
-        if one.bound.order_at_edge:
-            warn(f"WARNING: order {one.bound.order:g} of {one.name} is at the edge of the orders tried; others might prove less.")
+    for account in privacy.accounts:
+        if account.bound.order_at_edge:
+            warn(f"WARNING: order {account.bound.order:g} of {account.name} is at the edge of the orders tried; others might prove less.")
 
 
-def _answer(one: "AccountedEpsilon", adjacency: str) -> str:
+def _answer(account: "AccountedEpsilon", adjacency: str) -> str:
     from math import isinf
 
-    if isinf(one.bound.epsilon):
-        return f"nothing: {one.bound.reason}"
-    text = _upward(one.bound.epsilon)
-    if one.bound.order is not None:
-        text += ", the pure guarantee" if isinf(one.bound.order) else f", order {one.bound.order:g}"
-    if (participations := one.bound.details.get("participations")) is not None:
+    if isinf(account.bound.epsilon):
+        return f"nothing: {account.bound.reason}"
+    text = _upward(account.bound.epsilon)
+    if account.bound.order is not None:
+        text += ", the pure guarantee" if isinf(account.bound.order) else f", order {account.bound.order:g}"
+    if (participations := account.bound.details.get("participations")) is not None:
         text += f", of at most {participations} rounds that include a client, except with probability delta / 2"
-    if not one.proven:
+    if not account.proven:
         text += "; not proven"
-    if one.assumes is not None:
-        text += f"; assumes that {one.assumes}"
-    if one.adjacency != adjacency:
-        text += f"; for {one.adjacency} adjacency"
-    if one.bound.details.get("trust_model") == "local":
+    if account.assumes is not None:
+        text += f"; assumes that {account.assumes}"
+    if account.adjacency != adjacency:
+        text += f"; for {account.adjacency} adjacency"
+    if account.bound.details.get("trust_model") == "local":
         text += "; against the server, too"
-    doubtful = one.bound.details.get("doubtful")
+    doubtful = account.bound.details.get("doubtful")
     return f"{text}; exact accounts contradict it here" if doubtful else text
 
 
@@ -223,24 +226,24 @@ def _calibrate_subcommand(name: str) -> Any:
 
 calibrate_app = typer.Typer(
     cls=registry_group(_calibrated_names, _calibrate_subcommand, _has),
-    help="Find the parameters with which all rounds together stay within (epsilon, delta), on the safe side.",
+    help="Find the parameters with which all rounds together stay within (epsilon, delta).",
     no_args_is_help=True,
 )
 
 
 @calibrate_app.callback()
 def _calibrate_group() -> None:
-    """Find the parameters with which all rounds together stay within (epsilon, delta), on the safe side."""
+    """Find the parameters with which all rounds together stay within (epsilon, delta)."""
 
 
-def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None:
+def _calibrate(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> None:
     from ..analysis.catalogue.accounts import calibrate
 
     json, output = values["json"], values["output"]
     check_outputs(output)
-    sampling = None if "population" in known else parse_sampling(**{key: values[key] for key in SAMPLING})
+    sampling = None if "population" in parameters else parse_sampling(**{key: values[key] for key in SAMPLING})
     with working(f"calibrating {name}"):
-        found = calibrate(
+        calibration = calibrate(
             name,
             epsilon=values["epsilon"],
             delta=values["delta"],
@@ -248,16 +251,18 @@ def _calibrate(name: str, known: dict[str, Any], values: dict[str, Any]) -> None
             adjacency=values["adjacency"],
             sampling=sampling,
             method=values["method"],
-            **known,
+            **parameters,
         )
-    table = found.report.subject.table
+    table = calibration.report.subject.table
     if table is not None and output is not None:
         from ..design.tables.file import write_table
 
         write_table(table, output)
         output = None
-    show_document(found.document(), json, output)
+    show_document(calibration.document(), json, output)
     if not json:
         target = f"{values['epsilon']:g}" + (f", by {values['method']}" if values["method"] else "")
-        beside = (("worst of answering zero", found.zero_squared_error), ("proven least worst error", found.lower_bound))
-        print_report(found.report, [("target epsilon", target)], [(text, f"{value:.9g}") for text, value in beside if value is not None])
+        beside = (("worst of answering zero", calibration.zero_squared_error), ("proven least worst error", calibration.lower_bound))
+        print_report(
+            calibration.report, [("target epsilon", target)], [(text, f"{value:.9g}") for text, value in beside if value is not None]
+        )

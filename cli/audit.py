@@ -1,4 +1,4 @@
-"""`quietbits audit`: a mechanism or a table on neighbours, against its own guarantee."""
+"""`quietbits audit`: runs of a mechanism or table on neighbours, against its guarantee."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,7 +63,10 @@ def _audit_table(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Draw from a table for neighbouring inputs, and bound its epsilon from below; exit code 1 if that refutes it (`audit`)."""
+    """Draw from a table for neighbouring inputs, and bound its epsilon from below (`audit`).
+
+    The exit code is 1 if the lower bound refutes the table's epsilon.
+    """
     from ..analysis.catalogue.tables import MVU
     from ..analysis.planner.stated_error import stated_error
     from ..design.contracts.task import LARGEST_TARGET, SMALLEST_TARGET, Task
@@ -74,7 +77,7 @@ def _audit_table(
     with working(f"verifying {table}"):
         mechanism = TableMeanMechanism(read_table(table))
         guarantee = mechanism.guarantee
-        # Of a task's range: no bound is known where epsilon is larger, and one for a larger epsilon holds where it is smaller.
+        # A task's range limits epsilon: above it no bound is known, and below it the bound for a larger epsilon still holds.
         epsilon = min(max(guarantee.epsilon, SMALLEST_TARGET), LARGEST_TARGET)
         task = Task(mechanism.domain, 1, epsilon, guarantee.delta, guarantee.adjacency)
         stated = stated_error(MVU, task, mechanism)
@@ -84,14 +87,14 @@ def _audit_table(
 
 audit_app = typer.Typer(
     cls=registry_group(_names, _subcommand),
-    help="Run a mechanism on neighbours, against its own guarantee. Not refuted is no proof.",
+    help="Run a mechanism on neighbours and test its guarantee. Passing is not a proof of privacy.",
     no_args_is_help=True,
 )
 
 
 @audit_app.callback()
 def _audit_group() -> None:
-    """Run a mechanism on neighbours, against its own guarantee. Not refuted is no proof."""
+    """Run a mechanism on neighbours and test its guarantee. Passing is not a proof of privacy."""
 
 
 def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], values: dict[str, Any]) -> None:
@@ -99,32 +102,32 @@ def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], 
     from ..analysis.random_streams import named_stream
 
     with working(f"running {head['mechanism']} on neighbours"):
-        found = audit(
+        audited = audit(
             mechanism,
             values["repetitions"],
             named_stream(values["seed"], "audit"),
             others=values["others"],
             confidence=values["confidence"],
         )
-    document = head | {"others": values["others"], "seed": values["seed"]} | found.document() | stated.document()
+    document = head | {"others": values["others"], "seed": values["seed"]} | audited.document() | stated.document()
     show_document(document, values["json"], values["output"])
     if not values["json"]:
-        _print(str(head["mechanism"]), found, stated)
-    if found.refuted:
+        _print(str(head["mechanism"]), audited, stated)
+    if audited.refuted:
         raise typer.Exit(1)
 
 
 def _print(name: str, audited: "MechanismAudit", stated: "StatedError") -> None:
-    found = audited.measured
+    finding = audited.measured
     least = stated.bound_reason or or_none(stated.lower_bound, 6)
     grid(
         f"Audit of {name}",
         (
             ("guarantee", str(audited.claim)),
-            ("epsilon is at least", f"{found.epsilon_lower_bound:.4g}, with confidence {found.confidence:g}"),
-            ("refuted", "yes" if audited.refuted else "no, which is no proof"),
-            ("event", f"{found.event.replace('threshold', f'{found.threshold:.6g}')}, likelier for the {found.likelier} input"),
-            ("counted", f"{found.likely_count} beside {found.unlikely_count} in {found.draws} draws each"),
+            ("epsilon is at least", f"{finding.epsilon_lower_bound:.4g}, with confidence {finding.confidence:g}"),
+            ("refuted", "yes" if audited.refuted else "no, but passing is not a proof"),
+            ("event", f"{finding.event.replace('threshold', f'{finding.threshold:.6g}')}, likelier for the {finding.likelier} input"),
+            ("counted", f"{finding.likely_count} beside {finding.unlikely_count} in {finding.draws} draws each"),
             ("worst squared error, as stated", f"{stated.worst_squared_error:.6g}"),
             ("proven least worst error", least),
             ("central Gaussian noise, epsilon asked", or_none(stated.central_squared_error, 6)),

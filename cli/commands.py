@@ -11,7 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from ..arguments import suggestion
 from ..shown import printable
 
-# What typer's own usage errors have in common, in releases that bring click with them too.
+# Base class of typer's own usage errors, also in releases that bundle click.
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
@@ -27,7 +27,7 @@ class Group(TyperGroup):
     """A group of commands of `quietbits`."""
 
     def get_params(self, ctx: Any) -> Any:
-        """Return the parameters, as `Command.get_params`."""
+        """Return the parameters, as `Command.get_params` does."""
         return _plain_flags(super().get_params(ctx))
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:
@@ -36,15 +36,18 @@ class Group(TyperGroup):
             return super().make_context(*args, **kwargs)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the subcommand that was typed; ValueError names the closest ones, and options, for an unknown name."""
+        """Return the subcommand that was typed.
+
+        For an unknown name, a ValueError names the closest subcommands and the group's options.
+        """
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
             options = [flag for parameter in self.get_params(ctx) for flag in parameter.opts]
             listed = [*self.list_commands(ctx), *options]
-            # A command such as version is an option.
+            # Some users type an option, such as version, as a command.
             name = f"--{name}" if f"--{name}" in options else name
             likely = f": did you mean {name}?" if name in options else suggestion(name, listed)
-            raise ValueError(f"command must be one of those that {ctx.command_path} --help lists, got {args[0]!r}{likely}")
+            raise ValueError(f"command must be a name that {ctx.command_path} --help lists, got {args[0]!r}{likely}")
         return super().resolve_command(ctx, args)
 
 
@@ -54,7 +57,7 @@ def one_line_usage() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        # Which has printed the help, and has nothing to complain of.
+        # The error has printed the help and carries no complaint.
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         command = error.ctx.command_path if error.ctx is not None else "quietbits"
@@ -64,10 +67,10 @@ def one_line_usage() -> Iterator[None]:
 
 
 def _lacks_a_file_with_an_example(error: Any) -> bool:
-    """Return whether a command was called without its file, and prints an example of one."""
+    """Return whether a command lacks its file and can print an example of one."""
     if type(error).__name__ != "MissingParameter" or error.ctx is None:
         return False
-    return error.param.param_type_name == "argument" and any("--example" in one.opts for one in error.ctx.command.params)
+    return error.param.param_type_name == "argument" and any("--example" in parameter.opts for parameter in error.ctx.command.params)
 
 
 def complain(message: str) -> None:
@@ -81,7 +84,10 @@ def echo(text: str, *, err: bool = False) -> None:
 
 
 def on_screen(text: str, stream: TextIO) -> str:
-    """Return text as a stream shows it: without control characters, nor any that the stream cannot encode."""
+    """Return text as a stream shows it.
+
+    Escapes replace control characters, and characters that the stream cannot encode.
+    """
     return printable(text, stream.encoding or "utf-8")
 
 

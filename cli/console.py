@@ -1,4 +1,4 @@
-"""Console of all subcommands of `quietbits`: one console, a progress bar, and errors in one line."""
+"""Console of all subcommands: tables, a progress bar, and errors in one line."""
 
 import io
 import logging
@@ -25,21 +25,24 @@ if TYPE_CHECKING:
     from ..progress import OnStep
     from .plain_console import PlainConsole
 
-# Width of tables that go to a file or a pipe, where there is no terminal to fit.
+# Width of tables in a file or a pipe, which have no terminal to fit.
 PLAIN_WIDTH = 132
-# Exit code of a command that Ctrl-C ends, as shells have it.
+# Exit code of a command that Ctrl-C ends, as in shells.
 INTERRUPTED = 130
-# Seconds until a command without a terminal says that it is at work, and between two such lines.
+# Seconds until a command without a terminal first reports that it is working, and between two reports.
 FIRST_LINE, NEXT_LINE = 2.0, 10.0
-# Whether a file goes to standard output, so that what people read goes to standard error.
+# Whether a file goes to standard output, so that text for people goes to standard error.
 _TAKEN: ContextVar[bool] = ContextVar("standard output is a file", default=False)
 
 
 class OneLineErrors(Group):
-    """A command group whose errors end in one line on stderr and exit code 2, without a traceback."""
+    """Command group whose errors end in one line on stderr and exit code 2."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Run a command; the streams escape what they cannot encode, and warnings of the package are lines as errors are."""
+        """Run a command.
+
+        The streams escape characters that they cannot encode, and warnings of the package take one line, like errors.
+        """
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
@@ -49,7 +52,7 @@ class OneLineErrors(Group):
         return super().main(*args, **kwargs)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was typed; exit with code 2 if an argument, a file or a solver is at fault."""
+        """Run the command that was typed; faults of arguments, files and solvers end in exit code 2."""
         token = _TAKEN.set(False)
         try:
             with one_line_usage():
@@ -71,7 +74,7 @@ class OneLineErrors(Group):
 
 
 class _LogLines(logging.Handler):
-    """Prints what the package logs, in one line on stderr."""
+    """Handler that prints the package's log records, each in one line on stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         complain(record.getMessage())
@@ -81,7 +84,10 @@ _LOG = _LogLines(logging.WARNING)
 
 
 def console() -> "PlainConsole":
-    """Return where tables are printed: stdout, or stderr if a file goes to stdout; `PLAIN_WIDTH` columns where there is no terminal."""
+    """Return the console of tables: stdout, or stderr if a file goes to stdout.
+
+    Without a terminal, tables are `PLAIN_WIDTH` columns wide.
+    """
     from .plain_console import PlainConsole
 
     screen = PlainConsole(stderr=_TAKEN.get())
@@ -89,7 +95,7 @@ def console() -> "PlainConsole":
 
 
 def say(text: str) -> None:
-    """Print a line where tables are printed."""
+    """Print a line on the console of tables."""
     echo(text, err=_TAKEN.get())
 
 
@@ -101,13 +107,16 @@ def in_lines(text: str) -> "Text":
 
 
 def _terminal() -> bool:
-    """Return whether stderr is a terminal, or is to be treated as one, without loading what draws there."""
+    """Return whether stderr is, or counts as, a terminal, without importing rich."""
     return sys.stderr.isatty() or bool(os.environ.get("FORCE_COLOR"))
 
 
 @contextmanager
 def progress_bar() -> "Iterator[OnStep]":
-    """Yield ``on_step(done, total, text)``, which shows steps on stderr until all is done: a bar in a terminal, lines elsewhere."""
+    """Yield ``on_step(done, total, text)``, which shows progress on stderr.
+
+    A terminal shows a bar; other streams get lines.
+    """
     if not _terminal():
         with _plain_lines("starting") as on_step:
             yield on_step
@@ -124,7 +133,10 @@ def progress_bar() -> "Iterator[OnStep]":
 
 @contextmanager
 def working(text: str) -> Iterator[None]:
-    """Show on stderr that work without steps goes on, and for how long: a spinner in a terminal, lines elsewhere."""
+    """Show on stderr that a computation without steps is running, and for how long.
+
+    A terminal shows a spinner; other streams get lines.
+    """
     if not _terminal():
         with _plain_lines(text):
             yield
@@ -141,7 +153,7 @@ def working(text: str) -> Iterator[None]:
 
 @contextmanager
 def _plain_lines(text: str) -> "Iterator[OnStep]":
-    """Print a line now and then, from another thread, since a computation may be in the middle of a long step."""
+    """Print a line now and then, from another thread: a single step may take long."""
     start, done, shown = time.monotonic(), threading.Event(), [text]
 
     def report() -> None:
@@ -164,7 +176,7 @@ def _plain_lines(text: str) -> "Iterator[OnStep]":
 
 @contextmanager
 def resumable(folder: Path) -> Iterator[None]:
-    """Say what is kept where Ctrl-C ends a command that goes on where it was."""
+    """State where partial results are kept if Ctrl-C ends a command that can resume."""
     try:
         yield
     except KeyboardInterrupt:
@@ -173,7 +185,10 @@ def resumable(folder: Path) -> Iterator[None]:
 
 
 def run_resumable(output: Path, run: "Callable[[OnStep], Path]", show: "Callable[[Path, tuple[TaskFailure, ...]], None]") -> None:
-    """Run tasks with a progress bar, and show the file of their results and the tasks that failed; failures are raised afterwards."""
+    """Run tasks with a progress bar; show the file of results and the failed tasks.
+
+    Failures are raised after that.
+    """
     from ..analysis.sweeps.run import IncompleteSweepError
 
     try:
@@ -186,12 +201,14 @@ def run_resumable(output: Path, run: "Callable[[OnStep], Path]", show: "Callable
 
 
 def check_there(file: Path) -> None:
-    """Raise ``OSError`` if there is no such file, before libraries are loaded that take longer than to find out."""
+    """Raise ``OSError`` if a file is missing, before slow imports."""
     file.stat()
 
 
 def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> None:
-    """Raise before a long computation whose result could not be written, or would overwrite what it reads; None is passed over.
+    """Raise before a long computation if an output cannot be written or would replace an input.
+
+    The check skips None.
 
     Raises
     ------
@@ -215,7 +232,10 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> 
 
 
 def show_document(document: dict[str, Any], json: bool, output: Path | None) -> None:
-    """Print a JSON object if it is asked for, and write it to a file if there is one; numbers that are infinite become null."""
+    """Print a JSON object, write it to a file, or both.
+
+    Infinite numbers become null.
+    """
     import math
     from json import dumps
 

@@ -32,7 +32,7 @@ class Solver(StrEnum):
 
 
 class DesignObjective(StrEnum):
-    """What a designed table minimises."""
+    """Objectives of a designed table."""
 
     mean = "mean"
     worst = "worst"
@@ -71,7 +71,7 @@ def design_mvu_command(
     seed: Seed = 0,
     output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON; - is standard output.")] = None,
 ) -> None:
-    """Design the unbiased private table with the smallest variance, and certify it (`design_mvu`)."""
+    """Design and certify the unbiased private table of smallest variance (`design_mvu`)."""
     from ..design.tables.file import write_table
     from ..design.tables.mvu import design_mvu
 
@@ -115,9 +115,10 @@ def verify_command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     most_megabytes: Megabytes = None,
 ) -> None:
-    """Recompute a table's certificate from the file alone, in exact arithmetic; exit code 1 if anything differs (`read_table`).
+    """Recompute a table's certificate from its file, in exact arithmetic (`read_table`).
 
-    In a folder, all tables are verified, with their C headers and the index if there is one (`verify_folder`).
+    The exit code is 1 if anything differs. For a folder, the command verifies all tables, their C headers, and the index if there is one
+    (`verify_folder`).
     """
     if file.is_dir():
         verify_tables(file, json)
@@ -179,5 +180,5 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
 
 
 def _both_scales(variance: float, length: float) -> str:
-    """Write a variance as certificates have it, for values on [0, 1], and in squared units of the values."""
+    """Return a variance on [0, 1], as in certificates, and in squared units of the values."""
     return f"{variance:.9g} on [0, 1]" + ("" if length == 1 else f"; {variance * length**2:.9g} in squared units of the values")

@@ -1,4 +1,4 @@
-"""`quietbits estimate` and `quietbits demo`: a statistic of real data, with the mechanisms compared on it."""
+"""`quietbits estimate` and `quietbits demo`: mechanisms on a statistic of real data."""
 
 import shlex
 import sys
@@ -23,7 +23,7 @@ Interval = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH"
 
 
 class Objective(StrEnum):
-    """What a comparison's tables minimise."""
+    """Objectives of the compared tables."""
 
     mean = "mean"
     worst = "worst"
@@ -57,13 +57,14 @@ def estimate_mean_command(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Try MVU and its rivals on the mean of a column: an experiment, not a private release (`study_mean`).
+    """Compare MVU with its rivals on the mean of a column (`study_mean`).
 
-    All mechanisms run on the same values, the seed repeats their noise, and the true mean is shown.
+    This is an experiment, not a private release. All mechanisms run on the same values, the seed repeats their noise, and the true mean is
+    shown.
 
-    State the interval with --interval, from what is known without the data. Without it the smallest and the largest value are taken,
-    which is not private: a warning says so here, in the report and in the results. Another warning says how many values lie outside, and
-    how far clipping them moves the mean.
+    State the interval with --interval, from public knowledge. Without it, the command takes the smallest and the largest value, which is
+    not private: a warning says so here, in the report and in the results. Another warning gives the number of values outside the interval,
+    and the shift of the mean by clipping.
     """
     from ..analysis.study.column_data import load_column
     from ..analysis.study.column_file import MOST_BYTES
@@ -114,12 +115,12 @@ def estimate_frequencies_command(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Try a mechanism on the frequencies of a column's items: an experiment, not a private release (`study_frequencies`).
+    """Run a mechanism on the frequencies of a column's items (`study_frequencies`).
 
-    The seed repeats the noise, and true frequencies are shown.
+    This is an experiment, not a private release. The seed repeats the noise, and true frequencies are shown.
 
-    State the list of items with --domain, or hash them with --buckets. Without either, the list is taken from the data, which is not
-    private: a warning says so here, in the report and in the results.
+    State the list of items with --domain, or hash them with --buckets. Without either, the command takes the list from the data, which is
+    not private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named
     from ..analysis.study.column_file import MOST_BYTES
@@ -156,8 +157,8 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
     table.add_column("item")
     for heading in ("estimate", "standard error", "true"):
         table.add_column(heading, justify="right")
-    for one in study.items:
-        table.add_row(one.item, *(f"{number:.4g}" for number in (one.frequency, one.standard_error, one.true_frequency)))
+    for row in study.items:
+        table.add_row(row.item, *(f"{number:.4g}" for number in (row.frequency, row.standard_error, row.true_frequency)))
     screen.print(table)
     screen.print(
         f"{sum(item.exceeds_noise for item in study.items)} of these items exceed the noise: the probability that any item that nobody "
@@ -183,7 +184,10 @@ def demo_command(
     bits_out: BitsOut = 3,
     seed: Seed = 0,
 ) -> None:
-    """Run a complete example on real data: the mean body mass index of 442 patients (`study_mean`, `write_report`)."""
+    """Run a complete example on real data: the mean body mass index of 442 patients.
+
+    The example calls `study_mean` and `write_report`.
+    """
     from ..analysis.study.column_data import body_mass_index
     from ..design.tables.file import write_table
 
@@ -207,7 +211,7 @@ def _run_study(
 
 
 def _command_line() -> str:
-    """Return the command as it was typed; bytes of file names that are not UTF-8 become escapes."""
+    """Return the typed command; escapes replace bytes of file names that are not UTF-8."""
     return shown_path(shlex.join(["quietbits", *sys.argv[1:]]))
 
 
@@ -246,7 +250,7 @@ def _print_study(study: "MeanStudy") -> None:
         ratio = "" if row.ratio_to_bound is None else f"{row.ratio_to_bound:.3f}"
         table.add_row(row.mechanism, f"{row.bits_per_client:g}", *(f"{number:.4g}" for number in numbers), ratio)
     screen.print(table)
-    # As they are printed: what tables realise differs from what was asked for in the last digits.
+    # Epsilons are compared as printed: the realised epsilon of a table differs from the requested one in the last digits.
     for guarantee in dict.fromkeys(str(row.guarantee) for row in comparison.estimates):
         names = [row.mechanism for row in comparison.estimates if str(row.guarantee) == guarantee]
         whose = "every mechanism" if len(names) == len(comparison.estimates) else "; ".join(names)

@@ -1,6 +1,6 @@
 """The `quietbits` command: every subcommand parses, makes one documented call, and prints.
 
-Imports of numpy and all that stands on it are inside the commands, so that help and completion answer at once.
+The commands import numpy, and modules that need it, only when they run, so that help and completion answer at once.
 """
 
 from typing import Annotated
@@ -59,4 +59,4 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
-    """Hold the options that belong to no subcommand; `version` ends the program when it is read."""
+    """Hold the options of the command itself; `version` ends the program when it is read."""

@@ -15,7 +15,10 @@ def mechanisms_command(
     name: Annotated[str | None, typer.Argument(help="One mechanism, in full.")] = None,
     json: Json = False,
 ) -> None:
-    """List the mechanisms there are, or show one with its options, accounts and adjacencies (`quietbits.REGISTRY`)."""
+    """List the mechanisms, or show one with its options, accounts and adjacencies.
+
+    The source is `quietbits.REGISTRY`.
+    """
     from ..analysis.catalogue.registry import REGISTRY, entry_named
 
     entries = list(REGISTRY.values()) if name is None else [entry_named(name)]
@@ -33,7 +36,7 @@ def _print_all(entries: "list[Entry]") -> None:
     from rich.table import Table
 
     table = Table(title="Mechanisms: quietbits mechanisms NAME has more", box=SIMPLE_HEAD, title_justify="left")
-    # Names are typed.
+    # Users type these names, so the table must not break them.
     table.add_column("name", no_wrap=True)
     for heading in ("trust model", "clients hold", "adjacency", "what it does"):
         table.add_column(heading)
@@ -63,7 +66,7 @@ def _print_one(entry: "Entry", provider: str | None) -> None:
 
 
 def _of_account(entry: "Entry") -> str:
-    """Return what the accounts are about where they are asked for more neighbours than a message by itself has."""
+    """Return the subject of accounts that need more neighbours than one message has."""
     title = entry.title if entry.noise is None else entry.noise.title
     return f"{title}; {' or '.join(entry.account_adjacencies)} adjacency"
 

@@ -1,4 +1,4 @@
-"""Commands whose options come from the registry: each option there becomes one on the command line."""
+"""Commands whose options come from the registry."""
 
 import inspect
 from collections.abc import Callable
@@ -42,7 +42,10 @@ REQUIRED = inspect.Parameter.empty
 
 
 def example_option(folder: str, what: str) -> Any:
-    """Return the option `--example`, which prints the example specification of a folder of `analysis` and ends the command."""
+    """Return the option `--example`, which prints an example specification and exits.
+
+    The specification is a file of the named folder of `analysis`.
+    """
 
     def print_example(wanted: bool) -> None:
         if wanted:
@@ -61,14 +64,14 @@ def registry_group(
     *,
     several: bool = False,
 ) -> type[Group]:
-    """Return a command with a subcommand for every name of the registry, made when it is asked for.
+    """Return a command group with a subcommand per name of the registry, made on demand.
 
-    `names` returns the names, and `has` says whether there is one, if that is less work; `subcommand` returns the function behind one of
-    them, or behind `several` that are joined by commas, as typer takes it.
+    `names` returns the names, and `has` tests a name, if that is less work than listing all. `subcommand` returns the typer function of a
+    name, or, with `several`, of names that are joined by commas.
     """
 
     class RegistryGroup(Group):
-        """Subcommands from the registry."""
+        """Group of subcommands from the registry."""
 
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's interface
             """Return the names of the subcommands."""
@@ -84,21 +87,21 @@ def registry_group(
             return typer.main.get_command(single)
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-            """Return the subcommand that was typed; ValueError says how several names are typed, if they may be."""
-            found = super().resolve_command(ctx, args)
+            """Return the subcommand that was typed; a ValueError explains how to type several names."""
+            resolved = super().resolve_command(ctx, args)
             typed = list(takewhile(lambda word: not word.startswith("-"), args))
-            if len(typed) > 1 and not any(parameter.param_type_name == "argument" for parameter in found[1].params):
+            if len(typed) > 1 and not any(parameter.param_type_name == "argument" for parameter in resolved[1].params):
                 for part in typed[1:]:
                     check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
                 allowed = f"join them with commas: {','.join(typed)}" if several else f"quietbits {self.name} takes one at a time"
                 raise ValueError(f"mechanism must be a single word, got {' '.join(typed)!r}: {allowed}")
-            return found
+            return resolved
 
     return RegistryGroup
 
 
 def with_options(function: Callable[..., None], options: "tuple[Option, ...]", fixed: dict[str, tuple[Any, Any]], help_text: str) -> Any:
-    """Return a function that typer gives the registry's options and some fixed ones, and that passes all values on by name.
+    """Return a command function with the registry's options and some fixed ones.
 
     Parameters
     ----------
@@ -107,9 +110,9 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
     options : tuple of Option
         The registry's options; they come first.
     fixed : dict
-        Other options: name -> (annotated type, default); `REQUIRED` for none.
+        Other options: name -> (annotated type, default); `REQUIRED` for options without a default.
     help_text : str
-        What the command does.
+        Help of the command.
     """
     parameters = [_parameter(option) for option in options if option.name not in fixed]
     parameters += [
@@ -127,7 +130,10 @@ def with_options(function: Callable[..., None], options: "tuple[Option, ...]", f
 
 
 def adjacency_of(adjacencies: tuple[str, ...], *, compared: bool = False) -> Any:
-    """Return the option of adjacency for a mechanism, or several that are compared, with accounts for these; none in common is allowed."""
+    """Return the option of adjacency for one mechanism, or for several that are compared.
+
+    `adjacencies` may be empty when mechanisms have none in common.
+    """
     if compared:
         which = " or ".join(adjacencies) or "none that they have in common"
         return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {which}; must be given to compare mechanisms.")]
@@ -142,7 +148,10 @@ def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, An
 
 
 def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
-    """Return the values of options that `what` has from texts such as ``bits=8``; dashes in names count as underscores."""
+    """Return the values of options from texts such as ``bits=8``.
+
+    `what` names the owner of the options in errors; dashes in names count as underscores.
+    """
     from ..design.contracts.options import NONE
 
     named = {option.name: option for option in options}
@@ -168,7 +177,7 @@ def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) ->
 
 
 def _number(text: str) -> float:
-    """Return the number that a text writes, whole where it can be: mechanisms may share the name of an option, and count in it."""
+    """Return the number that a text states, as an int where the number is whole."""
     return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
@@ -186,17 +195,17 @@ def _parameter(option: "Option") -> inspect.Parameter:
 
 
 def bytes_of(most_megabytes: int | None, usual: int) -> int:
-    """Return the largest file that is read, in bytes: the one that was typed (`Megabytes`), or the usual one."""
+    """Return the size limit of an input file in bytes: the typed `Megabytes` or the default."""
     return usual if most_megabytes is None else most_megabytes * MEGABYTE
 
 
 def parse_sampling(sampling_probability: float | None, population: int | None, sample_size: int | None) -> "Sampling | None":
-    """Return how clients are chosen, from the options that were typed; None if there are none.
+    """Return the sampling of clients from the typed options; None without such options.
 
     Raises
     ------
     ValueError
-        If options of both ways are there, or one of two that belong together, or a number is out of range.
+        If options of both kinds of sampling are given, or one of a pair is missing, or a number is out of range.
     """
     if sampling_probability is None and population is None and sample_size is None:
         return None
@@ -204,7 +213,9 @@ def parse_sampling(sampling_probability: float | None, population: int | None, s
 
     if sampling_probability is not None:
         if population is not None or sample_size is not None:
-            raise ValueError("sampling_probability must stand without population and sample_size: it is another way of sampling")
+            raise ValueError(
+                f"sampling_probability must be left out with population or sample_size, got {sampling_probability!r}: choose one sampling"
+            )
         return PoissonSampling(sampling_probability)
     if population is None or sample_size is None:
         raise ValueError("population and sample_size must be given together: how many clients there are, and how many take part in a round")

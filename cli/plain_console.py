@@ -1,4 +1,4 @@
-"""The console of all commands: it prints text as text, without markup and without control characters."""
+"""Console of all commands: it prints plain text, without markup or control characters."""
 
 from typing import Any
 
@@ -9,14 +9,15 @@ from ..shown import printable
 
 
 class PlainConsole(Console):
-    """A console that takes no markup and no emoji codes, and escapes control characters and what its stream cannot encode.
+    """Console without markup and emoji codes.
 
-    A line break inside a string is a control character too: `rich.text.Text` holds text of several lines.
+    Escapes replace control characters, and characters that the stream cannot encode. A line break inside a string is a control character
+    too: `rich.text.Text` holds text of several lines.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Return the text as every cell, title and line shows it."""
+        """Return the text of a cell, title or line with its control characters escaped."""
         return super().render_str(printable(text, self.encoding), **options)

@@ -1,4 +1,4 @@
-"""`quietbits plan`: every mechanism for a task, ranked, with what it costs and how to run it."""
+"""`quietbits plan`: every mechanism for a task, ranked, with its cost and its command."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..analysis.planner.record import Plan, PlannedMechanism
 
 KINDS = (".csv", ".parquet", ".html", ".json")
-# In two lines, to leave room for mechanisms in a narrow terminal.
+# Headings take two lines, to leave room for mechanisms in a narrow terminal.
 HEADINGS = ("error", "worst", "bits per\nclient", "over\nbound", "over\ncentral", "epsilon\ndelta", "client\ntime", "server\ntime")
 # Headings of columns whose cells may take several lines.
 WORDY = ("over\nbound", "epsilon\ndelta")
@@ -57,7 +57,10 @@ def plan_command(
         typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture; - is standard output, as JSON."),
     ] = None,
 ) -> None:
-    """Rank every mechanism for a task, or say why it cannot serve; exit code 2 if none can (`plan_task`, `check_plan`)."""
+    """Rank every mechanism for a task, or say why it cannot serve (`plan_task`, `check_plan`).
+
+    The exit code is 2 if no mechanism can serve the task.
+    """
     from ..analysis.catalogue.registry import REGISTRY
     from ..analysis.planner.check import check_plan
     from ..analysis.planner.plan import plan_task
@@ -68,8 +71,8 @@ def plan_command(
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
     held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
     task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits, message_bits=message_bits)
-    known = {one.name: one for entry in REGISTRY.values() for one in entry.options}
-    options = typed_options("the registry", tuple(known.values()), option or [])
+    registered = {choice.name: choice for entry in REGISTRY.values() for choice in entry.options}
+    options = typed_options("the registry", tuple(registered.values()), option or [])
     with progress_bar() as on_step:
         plan = plan_task(
             task, population=population, nonzero=nonzero, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step
@@ -91,12 +94,12 @@ def plan_command(
 
 
 def _none_serves(plan: "Plan") -> str:
-    """Return why no mechanism serves a task: the reasons of those whose clients hold what the task's do."""
+    """Return the reasons why mechanisms for the task's kind of input cannot serve it."""
     from ..analysis.catalogue.registry import REGISTRY
 
     held = {name for name, entry in REGISTRY.items() if isinstance(plan.task.domain, entry.domains)}
-    reasons = [f"{one.reason} ({', '.join(one.mechanisms)})" for one in plan.refusals if held.intersection(one.mechanisms)]
-    return f"no mechanism can serve the task: {'; '.join(reasons) or 'none is for what its clients hold in that trust model'}"
+    reasons = [f"{refusal.reason} ({', '.join(refusal.mechanisms)})" for refusal in plan.refusals if held.intersection(refusal.mechanisms)]
+    return f"no mechanism can serve the task: {'; '.join(reasons) or 'no mechanism of that trust model takes its kind of input'}"
 
 
 def _write(plan: "Plan", output: Path) -> None:
@@ -137,9 +140,9 @@ def _print(plan: "Plan") -> None:
     references.add_column("reference")
     for heading in ("error", "of the average of all rounds", "worst"):
         references.add_column(heading, justify="right")
-    for one in plan.references:
-        numbers = (_short(one.predicted_error), _short(one.predicted_error_of_rounds), _short(one.worst_error))
-        references.add_row(one.title if one.reason is None else f"{one.title}: {one.reason}", *numbers)
+    for reference in plan.references:
+        numbers = (_short(reference.predicted_error), _short(reference.predicted_error_of_rounds), _short(reference.worst_error))
+        references.add_row(reference.title if reference.reason is None else f"{reference.title}: {reference.reason}", *numbers)
     screen.print(references)
     if plan.feasible:
         screen.print("Commands:")
@@ -164,33 +167,33 @@ def _ranking(plan: "Plan", model: str) -> "Table":
     table = Table(title=f"Trust model: {model}", box=SIMPLE_HEAD, title_justify="left")
     table.add_column("mechanism", no_wrap=True)
     several = plan.task.rounds > 1
-    checked = any(one.check for one in plan.of(model))
+    checked = any(planned.check for planned in plan.of(model))
     headings = (*HEADINGS, *(("average\nof all\nrounds",) if several else ()), *(("off by",) if checked else ()))
     for heading in headings:
-        # A number that is wider than its column would lose its end.
+        # The column must not cut numbers: a number wider than its column would lose its end.
         table.add_column(in_lines(heading), justify="right", no_wrap=heading not in WORDY)
-    for one in plan.of(model):
-        cells = [*_cells(one), *([_short(one.predicted_error_of_rounds)] if several else [])]
+    for planned in plan.of(model):
+        cells = [*_cells(planned), *([_short(planned.predicted_error_of_rounds)] if several else [])]
         if checked:
-            cells.append("" if one.check is None else f"{100 * one.check.excess:+.1f} %{' !' if one.check.off else ''}")
-        table.add_row(one.name, *cells)
-    reasons = dict.fromkeys(one.bound_reason for one in plan.of(model) if one.bound_reason)
+            cells.append("" if planned.check is None else f"{100 * planned.check.excess:+.1f} %{' !' if planned.check.off else ''}")
+        table.add_row(planned.name, *cells)
+    reasons = dict.fromkeys(planned.bound_reason for planned in plan.of(model) if planned.bound_reason)
     if reasons:
         table.caption = "; ".join(reasons)
     return table
 
 
-def _cells(one: "PlannedMechanism") -> tuple[str, ...]:
-    bound = "none" if one.ratio_to_bound is None else _short(one.ratio_to_bound)
+def _cells(planned: "PlannedMechanism") -> tuple[str, ...]:
+    bound = "none" if planned.ratio_to_bound is None else _short(planned.ratio_to_bound)
     return (
-        _short(one.predicted_error),
-        _short(one.worst_error),
-        f"{one.bits_per_client:,.6g}",
+        _short(planned.predicted_error),
+        _short(planned.worst_error),
+        f"{planned.bits_per_client:,.6g}",
         bound,
-        _short(one.ratio_to_central),
-        f"{one.epsilon:.3g}, {one.delta:g}",
-        _seconds(one.client_seconds),
-        _seconds(one.server_seconds),
+        _short(planned.ratio_to_central),
+        f"{planned.epsilon:.3g}, {planned.delta:g}",
+        _seconds(planned.client_seconds),
+        _seconds(planned.server_seconds),
     )
 
 

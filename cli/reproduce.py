@@ -1,4 +1,4 @@
-"""`quietbits reproduce`: figures of the papers, drawn again."""
+"""`quietbits reproduce`: the papers' figures, drawn again."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,10 +11,10 @@ from .options import Cache, Dask, Seed, Workers
 
 
 class ReproduceCommand(Command):
-    """A command whose help ends with the list of figures."""
+    """Command whose help ends with the list of figures."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Print the options, then every figure with its title and how long it takes."""
+        """Print the options, then every figure with its title and running time."""
         from rich.table import Table
 
         from ..figures.listing import LISTING
@@ -39,7 +39,10 @@ def reproduce_command(
     cache: Cache = None,
     seed: Seed = 0,
 ) -> None:
-    """Draw figures of the papers again: SVG, PDF, PNG, and their table as CSV and Markdown (`quietbits.figures.registry.FIGURES`)."""
+    """Draw the papers' figures again, with tables (`quietbits.figures.registry.FIGURES`).
+
+    The files are SVG, PDF and PNG, and the table as CSV and Markdown.
+    """
     from ..figures.registry import reproduce
 
     with resumable(output), progress_bar() as on_step:

@@ -1,4 +1,4 @@
-"""`quietbits simulate`: rounds of a mechanism on synthetic inputs, its error measured beside what was predicted and what is possible."""
+"""`quietbits simulate`: rounds of a mechanism on synthetic inputs, with error bounds."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,11 +45,11 @@ def _subcommand(name: str) -> Any:
         check_outputs(values["output"])
         if len(entries) > 1 and values["adjacency"] is None:
             raise ValueError("adjacency must be given where mechanisms are compared: replace-one or add-or-remove-one")
-        found = {entry.name: _simulated(entry, values) for entry in entries}
-        documents: list[dict[str, Any]] = [{"mechanism": name, **one.document()} for name, one in found.items()]
+        results = {entry.name: _simulated(entry, values) for entry in entries}
+        documents: list[dict[str, Any]] = [{"mechanism": name, **simulated.document()} for name, simulated in results.items()]
         show_document(documents[0] if len(documents) == 1 else {"mechanisms": documents}, values["json"], values["output"])
         if not values["json"]:
-            _print(found)
+            _print(results)
 
     return with_options(
         run, options, task_options(entries) | SIMULATION, f"Simulate {name}: rounds on synthetic inputs (`build_mechanism`, `repeat_mean`)."
@@ -58,21 +58,22 @@ def _subcommand(name: str) -> Any:
 
 simulate_app = typer.Typer(
     cls=registry_group(entry_names, _subcommand, several=True),
-    help="Run rounds of a mechanism, or of several that are joined by commas, on synthetic inputs, and measure their error.",
+    help="Run rounds of one or more mechanisms (NAME,NAME) on synthetic inputs; measure the error.",
     no_args_is_help=True,
 )
 
 
 @simulate_app.callback()
 def _simulate_group() -> None:
-    """Run rounds of a mechanism, or of several that are joined by commas, on synthetic inputs, and measure their error."""
+    """Run rounds of one or more mechanisms (NAME,NAME) on synthetic inputs; measure the error."""
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """A summary of rounds, and the least worst-case error that is proven for the task; None where nothing is.
+    """Summary of simulated rounds, with the least worst-case error proven for the task.
 
-    Nor is there one where the mechanism states its error for some populations only, as it would be one on the worst inputs.
+    `lower_bound` is None where no bound is proven. It is also None where the mechanism states its error for some populations only, because
+    the bound is about the worst inputs.
     """
 
     summary: "MeanSummary"
@@ -86,7 +87,7 @@ class Simulated:
         return self.summary.worst_squared_error / self.lower_bound if self.lower_bound else None
 
     def document(self) -> dict[str, Any]:
-        """Return everything as JSON holds it."""
+        """Return all results as JSON values."""
         bound = {"lower_bound": self.lower_bound, "ratio_to_bound": self.ratio_to_bound}
         return {**self.summary.document(), **bound, "on_real_numbers": self.on_real_numbers}
 
@@ -100,7 +101,7 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
 
     domain, nonzero = domain_of(values, entry), values["nonzero"]
     population = values["population"] or ("sphere" if isinstance(domain, NormBall) else "uniform")
-    # Before the mechanism is built, which may take long.
+    # Building the mechanism may take long, so check the inputs first.
     check_inputs(population, domain, nonzero)
     with working(f"building {entry.name}"):
         task, mechanism = built(entry, values)
@@ -111,13 +112,13 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
     return Simulated(summarise_means(rounds), largest_bound(entry, task, mechanism), entry.populations, entry.on_real_numbers)
 
 
-def _print(found: dict[str, Simulated]) -> None:
-    if len(found) == 1:
-        ((name, simulated),) = found.items()
+def _print(results: dict[str, Simulated]) -> None:
+    if len(results) == 1:
+        ((name, simulated),) = results.items()
         summary = simulated.summary
         coordinates = "1 coordinate" if summary.dimension == 1 else f"{summary.dimension} coordinates"
         grid(f"{name}: {summary.clients} clients, {coordinates}, {summary.population}", _rows(simulated))
-        _warn(found)
+        _warn(results)
         return
     from rich.table import Table
 
@@ -135,25 +136,25 @@ def _print(found: dict[str, Simulated]) -> None:
         "over central",
     ):
         table.add_column(heading, justify="right")
-    for name, simulated in found.items():
-        one = simulated.summary
-        numbers = (f"{one.bits_per_client:g}", f"{one.epsilon:g}", f"{one.delta:g}", f"{one.squared_error:.4g}")
-        central = (or_none(one.central_gaussian_squared_error, 6), or_none(one.ratio_to_central, 6))
-        references = (f"{one.predicted_squared_error:.4g}", f"{one.zero_squared_error:.4g}", *central)
-        table.add_row(name, one.trust_model, *numbers, *references)
+    for name, simulated in results.items():
+        summary = simulated.summary
+        numbers = (f"{summary.bits_per_client:g}", f"{summary.epsilon:g}", f"{summary.delta:g}", f"{summary.squared_error:.4g}")
+        central = (or_none(summary.central_gaussian_squared_error, 6), or_none(summary.ratio_to_central, 6))
+        references = (f"{summary.predicted_squared_error:.4g}", f"{summary.zero_squared_error:.4g}", *central)
+        table.add_row(name, summary.trust_model, *numbers, *references)
     console().print(table)
-    first = next(iter(found.values())).summary
+    first = next(iter(results.values())).summary
     console().print(f"Guarantees: {first.adjacency} adjacency. Vectors and numbers of {first.clients} clients.")
-    _warn(found)
+    _warn(results)
 
 
-def _warn(found: dict[str, Simulated]) -> None:
-    """Say which guarantees are of real numbers, and which mechanisms are worse than answering zero."""
+def _warn(results: dict[str, Simulated]) -> None:
+    """Warn of guarantees on real numbers, and of mechanisms worse than answering zero."""
     from ..design.contracts.registry import REAL_NUMBERS
 
-    if references := [name for name, one in found.items() if one.on_real_numbers]:
+    if references := [name for name, simulated in results.items() if simulated.on_real_numbers]:
         console().print(f"{', '.join(references)}: {REAL_NUMBERS}.")
-    worse = [name for name, one in found.items() if one.summary.squared_error > one.summary.zero_squared_error]
+    worse = [name for name, simulated in results.items() if simulated.summary.squared_error > simulated.summary.zero_squared_error]
     if worse:
         warn(f"WARNING: answering zero, or the middle, is closer here than {', '.join(worse)}: more clients or epsilon are needed.")
 

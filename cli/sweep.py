@@ -1,4 +1,4 @@
-"""`quietbits sweep`: the experiments of a TOML file, run, saved and summed up."""
+"""`quietbits sweep`: the experiments of a TOML file, run, saved and summarised."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,9 +8,9 @@ import typer
 from .console import check_there, console, in_lines, run_resumable, say, warn
 from .options import Cache, Dask, FileSeed, Workers, example_option
 
-# As a data frame they take a gigabyte.
+# A data frame of this many rows takes a gigabyte.
 MOST_SUMMED_ROWS = 2_000_000
-# Shown only where a sweep has more than one value of it.
+# Columns that are shown only if they hold several values.
 VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
 
@@ -23,7 +23,10 @@ def sweep_command(
     seed: FileSeed = None,
     example: Annotated[bool, example_option("sweeps", "a commented sweep that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
-    """Compare mechanisms of the registry in many settings, repeatedly; an interrupted sweep resumes (`load_sweep`, `run_tasks`)."""
+    """Compare mechanisms of the registry in many settings (`load_sweep`, `run_tasks`).
+
+    An interrupted sweep resumes.
+    """
     check_there(spec)
     from dataclasses import replace
 
@@ -58,7 +61,7 @@ def _print_summary(path: Path) -> None:
         varied = [name for name in VARIED if name in summary and summary[name].nunique(dropna=False) > 1]
         table = Table(title="Mean squared error of the estimated mean")
         table.add_column("mechanism")
-        # In two lines, to leave room for mechanisms in a narrow terminal.
+        # Headings take two lines, to leave room for mechanisms in a narrow terminal.
         for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "answer\nzero", "MSE /\ncentral"):
             table.add_column(in_lines(heading.replace("_", " ")), justify="right")
         for row in summary.to_dict("records"):

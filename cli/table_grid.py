@@ -1,4 +1,4 @@
-"""`quietbits design grid`: tables in bulk, and the check of a folder of them."""
+"""`quietbits design grid`: many tables at once, and the verification of a folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +21,10 @@ def design_grid_command(
     seed: FileSeed = None,
     example: Annotated[bool, example_option("table_grid", "a commented grid that works")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
-    """Design, certify and export every table of a grid, with an index; an interrupted run resumes (`load_grid`, `design_tables`)."""
+    """Design, certify and export all tables of a grid (`load_grid`, `design_tables`).
+
+    The folder also gets an index. An interrupted run resumes.
+    """
     check_there(spec)
     from dataclasses import replace
 
@@ -56,20 +59,23 @@ def _print_index(index: Path) -> None:
 
 
 def verify_tables(folder: Path, json: bool) -> None:
-    """Verify a folder of tables, and print what was refused; exit code 1 if anything was (`verify_folder`)."""
+    """Verify a folder of tables and print refused files (`verify_folder`).
+
+    The exit code is 1 if any file is refused.
+    """
     from json import dumps
 
     from ..analysis.table_grid.verification import verify_folder
 
     with working(f"verifying the tables of {folder}"):
-        found = verify_folder(folder)
+        checked = verify_folder(folder)
     if json:
-        faults = [{"file": str(fault.path), "check": fault.check, "detail": fault.detail} for fault in found.faults]
-        say(dumps({"folder": str(folder), "tables": found.tables, "verified": found.verified, "faults": faults}))
+        faults = [{"file": str(fault.path), "check": fault.check, "detail": fault.detail} for fault in checked.faults]
+        say(dumps({"folder": str(folder), "tables": checked.tables, "verified": checked.verified, "faults": faults}))
     else:
-        for fault in found.faults:
+        for fault in checked.faults:
             complain(str(fault))
-        refused = f"{len(found.faults)} file{'s' * (len(found.faults) > 1)} refused"
-        say(f"{folder}: {found.tables} tables, {'all verified' if found.verified else refused}")
-    if not found.verified:
+        refused = f"{len(checked.faults)} file{'s' * (len(checked.faults) > 1)} refused"
+        say(f"{folder}: {checked.tables} tables, {'all verified' if checked.verified else refused}")
+    if not checked.verified:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""A task and its mechanisms, as `plan`, `simulate` and `audit` have them typed."""
+"""A task and its mechanisms, from the options of `plan`, `simulate` and `audit`."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,7 +37,7 @@ TASK: dict[str, tuple[Any, Any]] = {
     "rounds": (Rounds, 1),
     "adjacency": (Adjacency, None),
 }
-# What each option of a domain is about, as domains are named.
+# Kind of domain that each option describes, by the domain's class name.
 KINDS = {"categories": "Categories", "dimension": "NormBall", "norm": "NormBall", "clip": "NormBall", "interval": "Interval"}
 HELD = {"Categories": "items", "NormBall": "vectors", "Interval": "numbers"}
 
@@ -50,16 +50,17 @@ def entry_names() -> list[str]:
 
 
 def entries_of(name: str) -> "list[Entry]":
-    """Return the entries of one name, or of several that are joined by commas."""
+    """Return the entries of one name, or of several names that are joined by commas."""
     from ..analysis.catalogue.registry import entry_named
 
-    return [entry_named(one) for one in name.split(",")]
+    return [entry_named(part) for part in name.split(",")]
 
 
 def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
-    """Return the design choices of mechanisms, each name once; those of several have the defaults of each.
+    """Return the design choices of mechanisms, each name once.
 
-    ValueError if what is typed under one name is not of the same type, or of other choices.
+    An option that several mechanisms share keeps the default of each. A ValueError refuses a name whose types or choices differ between
+    mechanisms.
     """
     if len(entries) == 1:
         return entries[0].options
@@ -72,7 +73,7 @@ def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
 
 def _shared(name: str, owners: "dict[str, Option]") -> "Option":
     first, *others = owners.values()
-    if any((one.kind, one.choices, one.flags) != (first.kind, first.choices, first.flags) for one in others):
+    if any((other.kind, other.choices, other.flags) != (first.kind, first.choices, first.flags) for other in others):
         raise ValueError(f"mechanisms must agree on what {name} is to be compared, got {', '.join(owners)}: simulate them one by one")
     texts: dict[str, list[str]] = {}
     for owner, option in owners.items():
@@ -82,14 +83,14 @@ def _shared(name: str, owners: "dict[str, Option]") -> "Option":
 
 
 def task_options(entries: "list[Entry]") -> dict[str, tuple[Any, Any]]:
-    """Return how a task is typed; epsilon may be left out where no mechanism keeps it."""
-    common = tuple(one for one in entries[0].adjacencies if all(one in entry.adjacencies for entry in entries))
+    """Return the options of a task; epsilon is optional where no mechanism keeps a budget."""
+    common = tuple(adjacency for adjacency in entries[0].adjacencies if all(adjacency in entry.adjacencies for entry in entries))
     typed = TASK | {"adjacency": (adjacency_of(common, compared=len(entries) > 1), None)}
     return typed if any(entry.private for entry in entries) else typed | {"epsilon": (UNUSED, 1.0), "delta": (UNUSED, 0.0)}
 
 
 def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
-    """Return a mechanism for the task that was typed."""
+    """Return the task that was typed and a mechanism for it."""
     from ..design.contracts.registry import usual_adjacency
     from ..design.contracts.task import Task
 
@@ -106,7 +107,10 @@ def built(entry: "Entry", values: dict[str, Any]) -> "tuple[Task, Mechanism]":
 
 
 def domain_of(values: dict[str, Any], entry: "Entry | None" = None) -> "Domain":
-    """Return what clients hold, by the options of `KINDS`; ValueError where these contradict each other or the mechanism."""
+    """Return the domain of the clients' inputs, from the options of `KINDS`.
+
+    Options that contradict each other or the mechanism raise a ValueError.
+    """
     from ..design.contracts.domains import Categories as Items
     from ..design.contracts.domains import Interval as Numbers
     from ..design.contracts.norm_ball import NormBall, parse_norm
@@ -128,7 +132,7 @@ def domain_of(values: dict[str, Any], entry: "Entry | None" = None) -> "Domain":
 
 
 def size_of(entry: "Entry") -> str | None:
-    """Return the option that must be typed, as an entry's clients hold nothing but items, or nothing but vectors."""
+    """Return the required size option of an entry that serves only items or only vectors."""
     sizes = {"Categories": "categories", "NormBall": "dimension"}
     return sizes.get(entry.domains[0].__name__) if len(entry.domains) == 1 else None
 
@@ -138,7 +142,7 @@ def _shown(value: Any) -> str:
 
 
 def _check_held(entry: "Entry", typed: dict[str, Any]) -> None:
-    """Raise ValueError where an option is not of what a mechanism's clients hold, or what must be given is missing."""
+    """Raise ValueError if an option does not fit the mechanism's domains, or a size is missing."""
     kinds = [domain.__name__ for domain in entry.domains]
     held = " or ".join(HELD[kind] for kind in kinds)
     for name, value in typed.items():

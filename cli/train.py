@@ -24,7 +24,10 @@ def train_command(
     seed: FileSeed = None,
     example: Annotated[bool, example_option("training", "commented trainings that work")] = False,  # noqa: ARG001 - read before the others
 ) -> None:
-    """Train models with mechanisms of the registry, and see what they cost in accuracy and bytes (`load_training`, `run_training`)."""
+    """Train models with mechanisms of the registry (`load_training`, `run_training`).
+
+    The results show each mechanism's cost in accuracy and bytes.
+    """
     check_there(spec)
     from dataclasses import replace
 

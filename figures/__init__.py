@@ -1,1 +1,1 @@
-"""Figures of the papers, drawn again: each takes a tidy result table from `analysis` and makes a picture of it."""
+"""Figures of the papers, drawn again from tidy result tables of `analysis`."""

@@ -1,4 +1,4 @@
-"""Accounts as a picture: epsilon against rounds, by each way of accounting."""
+"""A picture of accounts: epsilon against rounds, for each way of accounting."""
 
 import io
 import math
@@ -25,16 +25,16 @@ from .drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
 from .drawing.save import DOTS_PER_INCH, METADATA
 from .drawing.style import GREY, WIDTH, add_caption, print_style
 
-# Rounds are shown from one to this many times those that were asked for.
+# Largest number of rounds shown, as a multiple of the requested number.
 BEYOND = 10
 POINTS = 13
-# A vertical axis whose ends are less than so far apart shows numbers between powers of ten.
+# A vertical axis with a smaller ratio of its ends shows numbers between powers of ten.
 DECADES = 1000.0
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK, SKY)
 PROVEN_LINE, OTHER_LINE = "-", (0, (4, 2))
-# Characters of a legend's line, which has the width of the page to itself.
+# Largest number of characters in a line of the legend, which takes the width of the page.
 LEGEND_CHARACTERS = 95
-# Names of accounts in words, where they need more than their name.
+# Labels of accounts whose names need explanation.
 LABELS: Mapping[str, str] = MappingProxyType(
     {
         "pure": "pure privacy, added up",
@@ -56,7 +56,10 @@ LABELS: Mapping[str, str] = MappingProxyType(
 
 
 def check_plot_file(file: Path) -> str:
-    """Return the kind of picture that a file's suffix asks for: ``"svg"``, ``"pdf"`` or ``"png"``; ValueError for another suffix."""
+    """Return the format that a file's suffix asks for: ``"svg"``, ``"pdf"`` or ``"png"``.
+
+    Other suffixes raise a ValueError.
+    """
     kind = file.suffix.removeprefix(".").lower()
     if kind not in METADATA:
         raise ValueError(f"plot must be a file that ends in {', '.join(f'.{kind}' for kind in METADATA)}, got {str(file)!r}")
@@ -64,20 +67,20 @@ def check_plot_file(file: Path) -> str:
 
 
 def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampling: Sampling | None, path: Path) -> None:
-    """Draw what all accounts of a mechanism say, round after round, and write it to a file, which is there whole or not at all.
+    """Draw all accounts of a mechanism, round after round, and write the picture atomically.
 
     Parameters
     ----------
     subject : AccountSubject
-        The mechanism, as `AccountReport.subject` has it.
+        The mechanism, from `AccountReport.subject`.
     delta : float
         Failure probability of all rounds together.
     rounds : int
-        Number of rounds that is marked; up to ten times that many are shown.
+        Number of rounds to mark; the axis reaches ten times as many.
     sampling : PoissonSampling, FixedSizeSampling or None
         How the clients of a round are chosen.
     path : Path
-        The file; its suffix says which kind it is: .svg, .pdf or .png.
+        The file; its suffix selects the format: .svg, .pdf or .png.
 
     Raises
     ------
@@ -94,7 +97,9 @@ def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampl
 
 
 def shown_rounds(rounds: int) -> list[int]:
-    """Return the numbers of rounds of a picture, in rising order: from one to ten times those that were asked for, and these among them.
+    """Return the rounds to plot, ascending, from one to ten times the requested number.
+
+    The requested number is among them.
 
     Examples
     --------
@@ -106,13 +111,19 @@ def shown_rounds(rounds: int) -> list[int]:
 
 
 def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
-    """Return each account's epsilon (a column) after each number of rounds (the index); infinite where an account says nothing."""
-    rows = [{one.name: one.bound.epsilon for one in report.privacy.accounts} for report in reports]
+    """Return each account's epsilon (columns) after each number of rounds (index).
+
+    Epsilon is infinite where an account proves nothing.
+    """
+    rows = [{account.name: account.bound.epsilon for account in report.privacy.accounts} for report in reports]
     return pd.DataFrame(rows, index=pd.Index([report.privacy.rounds for report in reports], name="rounds"))
 
 
 def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
-    """Draw every account's epsilon against rounds: those that are guarantees as solid lines, others dashed, with what they assume."""
+    """Draw every account's epsilon against rounds.
+
+    Lines of guarantees are solid; other lines are dashed, and their labels state the assumption.
+    """
     privacy = asked.privacy
     figure = Figure(figsize=(WIDTH, 4.4), layout="constrained")
     axes = figure.subplots()
@@ -136,7 +147,7 @@ def draw_accounts(epsilons: pd.DataFrame, asked: AccountReport) -> Figure:
 
 
 def label_few_decades(axes: Axes) -> None:
-    """Write plain numbers, also between the powers of ten, on a logarithmic vertical axis that has few of those."""
+    """Label numbers between powers of ten on a logarithmic vertical axis of few decades."""
     low, high = axes.get_ylim()
     if high < DECADES * low:
         axes.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
@@ -158,7 +169,7 @@ def _label(account: AccountedEpsilon, adjacency: str) -> str:
 def _caption(asked: AccountReport) -> str:
     privacy, subject = asked.privacy, asked.subject
     rounds = f"{privacy.rounds} {'round' if privacy.rounds == 1 else 'rounds'}"
-    # DP-REC's clients are drawn by the mechanism itself.
+    # DP-REC itself samples its clients.
     everybody = subject.details.get("drawn", "every client takes part in every round")
     sampling = everybody if privacy.sampling is None else privacy.sampling
     where = f"{privacy.adjacency} adjacency, {privacy.trust_model} trust model; {sampling}"

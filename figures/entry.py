@@ -1,4 +1,4 @@
-"""What a figure is to the registry: tasks of a sweep, the table of their rows, and the picture of that table."""
+"""The registry's record of a figure: tasks of a sweep, a table of their rows, a picture."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,26 +29,26 @@ class FigureEntry:
     Attributes
     ----------
     name : str
-        On the command line, of the files, and in `LISTING`, which has its title and how long it takes.
+        Name on the command line, of the files, and in `LISTING`, which holds the title and the running time.
     paper : str
-        Where it comes from, or which paper it goes beyond.
+        Paper that the figure reproduces or extends.
     experiment : str
-        What the column ``experiment`` of its table says.
+        Value of the column ``experiment`` in the table.
     tasks : callable
-        Returns the tasks from a root seed, and whether fewer and smaller ones are wanted, which take half a minute, trainings a minute.
+        Returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, trainings a minute.
     draw : callable
         Draws the table; called inside `print_style`.
     table : callable
-        Returns the tidy table from the rows of all tasks, seed and versions left out.
+        Returns the tidy table from the rows of all tasks, without seed and versions.
     summary : callable
-        Returns what people read of the table, where it is long.
+        Returns a short table for readers, where the table is long.
     on_data : callable or None
-        Returns the tasks of the paper's own setting, from a root seed, whether fewer are wanted, and the folder of the data, which is read.
-        None where the paper's figure needs no data.
+        Returns the tasks of the paper's own setting, from a root seed, a flag for fewer tasks, and the folder of the data, which it reads.
+        None if the paper's figure needs no data.
     run : callable
         Runs the tasks, with the arguments of `run_tasks`.
     findings : sequence of Finding
-        Quantities whose ranges in the table follow the title.
+        Quantities whose ranges in the table are printed after the title.
     """
 
     name: str
@@ -64,10 +64,10 @@ class FigureEntry:
 
     @property
     def title(self) -> str:
-        """The comparison that the figure shows, as it is listed."""
+        """Title of the figure in the listing: the comparison that it shows."""
         return LISTING[self.name].title
 
     def heading(self, table: pd.DataFrame) -> str:
-        """Return what is written above the picture of a table: the title, and the ranges of the findings in that table."""
+        """Return the title above a table's picture, with the ranges of the findings in that table."""
         texts = [finding.text(table) for finding in self.findings]
         return f"{self.title}. {'; '.join(texts)}" if texts else self.title

@@ -1,4 +1,4 @@
-"""Findings of titles: a quantity by name, and its range in the table that is drawn."""
+"""Findings in titles: a quantity by name, and its range in the drawn table."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -15,33 +15,35 @@ DIGITS = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """A quantity of a figure's table, which the title states by its range: no title has a number or a comparison of its own.
+    """A quantity of a figure's table, which the title states by its range.
+
+    Titles contain no other numbers or comparisons.
 
     Attributes
     ----------
     quantity : str
         Noun phrase that names the numbers.
     numbers : callable
-        Returns the numbers from the tidy table that is drawn; numbers that are missing do not apply.
+        Returns the numbers from the drawn table; missing numbers do not apply.
     """
 
     quantity: str
     numbers: Callable[[pd.DataFrame], ArrayLike]
 
     def range(self, table: pd.DataFrame) -> tuple[float, float] | None:
-        """Return the least and the largest number, or None if the table has none."""
+        """Least and largest number, or None if the table has none."""
         numbers = np.asarray(self.numbers(table), dtype=float)
         numbers = numbers[~np.isnan(numbers)]
         return (float(numbers.min()), float(numbers.max())) if numbers.size else None
 
     def text(self, table: pd.DataFrame) -> str:
-        """Return the quantity and its range: whole numbers as they are, others rounded outward."""
+        """Return the quantity and its range; numbers that are not whole are rounded outward."""
         ends = self.range(table)
         return f"{self.quantity}: {'none' if ends is None else range_in_words(*ends)}"
 
 
 def range_in_words(low: float, high: float) -> str:
-    """Return a range that holds both ends.
+    """Return a range in words, with both ends rounded outward.
 
     Examples
     --------
@@ -59,7 +61,10 @@ def _end(value: float, rounded: Callable[[float, int], str]) -> str:
 
 
 def ratios(upper: pd.DataFrame, lower: pd.DataFrame, by: Sequence[str], column: str) -> "pd.Series[float]":
-    """Return a column of some rows over that of the other rows with the same `by`; rows without a counterpart are left out."""
+    """Return the ratios of a column between selected rows and other rows with the same `by`.
+
+    Rows without a counterpart are left out.
+    """
     pairs = upper.merge(lower[[*by, column]], on=list(by), suffixes=("", "_of_lower"))
     ratio: pd.Series[float] = pairs[column] / pairs[f"{column}_of_lower"]
     return ratio

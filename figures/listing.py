@@ -1,4 +1,4 @@
-"""The figures that there are: what each compares and how long it takes, without the modules that make them."""
+"""The list of figures, with titles and running times, without importing their modules."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,16 +7,17 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class ListedFigure:
-    """A figure, as it is listed.
+    """A listed figure: its module, title and running time.
 
     Attributes
     ----------
     module : str
-        The module below `figures` that makes it. Its entry is ``FIGURE`` there, or one of ``FIGURES``, in the order of the listing.
+        Module below `figures` that makes the figure. The module's ``FIGURE`` is its entry, or ``FIGURES`` holds several in the order of the
+        listing.
     title : str
-        What is compared: neither a finding nor a number, which `FigureEntry.findings` compute from the table.
+        The comparison, without findings and numbers, which `FigureEntry.findings` compute from the table.
     duration : str
-        How long it takes on two cores, in words.
+        Running time on two cores, in words.
     """
 
     module: str

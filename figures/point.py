@@ -1,4 +1,4 @@
-"""One point of a comparison, as a task of a sweep that needs nothing prepared."""
+"""A point of a comparison: a sweep's task that needs no preparation."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,7 +10,9 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class Point(ABC):
-    """A task whose fields are its name: a subclass adds fields, and `run`, which returns rows of a table.
+    """A task whose fields are its name.
+
+    A subclass adds fields, and `run`, which returns rows of a table.
 
     Attributes
     ----------
@@ -22,7 +24,7 @@ class Point(ABC):
 
     @property
     def name(self) -> str:
-        """What tells the task from all others, seed left out, in canonical JSON."""
+        """Unique name of the task: its fields without the seed, in canonical JSON."""
         values = {name: value for name, value in asdict(self).items() if name != "seed"}
         return json.dumps([type(self).__name__, values], sort_keys=True, separators=(",", ":"))
 
@@ -34,11 +36,11 @@ class Point(ABC):
 
     @property
     def design(self) -> Hashable | None:
-        """Nothing that several tasks share, unless a subclass says so."""
+        """The design that several tasks share; None unless a subclass defines one."""
         return None
 
     def prepare(self, _: Path | None) -> Any:
-        """Return nothing, unless a subclass prepares something."""
+        """Return None: a subclass may prepare a design here."""
         return None
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Which figures there are, and what makes their files: pictures, tables, and Markdown that people read."""
+"""The registry of figures, and the writing of their pictures, tables and Markdown."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -41,8 +41,8 @@ def _names() -> dict[str, tuple[str, ...]]:
 
 
 FIGURES: Mapping[str, FigureEntry] = LoadedByName(_names(), _entries)
-"""Entries by name, each of which is loaded with its module when it is asked for."""
-# Where the tasks of a figure are kept, beside the figures.
+"""Entries by name; accessing an entry loads its module."""
+# Folder of the figures' tasks, beside the figures.
 RESULTS = "results"
 
 
@@ -58,29 +58,29 @@ def reproduce(
     cache: Path | None = None,
     on_step: OnStep = silent,
 ) -> list[Path]:
-    """Make figures, one after the other: SVG, PDF and PNG, the table behind them as CSV, and what people read of it as Markdown.
+    """Make figures, one after the other, as SVG, PDF, PNG, CSV and Markdown.
 
-    The tasks behind a figure are a sweep, kept in the folder ``results/<name>``: a run that was cut off goes on where it was, and a
-    training from its checkpoint. The same seed and the same versions of the software give the same files, whatever the number of workers.
+    The CSV file holds the table behind the figure; the Markdown file is for readers. The tasks behind a figure are a sweep, kept in the
+    folder ``results/<name>``: an interrupted run resumes, and a training resumes from its checkpoint. The same seed and the same versions
+    of the software give the same files, whatever the number of workers.
 
     Parameters
     ----------
     names : sequence of str
-        Names of figures (`FIGURES`); none for all of them, or, if there is `data`, for all that take some of what is there and whose
-        models can be made.
+        Names of figures (`FIGURES`). No names select all figures, or, with `data`, all figures that can run on some of the data.
     output : Path
-        Folder of the files; made if it is not there.
+        Folder of the files, created if missing.
     seed : int
         Root seed.
     quick : bool
         Whether to make each figure smaller, in half a minute on two cores, trainings in one to three.
     data : Path or None
-        Folder with the data of the papers, as `found_data` finds them: trainings are then those of the papers, on all that a figure takes
-        and that are there. Not for figures without `FigureEntry.on_data`.
+        Folder with the data of the papers, in the layout of `found_data`. The trainings are then those of the papers, on all data sets of
+        the figure that the folder holds. Figures without `FigureEntry.on_data` refuse it.
     workers, dask, cache
-        As in `run_tasks`.
+        Arguments of `run_tasks`.
     on_step : callable
-        Called as ``on_step(done, total, text)``, for all figures together.
+        Progress callback ``on_step(done, total, text)`` over all figures together.
 
     Returns
     -------
@@ -90,11 +90,10 @@ def reproduce(
     Raises
     ------
     ValueError
-        If there is no figure of a name, an argument is out of range, data are given to a figure that needs none, or a model needs torch,
-        which is not installed; nothing is done then.
+        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or a model needs torch, which
+        is not installed. Nothing is done then.
     DataError
-        If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has none for a figure that is named; nothing is done
-        then.
+        If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. Nothing is done then.
     IncompleteSweepError
         If tasks failed; the others are done and saved.
     """
@@ -120,12 +119,12 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     if data is None:
         return entry.tasks(seed, quick)
     if entry.on_data is None:
-        able = ", ".join(name for name, one in FIGURES.items() if one.on_data is not None)
-        raise ValueError(f"data must be left out for {entry.name}: it is for {able}; got {data}")
+        able = ", ".join(name for name, entry in FIGURES.items() if entry.on_data is not None)
+        raise ValueError(f"data must be left out for {entry.name}, got {data}: it is for {able}")
     tasks = entry.on_data(seed, quick, data.absolute())
     absent = _models_without_torch(tasks)
     if absent:
-        raise ValueError(f"data must be left out for {entry.name}, or: pip install 'quietbits[torch]', for {', '.join(absent)}; got {data}")
+        raise ValueError(f"data must be left out for {entry.name}, got {data}: or pip install 'quietbits[torch]', for {', '.join(absent)}")
     return tasks
 
 
@@ -136,10 +135,10 @@ def _models_without_torch(tasks: Sequence["TrainingTask"]) -> list[str]:
 
 
 def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[str, Sequence[SweepTask]]:
-    """Return the tasks of every figure that takes some of the data in a folder, and whose models can be made; raise if there are none."""
+    """Return the tasks of every figure that can run on a folder's data; raise if none can."""
     from ..analysis.datasets.found_data import PUBLISHED, found_data
 
-    found = found_data(data, PUBLISHED)
+    available = found_data(data, PUBLISHED)
     tasks: dict[str, Sequence[SweepTask]] = {}
     left_out = defaultdict(list)
     for name, entry in FIGURES.items():
@@ -154,8 +153,8 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
             else:
                 tasks[name] = own
     if not tasks:
-        there = ", ".join(one.name for one in found)
-        raise ValueError(f"data must be such as some figure takes without torch, or: pip install 'quietbits[torch]'; got {there} in {data}")
+        there = ", ".join(data_set.name for data_set in available)
+        raise ValueError(f"data must hold data of a figure that needs no torch, got {there} in {data}: or pip install 'quietbits[torch]'")
     if left_out:
         reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
         on_step(0, sum(map(len, tasks.values())), f"left out, {reasons}")
@@ -163,7 +162,7 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
 
 
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:
-    """Return what tells how far all figures are from how far one of them is."""
+    """Return a callback that converts the progress of one figure to that of all figures."""
     return lambda done, steps, text: on_step(before + done * own // steps, total, f"{name}: {text}")
 
 
@@ -178,9 +177,10 @@ def _write(entry: FigureEntry, table: pd.DataFrame, output: Path, seed: int) -> 
 
 
 def markdown_document(title: str, frame: pd.DataFrame) -> str:
-    """Return a table as a page of Markdown: first what all rows have in common, then the columns in which they differ.
+    """Return a table as a page of Markdown.
 
-    Numbers are rounded to six digits, to the nearest: bounds have their direction in the CSV file alone.
+    Columns with the same value in all rows become a sentence above the table. Numbers are rounded to the nearest of six digits; only the
+    CSV file keeps the direction of bounds.
 
     Examples
     --------
@@ -197,10 +197,14 @@ def markdown_document(title: str, frame: pd.DataFrame) -> str:
     """
     common = [name for name in frame if len(frame) > 1 and frame[name].nunique(dropna=False) == 1]
     columns = [name for name in frame if name not in common]
-    # What applies to no row is not worth a line.
+    # Omit columns that apply to no row.
     shared = [f"{name}: {_cell(frame[name].iloc[0])}" for name in common if _cell(frame[name].iloc[0])]
     ruler = "|".join("---:" if pd.api.types.is_numeric_dtype(frame[name]) else "---" for name in columns)
-    lines = [_line([str(name) for name in columns]), f"|{ruler}|", *(_line([_cell(one) for one in row]) for row in _rows(frame, columns))]
+    lines = [
+        _line([str(name) for name in columns]),
+        f"|{ruler}|",
+        *(_line([_cell(value) for value in row]) for row in _rows(frame, columns)),
+    ]
     parts = [f"# {title}", "; ".join(shared), "\n".join(lines)]
     return "\n\n".join(part for part in parts if part) + "\n"
 

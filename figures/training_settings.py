@@ -1,4 +1,4 @@
-"""The papers' learning experiments, read from the file that states them with their sources: `training_settings.toml`."""
+"""The papers' learning experiments, read from `training_settings.toml` with their sources."""
 
 import tomllib
 from collections.abc import Mapping
@@ -13,16 +13,18 @@ from ..arguments import check_choice
 
 @dataclass(frozen=True)
 class ReportedResult:
-    """What a paper reports of one run of an experiment, at its privacy or compression; None: does not apply.
+    """A result that a paper reports for a run of an experiment.
+
+    None marks a value that does not apply.
 
     Attributes
     ----------
     accuracy : mapping of str to float
-        In per cent, by mechanism or cohort.
+        Accuracy in per cent, by mechanism or cohort.
     epsilon, clip_ratio, noise_multiplier, rate : float or None
-        Of the run; the noise multiplier is that of Gaussian noise on a sum.
+        Values of the run; the noise multiplier is that of Gaussian noise on a sum.
     bits : int or None
-        Of a coordinate.
+        Bits of a coordinate.
     """
 
     accuracy: Mapping[str, float]
@@ -35,20 +37,20 @@ class ReportedResult:
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """One experiment of a paper.
+    """An experiment of a paper.
 
     Attributes
     ----------
     paper, experiment : str
-        Its names in the file.
+        Names in the file.
     source : str
-        Paper, and figure or table.
+        Paper, with its figure or table.
     data : str
-        On what; those that `quietbits.analysis.datasets.named_data` knows have their names there.
+        Name of the data: the name in `quietbits.analysis.datasets.named_data`, if it is there.
     values : mapping
-        Hyperparameters, and whatever else is stated, by their names in the file.
+        Hyperparameters and other stated values, by their names in the file.
     reported : tuple of ReportedResult
-        What the paper reports in numbers.
+        The paper's reported numbers.
     """
 
     paper: str
@@ -59,7 +61,7 @@ class TrainingSettings:
     reported: tuple[ReportedResult, ...]
 
     def value(self, name: str) -> Any:
-        """Return what is stated under a name; `ValueError` lists the names there are."""
+        """Return the stated value of a name; a `ValueError` lists the names."""
         check_choice("name", name, tuple(self.values))
         return self.values[name]
 
@@ -81,7 +83,7 @@ def training_settings(paper: str, experiment: str) -> TrainingSettings:
     (4000, 1500, 1.85)
     """
     _check_paper(paper)
-    own = {one.experiment: one for one in all_training_settings() if one.paper == paper}
+    own = {settings.experiment: settings for settings in all_training_settings() if settings.paper == paper}
     return own[check_choice("experiment", experiment, tuple(own))]
 
 
@@ -94,16 +96,16 @@ def settings_by_data(paper: str) -> Mapping[str, TrainingSettings]:
     ['mnist', 'cifar10']
     """
     _check_paper(paper)
-    return MappingProxyType({one.data: one for one in all_training_settings() if one.paper == paper})
+    return MappingProxyType({settings.data: settings for settings in all_training_settings() if settings.paper == paper})
 
 
 def _check_paper(paper: str) -> None:
-    check_choice("paper", paper, tuple(dict.fromkeys(one.paper for one in all_training_settings())))
+    check_choice("paper", paper, tuple(dict.fromkeys(settings.paper for settings in all_training_settings())))
 
 
 def _settings(paper: str, experiment: str, table: dict[str, Any]) -> TrainingSettings:
     values = {name: value for name, value in table.items() if name not in ("source", "data", "reported")}
-    reported = tuple(_result(one) for one in table.get("reported", []))
+    reported = tuple(_result(result) for result in table.get("reported", []))
     return TrainingSettings(paper, experiment, table["source"], table["data"], MappingProxyType(values), reported)
 
 

@@ -1,1 +1,1 @@
-"""Figures that are in none of the papers."""
+"""Figures that no paper contains."""

@@ -1,4 +1,7 @@
-"""What bits buy in a secure sum: error against bits per coordinate, for several mechanisms with one promise. No paper has this picture."""
+"""Error against bits per coordinate in a secure sum, for several mechanisms.
+
+All mechanisms keep the same promise. No paper has this picture.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,10 +34,10 @@ from ..point import Point
 
 ADJACENCY = "replace-one"
 POPULATION = "sphere"
-# What a vector takes that is not compressed, as floating-point numbers of single precision.
+# Bits of an uncompressed coordinate: single-precision floating point.
 UNCOMPRESSED_BITS = 32
 PUBLISHED = "cpSGD, as published"
-# By the name that a series has in pictures: the mechanism's in the registry.
+# Mechanisms of the registry, by the name of their series in pictures.
 SERIES: Mapping[str, str] = MappingProxyType(
     {
         "discrete Gaussian": "distributed-discrete-gaussian",
@@ -44,7 +47,7 @@ SERIES: Mapping[str, str] = MappingProxyType(
         "Poisson-binomial": "poisson-binomial",
     }
 )
-# A message of the Poisson-binomial mechanism has at least this many coordinates for each of the vector's.
+# A message of the Poisson-binomial mechanism has at least this many coordinates for each coordinate of the vector.
 COEFFICIENTS = 2
 QUICK: Mapping[str, Any] = MappingProxyType(
     {"clients": (1000,), "dimension": 128, "bits": (*range(8, 17), 18, 20, 22), "simulated_bits": (13, 16, 20), "repetitions": 2}
@@ -59,14 +62,14 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
     }
 )
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
-# Each panel shows errors from this many times the trusted server's to that many.
+# Range of errors in a panel, as multiples of the trusted server's error.
 SHOWN = (0.7, 1000.0)
 CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
 
 
 @dataclass(frozen=True)
 class SumProblem:
-    """One series with a number of clients, at one promise.
+    """A series with a number of clients, at one promise.
 
     Attributes
     ----------
@@ -88,11 +91,11 @@ class SumProblem:
 
     @property
     def ball(self) -> NormBall:
-        """The ball."""
+        """L2 ball of the vectors."""
         return NormBall(self.dimension, 2.0)
 
     def mechanism(self, bits: int) -> SecureSumMechanism | None:
-        """Return the mechanism whose messages have that many bits a coordinate; None where no mechanism has so few."""
+        """Return the mechanism with the given bits per coordinate; None where the bits are too few."""
         name = SERIES[check_choice("series", self.series, SERIES)]
         try:
             if self.series == PUBLISHED:
@@ -104,18 +107,18 @@ class SumProblem:
             return None
 
     def realised_epsilon(self, mechanism: SecureSumMechanism) -> float:
-        """Return epsilon by the account that the mechanism was calibrated with; errs upward."""
+        """Return epsilon by the account that calibrated the mechanism; errs upward."""
         account = "theorem-1" if self.series == PUBLISHED else None
         return mechanism.privacy().epsilon(self.delta, ADJACENCY, account=account)
 
     def fewest_bits(self) -> int:
-        """Return the fewest bits of a coordinate with which there is a mechanism."""
+        """Return the fewest bits per coordinate for which a mechanism exists."""
         return next(bits for bits in range(1, MOST_BITS + 1) if self.mechanism(bits) is not None)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SumPoint(Point):
-    """A series at a number of bits: calibrated, its error predicted, and measured where rounds are simulated.
+    """A series at a number of bits: calibrated, with predicted and simulated errors.
 
     Attributes
     ----------
@@ -124,9 +127,9 @@ class SumPoint(Point):
     bits : int
         Bits of a message's coordinate, 2 to 55.
     simulated : bool
-        Whether rounds are simulated; they also are at the fewest bits.
+        Whether rounds are simulated; points at the fewest bits are always simulated.
     repetitions : int
-        Rounds that are simulated, at least 2.
+        Number of simulated rounds, at least 2.
     """
 
     problem: SumProblem
@@ -141,7 +144,7 @@ class SumPoint(Point):
 
     @property
     def design(self) -> SumProblem:
-        """The series: all its points ask for its fewest bits."""
+        """The series: all its points need its fewest bits."""
         return self.problem
 
     def prepare(self, _: Path | None) -> int:
@@ -149,13 +152,13 @@ class SumPoint(Point):
         return self.problem.fewest_bits()
 
     def run(self, prepared: int) -> list[dict[str, Any]]:
-        """Return a row, or none for too few bits, or more than are sent without compression.
+        """Return one row, or none if the bits are too few or exceed those of an uncompressed vector.
 
-        Errors are squared L2 distances, in squared radii of the ball. ``bits_per_coordinate`` are those of a message, over the dimension of
-        the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the mean's largest
+        Errors are squared L2 distances, in squared radii of the ball. ``bits_per_coordinate`` is the length of a message over the dimension
+        of the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the mean's largest
         variance; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
         ``standard_error``, and ``predicted_squared_error`` at the same vectors are means over ``rounds`` simulated rounds, and
-        ``wrapped_coordinates`` is the number in all of them: NaN where there are none.
+        ``wrapped_coordinates`` counts wrapped coordinates in all rounds. These columns are NaN without simulated rounds.
         """
         problem, ball = self.problem, self.problem.ball
         mechanism = problem.mechanism(self.bits) if self.bits >= prepared else None
@@ -202,7 +205,7 @@ def sum_points(
     simulated_bits: tuple[int, ...] = (13, 17, 20),
     repetitions: int = 3,
 ) -> list[SumPoint]:
-    """Return the points of all series: those with the most clients first, which take the longest."""
+    """Return the points of all series, most clients first because they take the longest."""
 
     def is_compressed(name: str, width: int) -> bool:
         return SERIES[name] != "poisson-binomial" or COEFFICIENTS * width <= UNCOMPRESSED_BITS
@@ -217,14 +220,14 @@ def sum_points(
 
 
 def select_sums(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows in the order of clients, without those whose mechanism does not use the bits that it may use more of."""
+    """Return the rows by clients, without mechanisms that leave additional bits unused."""
     used = rows.groupby(["clients", "series"])["bits_per_coordinate"].cummax()
     before = used.groupby([rows["clients"], rows["series"]]).shift(fill_value=0.0)
     return rows[rows["bits_per_coordinate"] > before].sort_values("clients", kind="stable", ignore_index=True)
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
-    """Draw predicted errors as lines and measured ones as points, one panel for each number of clients."""
+    """Draw predicted errors (lines) and measured errors (points), a panel per number of clients."""
     panels = [panel for _, panel in frame.groupby("clients")]
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     grid = figure.subplots(1, len(panels), sharex=True, squeeze=False)[0]
@@ -284,7 +287,7 @@ def sum_tasks(seed: int, quick: bool) -> list[SumPoint]:
 
 
 def _with_most_bits(frame: pd.DataFrame, names: Sequence[str]) -> "pd.Series[float]":
-    """Return the largest variances of some series with their most bits over a trusted server's error, for each number of clients."""
+    """Return largest variances at the most bits over a trusted server's error, by clients."""
     own = frame[frame["series"].isin(names)].dropna(subset=["worst_mean_variance"])
     most = own.loc[own.groupby(["series", "clients"])["bits_per_coordinate"].idxmax()]
     ratio: pd.Series[float] = most["worst_mean_variance"] / most["central_squared_error"]

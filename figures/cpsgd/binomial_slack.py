@@ -1,4 +1,7 @@
-"""By how much Theorem 1 of cpSGD overstates epsilon: beyond the paper, whose authors leave a better account to future work."""
+"""Slack of cpSGD's Theorem 1: its epsilon over the exact one, for binomial noise.
+
+The figure goes beyond the paper, whose authors leave a better account to future work.
+"""
 
 import math
 from collections.abc import Mapping
@@ -27,7 +30,7 @@ TRIALS = tuple(round(10 ** (thirds / 3)) for thirds in range(6, 25))
 SCALES = (1.0, 0.1, 0.01)
 MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN})
 EXACT_LINE = (0, (1, 1))
-# Larger ones are of no use as privacy parameters.
+# Larger epsilons are useless as privacy parameters.
 LARGEST_EPSILON = 30.0
 RATIOS = (1, 1.5, 2, 2.5, 3, 4, 5)
 
@@ -41,7 +44,7 @@ class SlackPoint(Point):
     trials : int
         Number of trials.
     scale : float
-        What one success adds; the sensitivity is a whole multiple of it.
+        Value of a success; the sensitivity is a whole multiple of it.
     delta : float
         Failure probability, above 0 and below 1.
     probability : float
@@ -102,7 +105,7 @@ class SlackPoint(Point):
 
 
 def draw_slack(frame: pd.DataFrame) -> Figure:
-    """Draw both epsilons against the number of trials (left), and their ratio against the exact one (right)."""
+    """Draw both epsilons against trials (left), and their ratio against the exact one (right)."""
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     for scale, series in frame[frame["epsilon_exact"] <= LARGEST_EPSILON].groupby("scale", sort=False):
@@ -135,7 +138,7 @@ def draw_slack(frame: pd.DataFrame) -> Figure:
 
 
 def slack_tasks(seed: int, _: bool) -> list[SlackPoint]:
-    """Return one task for each scale and number of trials, which are quick anyway."""
+    """Return a task for each scale and number of trials; all of them are quick."""
     return [SlackPoint(seed=seed, trials=trials, scale=scale, delta=DELTA) for scale in SCALES for trials in TRIALS]
 
 

@@ -1,4 +1,7 @@
-"""Figure 1 of Agarwal, Suresh, Yu, Kumar, McMahan 2018 (cpSGD): error against epsilon, for Gaussian and binomial noise."""
+"""Figure 1 of cpSGD: error against epsilon, for Gaussian and binomial noise.
+
+The paper is Agarwal, Suresh, Yu, Kumar, McMahan 2018.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -27,15 +30,15 @@ from ..findings import Finding, ratios
 from ..point import Point
 
 PROBABILITY = 0.5
-# Ways to account for either noise.
+# Ways to account for Gaussian and for binomial noise.
 GAUSSIAN, BINOMIAL = ("analytic", "classic"), ("theorem", "exact")
-# Of the numbers of trials that are tried, each is this many times the last.
+# Ratio between successive candidates for the number of trials.
 GROWTH = 4
 DELTA = 1e-6
 EPSILONS = (0.1, 0.12, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0)
 QUICK_EPSILONS = (0.2, 0.5, 1.0, 2.0, 5.0)
 THEOREM_SCALES = (1.0, 0.1, 0.01, 0.001)
-# At the smallest of them binomial noise is as good as Gaussian noise; a smaller one would only take longer.
+# The smallest scale already makes binomial noise as good as Gaussian noise; a smaller scale would only take longer.
 EXACT_SCALES = (1.0, 0.1, 0.01)
 MARKS: Mapping[float, Mark] = MappingProxyType({1.0: VERMILION, 0.1: PURPLE, 0.01: GREEN, 0.001: BLUE})
 ANALYTIC_LOOK: Mapping[str, Any] = MappingProxyType({"color": "black", "linestyle": "-", "linewidth": 0.9, "marker": ""})
@@ -47,17 +50,17 @@ SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
 
 @dataclass(frozen=True, kw_only=True)
 class NoisePoint(Point):
-    """The least noise that keeps a promise, for one number that neighbours change by at most 1.
+    """The least noise that keeps a promise, for one number with sensitivity 1.
 
     Gaussian noise is calibrated exactly (``"analytic"``, Balle, Wang 2018) or by the ``"classic"`` rule sigma = sqrt(2 ln(1.25 / delta)) /
     epsilon, which is proven for epsilon up to 1 and is the first term of cpSGD's Theorem 1. Binomial noise s (Z - N / 2) has the fewest
     trials N whose epsilon is within the target, by Theorem 1 (``"theorem"``) or exactly (``"exact"``). The number has to be a multiple of
-    s; rounding it is not counted.
+    s; the error excludes its rounding.
 
     Attributes
     ----------
     accounting : str
-        As above.
+        Name of the accounting: ``"analytic"``, ``"classic"``, ``"theorem"`` or ``"exact"``.
     epsilon : float
         The target, above 0.
     delta : float
@@ -75,7 +78,7 @@ class NoisePoint(Point):
         """Return a row with the noise.
 
         ``realised_epsilon`` errs upward, and is infinite where the accounting proves nothing; ``noise_squared_error`` is the noise's
-        variance, in squared units of the number; ``condition_binds`` says that one trial fewer breaks the condition of Theorem 1, or leaves
+        variance, in squared units of the number; ``condition_binds`` states that a trial less breaks the condition of Theorem 1, or leaves
         the ends of the support more likely than delta; ``certified_error`` is `unbiased_error_bound`.
 
         Raises
@@ -151,13 +154,13 @@ class NoisePoint(Point):
 
 
 def unbiased_error_bound(epsilon: float, delta: float) -> float:
-    """Return a variance below which no unbiased private estimate of a number in [0, 1] stays at both ends; errs downward.
+    """Return a lower bound on the variance of unbiased private estimates of a number in [0, 1].
 
-    Whatever is (epsilon, delta)-private is made from four letters (Kairouz, Oh, Viswanath 2015, theorem 3.1): with probability delta one
-    that reveals the number, and else randomised response. Letters 1/2 +- u and 1/2 +- v are unbiased if delta u + (1 - delta) t v = 1/2,
-    t = tanh(epsilon / 2). The least second moment is at v = t u, and estimating from the letters with further randomness adds to it: the
-    mean of the two variances is at least 1 / (4 (delta + (1 - delta) t^2)) - 1 / 4, and so is the variance of noise that does not depend
-    on the number.
+    The bound is on the larger of the variances at both ends, and errs downward. Every (epsilon, delta)-private mechanism post-processes
+    four letters (Kairouz, Oh, Viswanath 2015, theorem 3.1): with probability delta a letter that reveals the number, and otherwise
+    randomised response. Letters 1/2 +- u and 1/2 +- v are unbiased if delta u + (1 - delta) t v = 1/2, t = tanh(epsilon / 2). The least
+    second moment is at v = t u, and estimating from the letters with further randomness adds to it: the mean of the two variances is at
+    least 1 / (4 (delta + (1 - delta) t^2)) - 1 / 4, and so is the variance of noise that does not depend on the number.
 
     Parameters
     ----------
@@ -178,7 +181,10 @@ def unbiased_error_bound(epsilon: float, delta: float) -> float:
 
 
 def draw_noise(frame: pd.DataFrame) -> Figure:
-    """Draw the least noise against epsilon: binomial noise by Theorem 1 (left) and exactly (right), Gaussian noise in both."""
+    """Draw the least noise against epsilon: binomial by Theorem 1 (left) and exactly (right).
+
+    Both panels show Gaussian noise.
+    """
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, accounting in zip(panels, TITLES, strict=True):
@@ -221,7 +227,7 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, accounting: str) -> None:
 
 
 def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
-    """Return one task for each epsilon and kind of noise."""
+    """Return a task for each epsilon and kind of noise."""
     kinds: list[tuple[str, float | None]] = [("analytic", None), ("classic", None)]
     kinds += [("theorem", scale) for scale in THEOREM_SCALES] + [("exact", scale) for scale in EXACT_SCALES]
     return [
@@ -232,7 +238,7 @@ def noise_tasks(seed: int, quick: bool) -> list[NoisePoint]:
 
 
 def _excess(frame: pd.DataFrame, accounting: str) -> "pd.Series[float]":
-    """Return variances of the finest binomial noise by an account, over the analytic Gaussian's at the same epsilon."""
+    """Return variances of the finest binomial noise over the Gaussian's, at equal epsilon."""
     finest = frame.loc[frame["accounting"] == "exact", "scale"].min()
     binomial = frame[(frame["accounting"] == accounting) & (frame["scale"] == finest)]
     return ratios(binomial, frame[frame["accounting"] == "analytic"], ("epsilon",), "noise_squared_error")

@@ -1,4 +1,7 @@
-"""Accounts of DP-REC in its paper's settings (Triastcyn, Reisser, Louizos 2021), beside Gaussian noise on the sum: beyond the paper."""
+"""Accounts of DP-REC in its paper's settings, beside Gaussian noise on the sum.
+
+The settings are those of Triastcyn, Reisser, Louizos 2021; the comparison goes beyond the paper.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -40,14 +43,14 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "Gaussian, pld": "Gaussian, privacy loss",
     }
 )
-# The noise of the paper's DP-FedAvg.
+# Look of the noise of the paper's DP-FedAvg.
 NOISE_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.8})
-# How much of a setting's row the accounts spread over, and how far the line reaches that stands for the paper.
+# Share of a setting's row that the accounts spread over, and half the length of the paper's line.
 SPREAD, REACH = 0.64, 0.42
 
 
 def draw_accounts(frame: pd.DataFrame) -> Figure:
-    """Draw the epsilons of the same noise (left), and the noise that each account asks for at the paper's epsilon (right)."""
+    """Draw epsilons of the same noise (left), and noise at the paper's epsilon (right)."""
     settings = frame.drop_duplicates(["dataset", "paper_epsilon"])
     figure = Figure(figsize=(WIDTH, 2.3 + 0.5 * len(settings)), layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True)
@@ -60,7 +63,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
         _draw_epsilons(left, own, heights)
         for height, (_, account) in zip(heights, own.iterrows(), strict=True):
             right.plot(account["target_noise_multiplier"], height, **_look(account["account"]))
-    left.set_yticks(range(len(settings)), [f"{one['dataset']}, ε = {one['paper_epsilon']:g}" for _, one in settings.iterrows()])
+    left.set_yticks(range(len(settings)), [f"{setting['dataset']}, ε = {setting['paper_epsilon']:g}" for _, setting in settings.iterrows()])
     left.invert_yaxis()
     left.set_xlabel("ε with the noise of the paper's setting")
     right.set_xlabel("noise on the sum / clip norm, at the paper's ε")
@@ -81,7 +84,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_epsilons(axes: Axes, accounts: pd.DataFrame, heights: NDArray[np.float64]) -> None:
-    """Draw the epsilons of a setting; where the bits are too few for finite ones, those of the fewest bits, hollow, with their number."""
+    """Draw the epsilons of a setting; hollow marks show those at the fewest sufficient bits."""
     for height, (_, account) in zip(heights, accounts.iterrows(), strict=True):
         finite = np.isfinite(account["epsilon"])
         epsilon = account["epsilon"] if finite else account["epsilon_at_minimum_bits"]
@@ -112,7 +115,7 @@ def _caption(frame: pd.DataFrame) -> str:
 
 
 def reference_tasks(seed: int, quick: bool) -> list[ReferencePoint]:
-    """Return one task for each setting and account."""
+    """Return a task for each setting and account."""
     settings = QUICK_SETTINGS if quick else PUBLISHED_SETTINGS
     return [ReferencePoint(seed=seed, published=setting, account=account) for setting in settings for account in ACCOUNTS]
 
@@ -123,7 +126,10 @@ def reference_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def gaussian_over_published(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return epsilons of the Gaussian sum over those that DP-REC's theorem states, as they are drawn: infinite ones for enough bits."""
+    """Return the Gaussian sum's epsilons over those of DP-REC's theorem, as drawn.
+
+    Infinite epsilons are replaced by those at the fewest sufficient bits.
+    """
     drawn = frame.assign(drawn=frame["epsilon"].where(np.isfinite(frame["epsilon"]), frame["epsilon_at_minimum_bits"]))
     gaussian, published = (drawn[drawn["account"] == name] for name in ("Gaussian, pld", "DP-REC, published"))
     return ratios(gaussian, published, ("dataset", "paper_epsilon"), "drawn")

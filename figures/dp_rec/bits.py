@@ -1,4 +1,7 @@
-"""What few bits cost DP-REC (Triastcyn, Reisser, Louizos 2021) at a fixed clip ratio: bias and error by bits. Beyond the paper."""
+"""Bias and error of DP-REC by bits, at a fixed clip ratio.
+
+The mechanism is that of Triastcyn, Reisser, Louizos 2021; the comparison goes beyond the paper.
+"""
 
 import math
 from collections.abc import Mapping
@@ -31,9 +34,9 @@ from ..point import Point
 SMALL_BIAS = 0.01
 MOST_SEEDS = 10**7
 CLIP_RATIOS, DIMENSIONS, BITS = (0.5, 1.0, 1.5, 2.0), (1, 16), range(17)
-# Bits at which shared samples are drawn as well, and how many lists of them.
+# Bits at which shared samples are also drawn, and the number of lists of samples.
 MEASURED_BITS, SEEDS, QUICK_SEEDS = (2, 5, 8), 1000, 200
-# In the order of the clip ratios.
+# Marks of the clip ratios, in their order.
 MARKS: tuple[Mark, ...] = (BLUE, GREEN, PURPLE, VERMILION, SKY, ORANGE)
 FLOOR_LINE = (0, (1, 1))
 LEMMA_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "fillstyle": "none", "linestyle": ""})
@@ -41,7 +44,7 @@ LEMMA_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9
 
 @dataclass(frozen=True)
 class MeasuredMessage:
-    """Averages over seeds; of each list of samples the index is averaged over exactly.
+    """Averages over seeds; the average over a list's index is exact.
 
     Attributes
     ----------
@@ -58,17 +61,17 @@ class MeasuredMessage:
 
 
 def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: int, rng: np.random.Generator) -> MeasuredMessage:
-    """Average the coder's messages for one update over many lists of shared samples, with the coder's own weights.
+    """Average the coder's messages for an update over many lists of shared samples.
 
-    Of the bias, only what normalising the weights changes is averaged: without that, ``sum_k ratio_k sample_k / K`` has no bias at all,
-    and it varies much more.
+    The coder's own weights are used. Only the bias due to normalised weights is averaged: without normalisation, ``sum_k ratio_k sample_k /
+    K`` has no bias at all, and it varies much more.
 
     Parameters
     ----------
     clip_ratio : float
         Norm of the update over sigma, 0.001 to 3.
     dimension : int
-        Its length.
+        Length of the update.
     group_bits : int
         Bits of the group, 1 to 20.
     seeds : int
@@ -78,8 +81,8 @@ def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: i
 
     Examples
     --------
-    >>> found = measure_message(1.0, dimension=4, group_bits=5, seeds=400, rng=np.random.default_rng(0))
-    >>> abs(found.relative_bias - (1 - resampled_moments(1.0, 32).mean)) < 4 * found.relative_bias_error
+    >>> measured = measure_message(1.0, dimension=4, group_bits=5, seeds=400, rng=np.random.default_rng(0))
+    >>> abs(measured.relative_bias - (1 - resampled_moments(1.0, 32).mean)) < 4 * measured.relative_bias_error
     True
     """
     clip_ratio = check_real("clip_ratio", clip_ratio, low=1e-3, high=3.0)
@@ -98,7 +101,7 @@ def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: i
 
 @dataclass(frozen=True, kw_only=True)
 class BiasPoint(Point):
-    """One message of a group, computed, and measured where there are seeds.
+    """A message of a group: its computed error, and its measured error if there are seeds.
 
     Attributes
     ----------
@@ -107,9 +110,9 @@ class BiasPoint(Point):
     dimension, group_bits : int
         Coordinates and bits of the group.
     seeds : int
-        Number of lists of shared samples that are drawn, from 2; 0 for none.
+        Number of lists of shared samples to draw, from 2; 0 for none.
     lost : float
-        Part of delta that a message's coding may cost: where lemma 2's number of bits is marked.
+        Part of delta that a message's coding may cost; it sets lemma 2's marked number of bits.
     """
 
     clip_ratio: float
@@ -152,14 +155,14 @@ class BiasPoint(Point):
         if self.seeds == 0:
             return dict.fromkeys((f"measured_{name}" for name in names), math.nan)
         rng = named_stream(self.seed, f"clip ratio {self.clip_ratio}, dimension {self.dimension}, {self.group_bits} bits")
-        found = measure_message(self.clip_ratio, self.dimension, self.group_bits, self.seeds, rng)
-        return {f"measured_{name}": getattr(found, name) for name in names}
+        measured = measure_message(self.clip_ratio, self.dimension, self.group_bits, self.seeds, rng)
+        return {f"measured_{name}": getattr(measured, name) for name in names}
 
 
 def with_fitted_slopes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with ``fitted_slope``: that of log2 of the bias by bits, where the leading term is at most 0.01.
+    """Return rows with ``fitted_slope``: the slope of log2 of the bias by bits.
 
-    It is missing where there are fewer than three numbers of bits.
+    The fit uses bits where the leading term is at most 0.01. The slope is missing with fewer than three such numbers of bits.
     """
 
     def slope(own: pd.DataFrame) -> float:
@@ -180,7 +183,7 @@ def _mean_and_error(values: FloatArray) -> tuple[float, float]:
 
 
 def draw_bias(frame: pd.DataFrame) -> Figure:
-    """Draw the bias by bits (left), and the squared error of one message, for each dimension."""
+    """Draw the bias by bits (left), and a message's squared error for each dimension (right)."""
     dimensions = frame["dimension"].unique()
     figure = Figure(figsize=(WIDTH, 5.0), layout="constrained")
     panels = figure.subplots(1, 1 + len(dimensions))
@@ -217,7 +220,7 @@ def _draw_bias(axes: Axes, frame: pd.DataFrame, mark: Mark) -> None:
     axes.plot(leading["group_bits"], leading["leading_bias"], color=mark.colour, linestyle=FLOOR_LINE, linewidth=0.8)
     bits = exact["lemma_bits"].iloc[0]
     axes.plot(bits, 2 ** np.interp(bits, exact["group_bits"], np.log2(exact["relative_bias"])), color=mark.colour, **LEMMA_LOOK)
-    # Of all dimensions: they have the same bias.
+    # All dimensions have the same bias.
     measured = frame[frame["seeds"] > 0]
     _draw_measured(axes, measured["group_bits"], measured["measured_relative_bias"], measured["measured_relative_bias_error"], mark)
 
@@ -248,7 +251,7 @@ def _caption(frame: pd.DataFrame) -> str:
 
 
 def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
-    """Return one task for each clip ratio, dimension and number of bits."""
+    """Return a task for each clip ratio, dimension and number of bits."""
     seeds = QUICK_SEEDS if quick else SEEDS
     return [
         BiasPoint(seed=seed, clip_ratio=clip_ratio, dimension=dimension, group_bits=bits, seeds=seeds if bits in MEASURED_BITS else 0)
@@ -259,7 +262,7 @@ def bias_tasks(seed: int, quick: bool) -> list[BiasPoint]:
 
 
 def _bias_by_bit(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return the exact bias with each number of bits over that with a bit less, at the same clip ratio."""
+    """Return the ratio of the exact bias when one bit is added, at the same clip ratio."""
     exact = frame.drop_duplicates(["clip_ratio", "group_bits"])
     fewer = exact.assign(group_bits=exact["group_bits"] + 1)
     return ratios(exact, fewer, ("clip_ratio", "group_bits"), "relative_bias")

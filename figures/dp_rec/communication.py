@@ -1,7 +1,7 @@
-"""Bytes of DP-REC's published federations (Triastcyn, Reisser, Louizos 2021), beside the paper's totals and other schemes.
+"""Bytes of DP-REC's published federations, beside the paper's totals and other schemes.
 
-Clients, messages of a round, rounds, models, groups and 7 bits of a group are the paper's. The length of a seed, 32 bits, and the sizes of
-the two convolutional networks are inferred from the totals that it reports, which they meet.
+The paper is Triastcyn, Reisser, Louizos 2021. Clients, messages of a round, rounds, models, groups and 7 bits of a group are the paper's.
+The length of a seed, 32 bits, and the sizes of the two convolutional networks are inferred: they reproduce the reported totals.
 """
 
 import math
@@ -39,7 +39,7 @@ GIB = 2**30
 UNCOMPRESSED, COUNTED = "uncompressed", "DP-REC, as the paper counts"
 # Bits of a coordinate on the way up.
 SECURE_SUMS = {"discrete Gaussian, 16 bits": 16, "discrete Gaussian, 12 bits": 12}
-# Whether the first model is known to all clients.
+# Schemes by whether all clients hold the first model.
 PACKAGES = {"DP-REC, first model public": True, "DP-REC, first model sent": False}
 SCHEMES = (UNCOMPRESSED, *SECURE_SUMS, COUNTED, *PACKAGES)
 _SETTINGS = {setting.dataset: setting for setting in PUBLISHED_SETTINGS}
@@ -53,7 +53,7 @@ STEP, SPACE = 0.3, 0.32
 
 @dataclass(frozen=True)
 class PublishedTotal:
-    """What the paper reports of a scheme: GiB of both directions, all clients and all rounds."""
+    """A total that the paper reports: GiB of both directions, all clients and all rounds."""
 
     scheme: str
     gib: float
@@ -61,12 +61,12 @@ class PublishedTotal:
 
 @dataclass(frozen=True)
 class Federation:
-    """A training: who takes part, and what is learnt.
+    """A training: its clients, its data and its model.
 
     Attributes
     ----------
     dataset : str
-        Name of the data, one of the paper's.
+        Name of the data in the paper.
     model : str
         The model, in words.
     tensors : tuple of tuple of int
@@ -74,11 +74,11 @@ class Federation:
     groups : int
         Number of groups that are coded independently.
     published : tuple of PublishedTotal
-        What the paper reports of it.
+        The paper's totals of the training.
     variant : str
-        What tells it from another one of the same data.
+        Distinguishes trainings on the same data.
     rounds_instead : int or None
-        Rounds, if they are not those of DP-REC's main training.
+        Number of rounds, if it differs from DP-REC's main training.
     """
 
     dataset: str
@@ -90,7 +90,7 @@ class Federation:
     rounds_instead: int | None = None
 
     def __str__(self) -> str:
-        """Return the data's name, and the variant's."""
+        """Return the name of the data and of the variant."""
         return f"{self.dataset}, {self.variant}" if self.variant else self.dataset
 
     @property
@@ -100,7 +100,7 @@ class Federation:
 
     @property
     def clients_per_round(self) -> int:
-        """Messages of a round."""
+        """Number of messages of a round."""
         return _SETTINGS[self.dataset].clients_per_round
 
     @property
@@ -120,37 +120,40 @@ class Federation:
 
     @property
     def counted_bits(self) -> int:
-        """Bits of a message as the paper counts them."""
+        """Bits of a message by the paper's count."""
         return BITS_PER_GROUP * self.groups + COUNTED_SEED_BITS
 
     @property
     def message_bytes(self) -> int:
-        """Bytes of a message that is made here: a seed of 64 bits and seven for each group, filled up to bytes."""
+        """Bytes of a message of this package: a 64-bit seed, and seven bits for each group.
+
+        The bits are padded to whole bytes.
+        """
         return message_bytes(uniform_layout(self.parameters, self.groups, BITS_PER_GROUP))
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """Those of which the paper reports a total, and DP-REC's packages where it reports DP-REC."""
+        """Schemes with a reported total, and DP-REC's packages where the paper reports DP-REC."""
         reported = tuple(total.scheme for total in self.published)
         return (*reported, *PACKAGES) if COUNTED in reported else reported
 
     def published_gib(self, scheme: str) -> float:
-        """Return what the paper reports of a scheme, or NaN."""
+        """Return the paper's total of a scheme, or NaN."""
         return {total.scheme: total.gib for total in self.published}.get(scheme, math.nan)
 
 
 def _lstm(inputs: int, units: int) -> tuple[tuple[int, ...], ...]:
-    """Return the tensors of a layer as TensorFlow has them: input and recurrent weights and biases of four gates."""
+    """Return the tensors of an LSTM layer in TensorFlow: weights and biases of four gates."""
     return (inputs, 4 * units), (units, 4 * units), (4 * units,)
 
 
-# LeNet-5 as in TensorFlow's tutorials: convolutions of 5 by 5, 32 and 64 channels, each followed by pooling, 512 hidden units, 10 classes.
+# LeNet-5 of TensorFlow's tutorials: convolutions of 5 by 5, 32 and 64 channels, each followed by pooling, 512 hidden units, 10 classes.
 _LENET = ((5, 5, 1, 32), (32,), (5, 5, 32, 64), (64,), (4 * 4 * 64, 512), (512,), (512, 10), (10,))
-# Convolutions of 3 by 3, 32 and 64 channels, each followed by pooling, 128 hidden units, 62 classes.
+# Network of FEMNIST: convolutions of 3 by 3, 32 and 64 channels, each followed by pooling, 128 hidden units, 62 classes.
 _CONVOLUTIONAL = ((3, 3, 1, 32), (32,), (3, 3, 32, 64), (64,), (5 * 5 * 64, 128), (128,), (128, 62), (62,))
-# As in Reddi et al. 2021, *Adaptive Federated Optimization*: 90 characters in 8 dimensions, two LSTM layers of 256 units.
+# Network of Reddi et al. 2021, *Adaptive Federated Optimization*: 90 characters in 8 dimensions, two LSTM layers of 256 units.
 _CHARACTERS = ((90, 8), *_lstm(8, 256), *_lstm(256, 256), (256, 90), (90,))
-# Whether a question with some of 10 000 words has each of 500 tags.
+# The model predicts for a question with some of 10 000 words whether it has each of 500 tags.
 _TAGS = ((10_000, 500), (500,))
 _FEMNIST = ("FEMNIST", "convolutional network", _CONVOLUTIONAL)
 GROUP_LENGTH = 64
@@ -161,39 +164,43 @@ def _published(uncompressed: float, counted: float) -> tuple[PublishedTotal, ...
     return PublishedTotal(UNCOMPRESSED, uncompressed), PublishedTotal(COUNTED, counted)
 
 
-# DP-FedAvg and the discrete Gaussian, which are trained for fewer rounds than DP-REC.
+# DP-FedAvg and the discrete Gaussian train for fewer rounds than DP-REC.
 _FEWER_ROUNDS = tuple(PublishedTotal(scheme, gib) for scheme, gib in zip((UNCOMPRESSED, *SECURE_SUMS), (259.0, 194.0, 178.0), strict=True))
 
 FEDERATIONS = (
     Federation("MNIST", "LeNet-5", _LENET, len(_LENET), _published(43.0, 0.01)),
     Federation(*_FEMNIST, len(_CONVOLUTIONAL), _published(690.6, 14.2)),
     Federation(*_FEMNIST, len(_CONVOLUTIONAL), _FEWER_ROUNDS, "1500 rounds", 1500),
-    # Table 3: tensors in groups of 64 coordinates, and what is left.
+    # Table 3 groups each tensor by 64 coordinates, with a smaller group at its end.
     Federation(*_FEMNIST, _SHORT_GROUPS, (PublishedTotal(COUNTED, 332.2),), f"groups of {GROUP_LENGTH}"),
     Federation("Shakespeare", "character LSTM", _CHARACTERS, len(_CHARACTERS), _published(81.0, 0.1)),
-    # Five groups of a million weights each, and the biases.
+    # Five groups of a million weights each, and a group of biases.
     Federation("StackOverflow", "logistic regression", _TAGS, 6, _published(3356.0, 32.0)),
 )
 
 
 @dataclass(frozen=True)
 class CountedBytes:
-    """Bytes of a whole training as the paper counts them, expected over who takes part: no packages, no padding."""
+    """Bytes of a training by the paper's count, in expectation over its participants.
+
+    The count excludes packages and padding.
+    """
 
     up: float
     down: float
 
 
 def counted_bytes(federation: Federation) -> CountedBytes:
-    """Return DP-REC's bytes as the paper counts them: every draw sends a message, and every client of a round has its history or the model.
+    """Return DP-REC's bytes by the paper's count: messages up, and histories or models down.
 
-    Clients are drawn with replacement, and know the first model. One that took part g rounds ago, or never and g rounds have passed, gets g
-    rounds of messages, or the parameters in float32 where these are shorter.
+    Every draw sends a message, and every client of a round gets its history or the model. Clients are drawn with replacement, and hold the
+    first model. A client that last took part g rounds ago, or has not taken part in all g rounds so far, gets g rounds of messages, or the
+    parameters in float32 where these are shorter.
 
     Examples
     --------
-    >>> found = counted_bytes(FEDERATIONS[1])
-    >>> round((found.up + found.down) / GIB, 2)
+    >>> counted = counted_bytes(FEDERATIONS[1])
+    >>> round((counted.up + counted.down) / GIB, 2)
     14.22
     """
     message = federation.counted_bits / 8
@@ -201,7 +208,7 @@ def counted_bytes(federation: Federation) -> CountedBytes:
     package = np.minimum(passed * federation.clients_per_round * message, federation.model_bytes)
     absent = (1 - 1 / federation.population) ** federation.clients_per_round
     never = absent**passed
-    # Of each round, for one client that takes part in it.
+    # Probabilities are per round, for a client that takes part in it.
     expected = (1 - absent) * np.append(0.0, np.cumsum(never[:-1] * package[1:])) + never * package
     down = federation.population * (1 - absent) * float(expected.sum())
     return CountedBytes(federation.rounds * federation.clients_per_round * message, down)
@@ -209,7 +216,7 @@ def counted_bytes(federation: Federation) -> CountedBytes:
 
 @dataclass(frozen=True, kw_only=True)
 class CommunicationPoint(Point):
-    """A training whose bytes are counted, by one scheme.
+    """A training whose bytes are counted, by a scheme.
 
     Attributes
     ----------
@@ -226,10 +233,11 @@ class CommunicationPoint(Point):
     scheme: str
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row with the training's sizes and its bytes: ``total_gib`` of both directions beside the paper's ``paper_gib``.
+        """Return a row with the training's sizes and its bytes.
 
-        ``compression`` is by what factor bytes are fewer than ``uncompressed``; ``packages``, ``full_models`` and ``replayed_messages``
-        are those of simulated participants. Adjacency and trust model are those of DP-REC's promise, on which bytes do not depend.
+        ``total_gib`` counts both directions and stands beside the paper's ``paper_gib``. ``compression`` is the ratio of ``uncompressed``
+        bytes to the scheme's bytes; ``packages``, ``full_models`` and ``replayed_messages`` are those of simulated participants. Adjacency
+        and trust model are those of DP-REC's promise, on which bytes do not depend.
 
         Examples
         --------
@@ -240,8 +248,8 @@ class CommunicationPoint(Point):
         check_choice("scheme", self.scheme, self.federation.schemes)
         federation = self.federation
         uncompressed = federation.rounds * federation.clients_per_round * federation.model_bytes
-        found = self._bytes(uncompressed)
-        total = found["bytes_up"] + found["bytes_down"]
+        sent = self._bytes(uncompressed)
+        total = sent["bytes_up"] + sent["bytes_down"]
         return [
             {
                 "dataset": federation.dataset,
@@ -254,10 +262,10 @@ class CommunicationPoint(Point):
                 "population": federation.population,
                 "clients_per_round": federation.clients_per_round,
                 "rounds": federation.rounds,
-                **found,
+                **sent,
                 "uncompressed_bytes": uncompressed,
-                "compression_up": uncompressed / found["bytes_up"],
-                "compression_down": uncompressed / found["bytes_down"],
+                "compression_up": uncompressed / sent["bytes_up"],
+                "compression_down": uncompressed / sent["bytes_down"],
                 "compression": 2 * uncompressed / total,
                 "total_gib": total / GIB,
                 "paper_gib": federation.published_gib(self.scheme),
@@ -267,7 +275,7 @@ class CommunicationPoint(Point):
         ]
 
     def _bytes(self, uncompressed: int) -> dict[str, float]:
-        """Return bits of a message, and bytes in both directions."""
+        """Return the bits of a message, and the bytes in both directions."""
         federation = self.federation
         none = {"expected_bytes_down": math.nan, "packages": math.nan, "full_models": math.nan, "replayed_messages": math.nan}
         if self.scheme in PACKAGES:
@@ -303,12 +311,15 @@ class CommunicationPoint(Point):
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw the bytes of every training by every scheme, with the paper's, and how many times fewer they are than without compression."""
+    """Draw the bytes of every training by every scheme, with the paper's totals.
+
+    Numbers state the factor of compression.
+    """
     trainings = [training for _, training in frame.groupby("federation", sort=False)]
     figure = Figure(figsize=(WIDTH, 2.9 + 0.9 * STEP * len(frame) + 0.3 * len(trainings)), layout="constrained")
     axes = figure.subplots()
     axes.set_xscale("log")
-    # Room for the numbers to the left of the leftmost mark.
+    # The leftmost mark needs room for the numbers to its left.
     axes.set_xlim(frame["total_gib"].min() / 300, 3 * frame["total_gib"].max())
     top, middles = 0.0, []
     for training in trainings:
@@ -319,8 +330,8 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
         across = blended_transform_factory(axes.transAxes, axes.transData)
         axes.plot([0, 1], [top - (STEP + SPACE) / 2] * 2, color="#dddddd", linewidth=0.5, transform=across)
     names = [
-        f"{one['federation'].iloc[0]}\n{one['model'].iloc[0]}\n{one['parameters'].iloc[0] / 1e6:.2f} million parameters"
-        for one in trainings
+        f"{training['federation'].iloc[0]}\n{training['model'].iloc[0]}\n{training['parameters'].iloc[0] / 1e6:.2f} million parameters"
+        for training in trainings
     ]
     axes.set_yticks(middles, names)
     axes.set_ylim(top - (STEP + SPACE) / 2, -(STEP + SPACE) / 2)
@@ -339,18 +350,18 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
 
 def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> None:
     """Draw a mark for each scheme, a ring around the paper's total, and the numbers beside it."""
-    for height, (_, one) in zip(heights, training.iterrows(), strict=True):
-        mark = MARKS[one["scheme"]]
-        axes.plot(one["total_gib"], height, color=mark.colour, marker=mark.marker, linestyle="")
-        axes.plot(one["paper_gib"], height, **PAPER_LOOK)
-        words = f"{one['total_gib']:.4g}"
-        if one["scheme"] in (COUNTED, *PACKAGES):
-            words = f"\N{DIVISION SIGN} {_factor(one['compression'])}: {words}"
-        if not np.isnan(one["paper_gib"]):
-            words += f" ({one['paper_gib']:g})"
+    for height, (_, row) in zip(heights, training.iterrows(), strict=True):
+        mark = MARKS[row["scheme"]]
+        axes.plot(row["total_gib"], height, color=mark.colour, marker=mark.marker, linestyle="")
+        axes.plot(row["paper_gib"], height, **PAPER_LOOK)
+        words = f"{row['total_gib']:.4g}"
+        if row["scheme"] in (COUNTED, *PACKAGES):
+            words = f"\N{DIVISION SIGN} {_factor(row['compression'])}: {words}"
+        if not np.isnan(row["paper_gib"]):
+            words += f" ({row['paper_gib']:g})"
         axes.annotate(
             words,
-            (one["total_gib"], height),
+            (row["total_gib"], height),
             xytext=(-9, 0),
             textcoords="offset points",
             color=mark.colour,
@@ -360,7 +371,7 @@ def _draw_training(axes: Axes, heights: FloatArray, training: pd.DataFrame) -> N
 
 
 def _factor(value: float) -> str:
-    """Return a factor of compression, rounded down: with one decimal if it is small."""
+    """Return a factor of compression, rounded down; small factors have a decimal."""
     return rounded_down(value, 2) if value < 10 else _thousands(int(value))
 
 
@@ -378,12 +389,14 @@ def _caption(frame: pd.DataFrame) -> str:
 
 
 def communication_tasks(seed: int, _: bool) -> list[CommunicationPoint]:
-    """Return a task for each training and scheme, which are quick anyway."""
-    return [CommunicationPoint(seed=seed, federation=one, scheme=scheme) for one in FEDERATIONS for scheme in one.schemes]
+    """Return a task for each training and scheme; all of them are quick."""
+    return [
+        CommunicationPoint(seed=seed, federation=federation, scheme=scheme) for federation in FEDERATIONS for scheme in federation.schemes
+    ]
 
 
 def _savings(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return how many times fewer bytes the packages take than no compression."""
+    """Return the ratio of uncompressed bytes to the packages' bytes."""
     return frame.loc[frame["scheme"].isin(list(PACKAGES)), "compression"]
 
 

@@ -1,7 +1,10 @@
-"""DP-REC's error of a mean (Triastcyn, Reisser, Louizos 2021, section D.2): against bits, the clip ratio, and epsilon.
+"""DP-REC's error of a mean: against bits, the clip ratio, and epsilon.
 
-The setting is that of the paper: 200 dimensions, 10 000 clients, one bit, a prior at zero and a better one at
-1 / sqrt(200) in every coordinate. What is not given there, and is chosen here: clip ratios and norms, and all settings of more bits.
+The setting is that of Triastcyn, Reisser, Louizos 2021, section D.2: 200 dimensions, 10 000 clients, one bit, a prior at zero and a better
+prior at 1 / sqrt(200) in every coordinate. The paper does not state clip ratios and norms, which are chosen here, and has no settings of
+more bits.
+
+
 """
 
 import math
@@ -52,9 +55,9 @@ ZERO, EQUAL, GROUPED, SQKR, PRIVUNIT, MMRC = (
 )
 LOCAL = (SQKR, PRIVUNIT, MMRC)
 ADJACENCY = "add-or-remove-one"
-# Clip norm around the prior at 1 / sqrt(d): how far the farther half of the vectors are from it.
+# Clip norm around the prior at 1 / sqrt(d): the distance of the farther half of the vectors from it.
 EQUAL_CLIP_NORM = math.sqrt(2 - math.sqrt(2))
-# Groups of private messages, and bits of each.
+# Groups of private messages, and bits of each group.
 GROUPS, GROUP_BITS = 6, 7
 CLIENTS, DIMENSION, REPETITIONS, SQKR_REPETITIONS = 10_000, 200, 6, 4
 QUICK: Mapping[str, Any] = MappingProxyType(
@@ -75,7 +78,7 @@ MARKS: Mapping[str, Mark] = MappingProxyType({ZERO: BLUE, EQUAL: GREEN, GROUPED:
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": "-", "linewidth": 0.7, "marker": ""})
 CODED_LOOK: Mapping[str, Any] = MappingProxyType({"marker": "x", "markersize": 8, "linestyle": ""})
-# What the paper reports, about: with a poor prior, SQKR with one bit, and with a better prior.
+# The paper's approximate errors: with a poor prior, SQKR with one bit, and with a better prior.
 PAPER_CLIENTS = 10_000
 PAPER_ERRORS: Mapping[str, float] = MappingProxyType({"poor prior": 0.3, "SQKR": 0.07, "better prior": 0.03})
 
@@ -86,12 +89,12 @@ class MeanSetting:
 
     Without privacy every client sends one message, and DP-REC's clip ratio is the one with the least `worst_mean_error`. With privacy as
     many clients are drawn, with replacement, as there are, and each draw sends a message, as the accountant has it; the clip ratio is the
-    largest for the epsilon, unless the other one is smaller.
+    largest for the epsilon, unless the ratio of least error is smaller.
 
     Attributes
     ----------
     panel, series : str
-        Where it is shown.
+        Panel and series of the figure.
     index_bits : int or None
         Bits of each group's index, or of SQKR's message; None for the best number of a private mechanism.
     groups : int
@@ -101,7 +104,7 @@ class MeanSetting:
     account : str
         DP-REC's account that keeps the budget: ``"published"`` or ``"conservative"``.
     clip_ratio : float or None
-        DP-REC's, instead of the one that is chosen.
+        DP-REC's clip ratio, instead of the automatic choice.
     coded : bool
         Whether vectors are coded, sent and decoded, or messages are drawn from their law.
     clients, dimension : int
@@ -121,7 +124,7 @@ class MeanSetting:
 
     @property
     def delta(self) -> float:
-        """Failure probability of private messages of DP-REC, by the paper's rule."""
+        """Failure probability of DP-REC's private messages, by the paper's rule."""
         return float(self.clients**-1.1)
 
     def mechanism(self) -> DpRecMechanism | VectorMechanism:
@@ -143,7 +146,10 @@ class MeanSetting:
         return DpRecMechanism(NormBall(self.dimension, 2.0, clip_norm), ratio, uniform_layout(self.dimension, self.groups, bits))
 
     def guarantee(self, mechanism: DpRecMechanism | VectorMechanism) -> Guarantee:
-        """Return what is promised; for DP-REC with privacy, what its account says, which rests on the account's assumptions."""
+        """Return the guarantee of all messages.
+
+        For DP-REC with privacy, its account gives the guarantee, which rests on the account's assumptions.
+        """
         if not isinstance(mechanism, DpRecMechanism):
             return mechanism.guarantee
         if math.isinf(self.epsilon):
@@ -153,20 +159,20 @@ class MeanSetting:
         return Guarantee(bound.epsilon, ADJACENCY, "central", delta=self.delta)
 
     def _training(self, clip_ratio: float, bits: int) -> DpRecTraining:
-        """Return one round, in which as many clients are drawn as there are."""
+        """Return a round that draws as many clients as the population has."""
         return DpRecTraining(clip_ratio, self.clients, self.clients, self.groups * bits)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanPoint(Point):
-    """One run of a setting: vectors, priors and draws are those of the repetition, whatever the mechanism.
+    """A run of a setting; its vectors, priors and draws depend on the repetition only.
 
     Attributes
     ----------
     of : MeanSetting
         The setting.
     repetition : int
-        Which of the runs this is, from 0.
+        Number of the run, from 0.
     """
 
     of: MeanSetting
@@ -191,11 +197,11 @@ class MeanPoint(Point):
         return self.of.mechanism()
 
     def run(self, prepared: DpRecMechanism | VectorMechanism) -> list[dict[str, Any]]:
-        """Return a row with what the run was off by, and what it was predicted to be off by, given vectors and draws.
+        """Return a row with the measured error and the predicted error, given vectors and draws.
 
-        ``index_bits`` are those that depend on the vector: neither DP-REC's seeds, 64 bits of a message, nor what is public for SQKR and
-        MMRC are counted. ``message_bits`` are those of DP-REC with its seed. ``central_squared_error`` is that of a trusted server's
-        Gaussian noise, add-or-remove-one.
+        ``index_bits`` counts the bits that depend on the vector, without DP-REC's seeds, 64 bits of a message, and without the public
+        randomness of SQKR and MMRC. ``message_bits`` counts DP-REC's bits with its seed. ``central_squared_error`` is that of a trusted
+        server's Gaussian noise, add-or-remove-one.
         """
         of, mechanism = self.of, prepared
         layout = mechanism.layout if isinstance(mechanism, DpRecMechanism) else None
@@ -240,12 +246,12 @@ class MeanPoint(Point):
             draws = named_stream(self.seed, f"draws, {run}")
             copies = draws.multinomial(of.clients, np.full(of.clients, 1 / of.clients))
         prior_mean = equal_coordinates(of.dimension) if of.series == EQUAL else None
-        found = simulate_dp_rec_mean(mechanism, chunks, rng, prior_mean=prior_mean, copies=copies, coded=of.coded)
+        simulated = simulate_dp_rec_mean(mechanism, chunks, rng, prior_mean=prior_mean, copies=copies, coded=of.coded)
         return {
-            "squared_error": found.squared_error,
-            "predicted_squared_error": found.predicted_squared_error,
-            "squared_bias": found.squared_bias,
-            "clipped": found.clipped,
+            "squared_error": simulated.squared_error,
+            "predicted_squared_error": simulated.predicted_squared_error,
+            "squared_bias": simulated.squared_bias,
+            "clipped": simulated.clipped,
         }
 
     def _stream(self, mechanism: DpRecMechanism | VectorMechanism) -> str:
@@ -271,10 +277,10 @@ def mean_points(
     sqkr_epsilons: tuple[float, ...] = (1.0, 4.0, 8.0),
     mmrc_epsilons: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0),
 ) -> list[MeanPoint]:
-    """Return the runs of the comparison: SQKR and MMRC, whose encoders take longer, have fewer, and vectors are coded once.
+    """Return the runs of the comparison.
 
-    MMRC's encoder draws more than e^epsilon candidates. Panels are ``"bits"`` and ``"ratio"``, one bit by clip ratio, without privacy, and
-    ``"epsilon"``.
+    SQKR and MMRC have fewer runs, because their encoders take longer, and their vectors are coded once. MMRC's encoder draws more than
+    e^epsilon candidates. Panels are ``"bits"`` and ``"ratio"``, one bit by clip ratio, without privacy, and ``"epsilon"``.
     """
     priors = (ZERO, EQUAL)
     settings = [
@@ -311,7 +317,7 @@ SETTING = ("panel", "series", "variant", "index_bits", "clip_ratio", "drawn_from
 
 
 def summarise_means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting: errors averaged over the runs, with ``standard_error``, and messages that were clipped in all."""
+    """Return a row for each setting: average errors, ``standard_error``, and clipped messages."""
     summary = []
     for _, runs in rows.groupby(list(SETTING), sort=False, dropna=False):
         errors = runs["squared_error"]
@@ -376,7 +382,7 @@ def _draw_series(axes: Axes, series: pd.DataFrame, by: str, mark: Mark, face: st
 
 
 def _draw_bits(axes: Axes, frame: pd.DataFrame) -> None:
-    # Where nothing is averaged, there is no standard error.
+    # A single value has no standard error.
     coded = frame["standard_error"].isna()
     for name, series in frame[~coded].groupby("series", sort=False):
         _draw_series(axes, series, "index_bits", MARKS[str(name)])
@@ -416,7 +422,7 @@ def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
 
 
 def _over_sqkr(frame: pd.DataFrame, name: str) -> "pd.Series[float]":
-    """Return measured errors of a series with the fewest bits, without privacy, over SQKR's with as many."""
+    """Return a series' errors at the fewest bits without privacy, over SQKR's at as many."""
     own = frame[(frame["panel"] == "bits") & frame["standard_error"].notna()]
     own = own[own["index_bits"] == own["index_bits"].min()]
     return ratios(own[own["series"] == name], own[own["series"] == SQKR], ("index_bits",), "mean_squared_error")

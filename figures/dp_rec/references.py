@@ -1,4 +1,7 @@
-"""What DP-REC's account is put beside: the paper's numbers, Gaussian noise on the sum, and minimal random coding of local mechanisms."""
+"""References for DP-REC's account: the paper's numbers, and Gaussian noise on the sum.
+
+A third reference is minimal random coding of local mechanisms.
+"""
 
 import math
 from dataclasses import asdict, dataclass, replace
@@ -21,15 +24,15 @@ from ..point import Point
 ADJACENCY = "add-or-remove-one"
 # Ways to account for a training with DP-REC.
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
-# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best one, and exactly.
+# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and exactly.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
-# Reference noise is found until epsilon is this close below its budget, relatively: each step is an account of sampled noise.
+# The search for reference noise ends at this relative distance of epsilon below its budget: each step is an account of sampled noise.
 REFERENCE_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
 class PublishedSetting:
-    """A training of the DP-REC paper, with the epsilon that it reports.
+    """A training of the DP-REC paper, with its reported epsilon.
 
     Attributes
     ----------
@@ -44,14 +47,14 @@ class PublishedSetting:
     clip_ratio : float
         Clip norm of a client's update over the standard deviation of the prior.
     epsilon : float
-        What the paper reports.
+        Epsilon that the paper reports.
     index_bits : int
         Bits of all indices: 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 of Shakespeare's, and
         StackOverflow's 6.
     noise_multiplier : float or None
-        What the paper reports for DP-FedAvg at this epsilon.
+        The paper's noise multiplier for DP-FedAvg at this epsilon.
     noise_rounds : int or None
-        Rounds of DP-FedAvg, if they are others: 1500 for FEMNIST.
+        Number of rounds of DP-FedAvg, if it differs: 1500 for FEMNIST.
     """
 
     dataset: str
@@ -80,7 +83,7 @@ class PublishedSetting:
 
     @property
     def sampling(self) -> PoissonSampling:
-        """What Gaussian noise is accounted for with: as many clients on average."""
+        """Sampling in the account of Gaussian noise: as many clients on average."""
         return PoissonSampling(self.clients_per_round / self.population)
 
     @property
@@ -90,15 +93,16 @@ class PublishedSetting:
 
     @property
     def sum_noise_multiplier(self) -> float:
-        """Standard deviation of the noise in the sum of a round's messages, over the clip norm: sqrt(clients per round) / clip ratio.
+        """Noise multiplier of the messages' sum: sqrt(clients per round) / clip ratio.
 
-        Each message is a sample with the standard deviation of the prior around the client's update, and the server adds them up: that is
-        what DP-FedAvg's noise multiplier means, the standard deviation of the noise that the server adds to the sum, over the clip norm.
+        It is the standard deviation of the noise in the sum of a round's messages, over the clip norm. Each message is a sample with the
+        standard deviation of the prior around the client's update, and the server adds them up: DP-FedAvg's noise multiplier has the same
+        meaning, the standard deviation of the noise that the server adds to the sum, over the clip norm.
         """
         return math.sqrt(self.clients_per_round) / self.clip_ratio
 
 
-# Triastcyn, Reisser, Louizos 2021, the experiments with privacy.
+# Experiments with privacy in Triastcyn, Reisser, Louizos 2021.
 PUBLISHED_SETTINGS = (
     PublishedSetting("MNIST", 100, 10, 1000, 0.545, 3.0, 56, 3.8),
     PublishedSetting("MNIST", 100, 10, 1000, 0.87, 6.0, 56, 2.15),
@@ -112,7 +116,7 @@ PUBLISHED_SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePoint(Point):
-    """One account of a setting: DP-REC's, or that of Gaussian noise on the sum, DP-FedAvg.
+    """An account of a setting: DP-REC's, or that of Gaussian noise on the sum (DP-FedAvg).
 
     Attributes
     ----------
@@ -127,12 +131,12 @@ class ReferencePoint(Point):
     account: str
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row with the fields of the setting, and what the account says.
+        """Return a row with the fields of the setting, and the account's numbers.
 
         ``epsilon`` is that of the setting's noise on the sum over ``rounds``; it errs upward, and is infinite where the bits are too few.
-        ``minimum_bits`` are the fewest with which DP-REC's epsilon is finite, and ``epsilon_at_minimum_bits`` is what it is then (missing
-        for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives the
-        paper's epsilon; it errs upward. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
+        ``minimum_bits`` is the least number of bits with a finite epsilon of DP-REC, and ``epsilon_at_minimum_bits`` is that epsilon
+        (missing for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives
+        the paper's epsilon; it errs upward. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
         ``paper_noise_multiplier``, with its ``paper_noise_epsilon`` by this account; ``same_rounds_noise_multiplier`` is that of
         ``rounds``, DP-REC's.
         """
@@ -141,15 +145,17 @@ class ReferencePoint(Point):
         own["paper_epsilon"] = own.pop("epsilon")
         own["paper_noise_multiplier"] = own.pop("noise_multiplier")
         own["noise_rounds"] = self.published.gaussian_rounds
-        found = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)
-        return [own | {"account": self.account} | found]
+        columns = _dp_rec_row(self.published, name) if mechanism == "DP-REC" else _gaussian_row(self.published, name)
+        return [own | {"account": self.account} | columns]
 
 
 ACCOUNTS = (*(f"DP-REC, {name}" for name in TRAINING_ACCOUNTS), *(f"Gaussian, {name}" for name in GAUSSIAN_ACCOUNTS))
 
 
 def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSetting, account: str) -> float:
-    """Return DP-FedAvg's epsilon in a setting: Gaussian noise on the sum, Poisson sampling with the same number of clients on average.
+    """Return DP-FedAvg's epsilon in a setting.
+
+    DP-FedAvg adds Gaussian noise to the sum; Poisson sampling draws the same number of clients on average.
 
     Parameters
     ----------
@@ -182,9 +188,11 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
 
 
 def calibrated_clip_ratio(budget: Budget, training: DpRecTraining) -> float:
-    """Return the largest clip ratio with which DP-REC keeps a budget, by the account that is the budget's method; errs downward.
+    """Return the largest clip ratio with which DP-REC keeps a budget; errs downward.
 
-    The training's own clip ratio does not count.
+    The budget's method names the account. The training's own clip ratio has no effect.
+
+
     """
     given = {"population": training.population, "clients_per_round": training.clients_per_round, "index_bits": training.index_bits}
     return largest_clip_ratio(budget, given)

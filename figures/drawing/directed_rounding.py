@@ -1,16 +1,16 @@
-"""Certified numbers in few digits, rounded so that they stay true."""
+"""Directed rounding of certified numbers to few digits."""
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 
-# Numbers below 10**-3 are written with a power of ten.
+# Smaller numbers are written with a power of ten.
 LEAST_EXPONENT = -3
 SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def rounded_up(value: float, digits: int) -> str:
-    """Return the smallest number with the given significant digits, at least 1, that is not less than a finite number.
+    """Return the least number of the given significant digits at or above a finite number.
 
-    Trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
+    There is at least one digit. Trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
 
     Examples
     --------
@@ -21,7 +21,9 @@ def rounded_up(value: float, digits: int) -> str:
 
 
 def rounded_down(value: float, digits: int) -> str:
-    """Return the largest number with the given significant digits that is not more than a finite number, written as by `rounded_up`.
+    """Return the largest number of the given significant digits at or below a finite number.
+
+    It is written as by `rounded_up`.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""How the series of a figure look: Okabe and Ito's palette and a grey, which stay distinct under the common kinds of colour blindness."""
+"""Looks of the series of a figure: Okabe and Ito's palette and a grey.
+
+The colours stay distinct under the common kinds of colour blindness.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Mark:
-    """How a series looks: colour, marker and line all differ, so that each alone distinguishes the series.
+    """Look of a series: colour, marker and line each distinguish it alone.
 
     Attributes
     ----------
@@ -24,7 +27,7 @@ class Mark:
 
     @property
     def look(self) -> dict[str, Any]:
-        """The mark as keywords of matplotlib's lines."""
+        """Keywords of matplotlib's lines for the mark."""
         return {"color": self.colour, "linestyle": self.line, "marker": self.marker}
 
 

@@ -11,15 +11,15 @@ from ...files import write_atomically
 from .style import add_title, solve_layout
 
 DOTS_PER_INCH = 220
-# No dates and no random identifiers: the same figure gives the same files.
+# Without dates and random identifiers, the same figure gives the same files.
 METADATA: dict[str, dict[str, str | None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}
 
 
 def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, title: str, markdown: str) -> list[Path]:
-    """Write ``<name>.svg``, ``.pdf``, ``.png``, ``.csv`` and ``.md`` to a folder, which is created if necessary, and return the files.
+    """Write ``<name>.svg``, ``.pdf``, ``.png``, ``.csv`` and ``.md`` to a folder.
 
-    The csv file holds the tidy table that the figure was drawn from, with numbers that can be read back exactly; the md file is for people.
-    Each file is written whole or not at all.
+    The function creates the folder if it is missing, and returns the files. The csv file holds the tidy table that the figure was drawn
+    from, with numbers that can be read back exactly; the md file is for people. Each file is written whole or not at all.
     """
     _settle_layout(figure)
     area = add_title(figure, title)
@@ -36,17 +36,17 @@ def save_figure(figure: Figure, frame: pd.DataFrame, output: Path, name: str, ti
 
 
 def _settle_layout(figure: Figure) -> None:
-    """Fix the layout, in positions rounded so far that they are the same each time.
+    """Fix the layout at rounded positions, so that they are the same each time.
 
     The solver of constrained layouts visits its variables in an order that changes from figure to figure, and so does the last bit of
     its solution, which would change the identifiers in the SVG.
     """
     solve_layout(figure)
-    # None at all, for whose sake each of the formats would be drawn twice.
+    # Remove the layout engine, for which each format would be drawn twice.
     figure.set_layout_engine(None)
     for axes in figure.axes:
         left, bottom, width, height = np.round(axes.get_position().bounds, 6).tolist()
         axes.set_position((left, bottom, width, height))
     for legend in figure.legends:
-        # Where it is, whatever the area that is saved.
+        # Keep the legend in place, whatever area is saved.
         legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)

@@ -1,4 +1,7 @@
-"""How every figure looks: sizes for print, colours that stay distinct under the common kinds of colour blindness, and captions."""
+"""Style of every figure: sizes for print, colours and captions.
+
+The colours stay distinct under the common kinds of colour blindness.
+"""
 
 import re
 import textwrap
@@ -11,17 +14,17 @@ from matplotlib.transforms import Bbox
 # Width of a page's text block, in inches, and the smallest type, in points.
 WIDTH = 7.0
 SMALLEST_TYPE = 8.0
-# Characters of the smallest type that fit on a line of the full width, and lines of a caption: docs/figures.md says the rest.
+# Characters of the smallest type on a line of the full width, and lines of a caption: docs/figures.md states the rules.
 CAPTION_CHARACTERS = 112
 CAPTION_LINES = 3
-# Points of a title's type, its characters that fit on a line of the full width, and what a line and the gap below take, in inches.
+# Points of a title's type, its characters on a line of the full width, and inches of a line and of the gap below.
 TITLE_TYPE = 9.5
 TITLE_CHARACTERS = 84
 TITLE_LINE = 0.18
 TITLE_GAP = 0.06
 
 GREY = "#555555"
-# From white, which is probability zero, to dark: the order survives printing in grey.
+# Colour map from white (probability zero) to dark: the order survives printing in grey.
 PROBABILITY_COLOURS = "Blues"
 
 
@@ -44,12 +47,12 @@ def print_style() -> AbstractContextManager[None]:
             "grid.linewidth": 0.5,
             "lines.linewidth": 1.3,
             "lines.markersize": 4,
-            # Outlines in SVG and embedded outlines in PDF: a figure looks the same wherever it is opened.
+            # Outlines in SVG and embedded outlines in PDF make a figure look the same wherever it is opened.
             "svg.fonttype": "path",
             "pdf.fonttype": 42,
             # Fixed identifiers instead of random ones: the same figure gives the same file.
             "svg.hashsalt": "quietbits",
-            # A figure has the layout that it asks for, and none once that is settled.
+            # A figure has the layout that it asks for, and no layout engine once the layout is fixed.
             "figure.autolayout": False,
             "figure.constrained_layout.use": False,
         }
@@ -57,7 +60,10 @@ def print_style() -> AbstractContextManager[None]:
 
 
 def add_title(figure: Figure, text: str) -> Bbox:
-    """Write what a figure shows above it, and return the area of both in inches, for ``savefig(bbox_inches=...)``."""
+    """Write a title above a figure; return the area of both in inches for ``savefig``.
+
+    The argument of ``savefig`` is ``bbox_inches``.
+    """
     lines = textwrap.wrap(text, TITLE_CHARACTERS, break_on_hyphens=False)
     width, height = figure.get_size_inches()
     figure.text(0.01, 1 + TITLE_GAP / height, "\n".join(lines), verticalalignment="bottom", fontsize=TITLE_TYPE, fontweight="bold")
@@ -65,12 +71,15 @@ def add_title(figure: Figure, text: str) -> Bbox:
 
 
 def add_caption(figure: Figure, text: str) -> None:
-    """Write a caption under a figure with a constrained layout, which makes room for it; lines are broken to fit, but not at "ε = 1"."""
+    """Write a caption under a figure with a constrained layout, which makes room for it.
+
+    Lines are broken to fit, but not at "ε = 1".
+    """
     _write_caption(figure, _broken(text))
 
 
 def extend_caption(figure: Figure, text: str) -> None:
-    """Write more under a figure's caption, on lines of its own."""
+    """Append lines to a figure's caption."""
     _write_caption(figure, [figure.get_supxlabel(), *_broken(text)])
 
 
@@ -84,7 +93,7 @@ def _write_caption(figure: Figure, lines: list[str]) -> None:
 
 
 def solve_layout(figure: Figure) -> None:
-    """Put everything where the figure's layout has it, without drawing; what was saved has a fixed layout, and stays as it is."""
+    """Apply the figure's layout without drawing; a saved figure keeps its fixed layout."""
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)

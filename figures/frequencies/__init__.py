@@ -1,1 +1,1 @@
-"""Figures of Chen, Özgür, Cormode, Bharadwaj 2023, and beyond."""
+"""Figures of Chen, Özgür, Cormode, Bharadwaj 2023, and extensions of them."""

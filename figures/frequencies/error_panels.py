@@ -1,4 +1,7 @@
-"""Errors of geometric and of Zipf's frequencies, largest and Euclidean, against the number of clients and against epsilon: four figures."""
+"""Errors of geometric and Zipf's frequencies against clients and epsilon: four figures.
+
+Each figure shows the largest and the Euclidean error.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -17,7 +20,7 @@ from ..entry import FigureEntry
 from ..findings import Finding
 from .simulated_errors import CENTRAL, SERIES, FrequencyPoint, arrange_frequencies, frequency_points
 
-# In the order of the series; circles and squares for what the paper has, hollow for what stands in for it.
+# Marks in the order of the series: filled circles and squares for the paper's series, hollow marks for their substitutes.
 MARKS: Mapping[str, Mark] = MappingProxyType(
     dict(zip([*SERIES, CENTRAL], (ORANGE, PURPLE, VERMILION, BLUE, SKY, GREEN, BLACK, Mark(GREY, "", (0, (5, 3)))), strict=True))
 )
@@ -26,7 +29,8 @@ ERRORS = {"largest_error": "largest error of a frequency", "error": "L2 error of
 POPULATIONS = {"geometric": "a truncated geometric law of ratio 0.8", "zipf": "Zipf's law of exponent 1"}
 SHORTENED = {"clients": "n", "epsilon": "ε"}
 CATEGORIES, QUICK_CATEGORIES = 100_000, 2000
-# Which of the paper's figures show the same, by law and by what is across. Its Figure 2 states no law. Our figures have other numbers.
+# Figures of the paper with the same comparison, by law and horizontal axis. The paper's Figure 2 states no law. Our figures have other
+# numbers.
 SHOWN_IN = {
     ("geometric", False): "Figures 2 and 3",
     ("zipf", False): "Figure 4",
@@ -36,7 +40,10 @@ SHOWN_IN = {
 
 
 def draw_errors(frame: pd.DataFrame, across: str, panel_by: str) -> Figure:
-    """Draw both errors in a row of panels each, against a column, a panel for each value of another one."""
+    """Draw both errors against a column, in a row of panels each.
+
+    The row has a panel for each value of another column.
+    """
     panels = list(frame.groupby(panel_by))
     figure = Figure(figsize=(WIDTH, 6.6), layout="constrained")
     grid = figure.subplots(len(ERRORS), len(panels), sharex=True, sharey="row", squeeze=False)
@@ -87,7 +94,7 @@ def _caption(frame: pd.DataFrame) -> str:
 
 
 def _over_local(frame: pd.DataFrame, *, sketched: bool) -> "pd.Series[float]":
-    """Return the least error of sketches, or of histograms, in a secure sum over that of local messages, by clients and epsilon."""
+    """Return least errors in a secure sum over those of local messages, by clients and epsilon."""
     sums = frame[(frame["trust_model"] == "secure-sum") & (frame["series"].str.contains("sketch") == sketched)]
     local = frame[frame["trust_model"] == "local"]
     of_sums, of_local = (part.groupby(["clients", "epsilon"])["error"].min() for part in (sums, local))

@@ -1,7 +1,8 @@
-"""Exact secure histograms: how often the histogram is recovered against the number of measurements, by code and decoder.
+"""Exact secure histograms: how often each code recovers the histogram, by measurements.
 
 Items are drawn from a distribution, encoded, summed modulo M and decoded, by the Bernoulli code, with its integer program or the linear
-relaxation of it, by Rademacher compressed sensing, and by the identity code. Bounds on the number of measurements are beside what was seen.
+relaxation of it, by Rademacher compressed sensing, and by the identity code. Bounds on the number of measurements stand beside the measured
+shares.
 """
 
 import math
@@ -47,20 +48,20 @@ LABELS = {
     "identity": "identity code",
 }
 PRIOR_TITLES = {"uniform": "uniform items", "zipf": "Zipf's law", "geometric": "geometric, ratio 0.8"}
-# Bounds on the number of measurements, and how they are drawn: all are grey, and differ by their dashes.
+# Bounds on the number of measurements, and their lines: all are grey and differ by their dashes.
 BOUNDS: dict[str, tuple[str, dict[str, Any]]] = {
     "reference_measurements": ("n ln d / ln n", {"color": GREY, "linewidth": 1.0, "linestyle": (0, (1, 1.5))}),
     "histogram_measurements": ("enough for this histogram", {"color": GREY, "linewidth": 1.0, "linestyle": (0, (5, 2))}),
     "rigorous_measurements": ("enough for all histograms", {"color": GREY, "linewidth": 1.0, "linestyle": "-"}),
 }
 CLIENTS, DIMENSION = 10, 100
-# Of one decoding, in seconds: far beyond what any takes, so that the figure does not depend on the machine.
+# Time limit of a decoding in seconds: far above any decoding's time, so that the figure does not depend on the machine.
 TIME_LIMIT = 3600.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExactRecoveryPoint(Point):
-    """One histogram, encoded and decoded. Repetitions of all codes and numbers of measurements share their items.
+    """A histogram, encoded and decoded.
 
     Attributes
     ----------
@@ -87,10 +88,11 @@ class ExactRecoveryPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: whether the histogram was ``recovered``, whether it was ``proven`` the only one, and in how many ``seconds``.
+        """Return one row: whether the histogram was ``recovered``, and was ``proven`` unique.
 
-        ``distinct`` is the number of different items; ``rigorous_measurements`` tell all histograms of n items apart, and
-        ``histogram_measurements`` this one from all others, except with probability 0.01; ``reference_measurements`` is n ln d / ln n.
+        ``seconds`` is the time of the decoding. ``distinct`` is the number of different items; ``rigorous_measurements`` tell all
+        histograms of n items apart, and ``histogram_measurements`` this one from all others, except with probability 0.01;
+        ``reference_measurements`` is n ln d / ln n.
 
         Raises
         ------
@@ -149,7 +151,7 @@ class ExactRecoveryPoint(Point):
 
 
 def item_probabilities(prior: str, dimension: int) -> FloatArray:
-    """Return the probabilities of items 0 to d - 1, which fall."""
+    """Return the probabilities of items 0 to d - 1, in descending order."""
     places = np.arange(1, dimension + 1, dtype=np.float64)
     match check_choice("prior", prior, PRIORS):
         case "uniform":
@@ -171,7 +173,10 @@ def exact_recovery_tasks(
     repetitions: int = USUAL_REPETITIONS,
     time_limit: float = USUAL_TIME_LIMIT,
 ) -> list[ExactRecoveryPoint]:
-    """Return a task for each size (n, d), prior, code, number of measurements and repetition; one of the identity code for each size."""
+    """Return a task for each size (n, d), prior, code, number of measurements and repetition.
+
+    The identity code has one number of measurements for each size.
+    """
     tasks = []
     for clients, dimension in sizes:
         for prior in priors:
@@ -194,10 +199,11 @@ def exact_recovery_tasks(
 
 
 def arrange_exact_recovery(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per size, prior, code and number of measurements: the share of repetitions that were recovered, and proven.
+    """Return one row per size, prior, code and number of measurements.
 
-    ``low`` and ``high`` are Wilson's 95% interval of ``success``; ``histogram_measurements`` and ``seconds`` are means, and
-    ``most_seconds`` is the longest decoding.
+    ``success`` is the share of repetitions that were recovered, and ``proven`` the share that were proven. ``low`` and ``high`` are
+    Wilson's 95% interval of ``success``; ``histogram_measurements`` and ``seconds`` are means, and ``most_seconds`` is the longest
+    decoding.
     """
     setting = ["clients", "dimension", "prior", "code", "measurements", "time_limit"]
     order = rows.assign(
@@ -231,19 +237,22 @@ def arrange_exact_recovery(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def recovery_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return shares of success; durations are left out, as they differ from run to run."""
+    """Return shares of success, without durations, which differ from run to run."""
     return arrange_exact_recovery(rows).drop(columns=["seconds", "most_seconds", "time_limit"])
 
 
 def draw_codes(frame: pd.DataFrame) -> Figure:
-    """Draw a panel for each distribution of items: the share recovered by each code, with 95% intervals, and the bounds."""
+    """Draw each code's share of recovered histograms, with 95% intervals and bounds.
+
+    Each distribution of items has a panel.
+    """
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     panels = figure.subplots(1, len(PRIOR_TITLES), sharex=True, sharey=True)
     for axes, (prior, title) in zip(panels, PRIOR_TITLES.items(), strict=True):
         _draw_panel(axes, frame[frame["prior"] == prior])
         axes.set(xlabel="measurements m", title=title)
     panels[0].set(ylabel="histograms recovered (%)", ylim=(-3, 103))
-    handles = [Line2D([], [], label=LABELS[code], **one.look) for code, one in MARKS.items()]
+    handles = [Line2D([], [], label=LABELS[code], **mark.look) for code, mark in MARKS.items()]
     handles += [Line2D([], [], label=label, **look) for label, look in BOUNDS.values()]
     figure.legend(handles=handles, loc="outside upper center", ncols=3, handlelength=3.0, columnspacing=1.5)
     first = frame.iloc[0]
@@ -275,7 +284,7 @@ def code_tasks(seed: int, quick: bool) -> list[ExactRecoveryPoint]:
 
 
 def _measurements(frame: pd.DataFrame, code: str) -> list[float]:
-    """Return the numbers of measurements from which on a decoder recovered every histogram, by distribution; infinite if none is drawn."""
+    """Return the measurements from which on all histograms are recovered, or infinity."""
     enough = []
     for _, series in frame[frame["code"] == code].groupby("prior"):
         failed = series.loc[series["success"] < 1, "measurements"].max()

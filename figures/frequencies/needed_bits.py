@@ -1,6 +1,7 @@
-"""Bits that frequencies need against bits that are used: every scheme a point, in the plane of worst errors and messages.
+"""Necessary bits of frequencies against used bits: schemes by worst error and message.
 
-Theorem 5.1 and Corollary 5.1 of Chen, Özgür, Cormode, Bharadwaj 2023 with constants (`docs/frequency-limits.md`).
+Every scheme is a point in this plane. The bounds are Theorem 5.1 and Corollary 5.1 of Chen, Özgür, Cormode, Bharadwaj 2023 with constants
+(`docs/frequency-limits.md`).
 """
 
 import math
@@ -40,13 +41,15 @@ LARGEST_ERROR, ERRORS = 2.0, 60
 SECURE, LOCAL = "secure-sum", "local"
 COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
 MARKERS = "os^Dv<>PX*hdp8H"
-# Where exact codes stand on the logarithmic axis: this share of the least error that is drawn.
+# Error of exact codes on the logarithmic axis, as a share of the least drawn error.
 EXACT = 0.03
 
 
 @dataclass(frozen=True, kw_only=True)
 class NeededPoint(Point):
-    """One scheme for one problem: what it takes, beside what its error makes necessary; or necessary bits against the error.
+    """A scheme for a problem: its bits and error, and the bits that its error makes necessary.
+
+    ``"bounds"`` in place of a scheme gives the necessary bits against the error.
 
     Attributes
     ----------
@@ -57,7 +60,7 @@ class NeededPoint(Point):
     categories, clients : int
         Number of items and of clients.
     epsilon : float
-        Of the round, at delta = 1e-5 in a secure sum and 0 otherwise, replace-one adjacency.
+        Privacy parameter of the round, at delta = 1e-5 in a secure sum and 0 otherwise, replace-one adjacency.
     """
 
     mechanism: str
@@ -67,10 +70,10 @@ class NeededPoint(Point):
     epsilon: float = 1.0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row for a scheme, or one for each error.
+        """Return a row for a scheme, or a row for each error.
 
-        ``worst_squared_error`` is expected; ``necessary_bits`` are of a client, for that error under the scheme's trust model, and
-        err downward, as do ``histogram_bits``, which an exact histogram takes in a secure sum, and the ``_error_bound``s of privacy.
+        ``worst_squared_error`` is expected; ``necessary_bits`` counts bits per client, for that error under the scheme's trust model. It
+        errs downward, as do ``histogram_bits``, the bits of an exact histogram in a secure sum, and the ``_error_bound``s of privacy.
         """
         items, clients = self.categories, self.clients
         head = {name: value for name, value in asdict(self).items() if name != "seed"} | {
@@ -94,7 +97,7 @@ class NeededPoint(Point):
             ]
         row = self._code() if self.mechanism in (IDENTITY, BERNOULLI) else self._offer()
         if "worst_squared_error" in row:
-            # Behind a shuffler all messages are seen.
+            # An observer behind a shuffler sees all messages.
             seen = SECURE if row["trust_model"] == SECURE else LOCAL
             row["necessary_bits"] = necessary_frequency_bits(row["worst_squared_error"], items, clients, seen, loss=LOSS)
         return [head | row]
@@ -124,7 +127,10 @@ class NeededPoint(Point):
 
 
 def needed_points(seed: int, sizes: Sequence[tuple[int, int]], options: Mapping[str, Any]) -> list[NeededPoint]:
-    """Return the points of all schemes for problems (clients, items): private mechanisms of the registry, exact codes, and bounds."""
+    """Return the points of all schemes for problems (clients, items).
+
+    The schemes are private mechanisms of the registry, exact codes, and bounds.
+    """
     points = []
     for clients, items in sizes:
         cases = [(BOUNDS, False), (IDENTITY, False)]
@@ -199,7 +205,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
 
 
 def _colours_in_words(frame: pd.DataFrame) -> str:
-    """Return the colours that are drawn, by trust model; exact codes, which are not private, have their own."""
+    """Name the drawn colours by trust model; exact codes, which are not private, have their own."""
     words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
     models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
     drawn = [text for model, text in words.items() if model in models]
@@ -221,7 +227,7 @@ def needed_tasks(seed: int, quick: bool) -> list[NeededPoint]:
 
 
 def _useful_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return bits over necessary ones, of the private schemes whose error needs a message."""
+    """Return used over necessary bits of private schemes whose error needs a message."""
     useful = frame[frame["necessary_bits"].gt(0) & frame["worst_squared_error"].gt(0) & frame["bits_per_client"].notna()]
     ratio: pd.Series[float] = useful["bits_per_client"] / useful["necessary_bits"]
     return ratio

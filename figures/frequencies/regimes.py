@@ -1,4 +1,4 @@
-"""Which mechanism for items wins where: a map of clients and items for each epsilon and number of bits."""
+"""The best mechanism for items: a map of clients and items for each epsilon and bits."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -30,9 +30,9 @@ from .simulated_errors import ADJACENCY, DELTA
 
 POPULATION = "zipf"
 LOCAL, SHUFFLED, SKETCH, HISTOGRAM = "local", "shuffled", "sketch", "histogram"
-# Tosses of all clients for a coordinate from which on more are of no use.
+# Number of tosses of all clients per coordinate above which more tosses are useless.
 ENOUGH_TOSSES = 4096
-# Light enough to be written on, and apart in grey as well.
+# Colours light enough for text, and distinct in grey.
 COLOURS = {LOCAL: "#F5C98B", SHUFFLED: "#E7BBD6", SKETCH: "#9CCBEA", HISTOGRAM: "#E9F3DC"}
 KINDS = {LOCAL: "local messages", SHUFFLED: "shuffled messages", SKETCH: "sketch in a secure sum", HISTOGRAM: "histogram in a secure sum"}
 LETTERS = {
@@ -49,22 +49,22 @@ LETTERS = {
 }
 CLIENTS, CATEGORIES = (10**3, 10**4, 10**5), (10**2, 10**3, 10**4, 10**5, 10**6)
 EPSILONS, BUDGETS = (1.0, 10.0), (1e3, 1e5, 1e7)
-# Kinds whose errors differ by less than this share are drawn as a tie.
+# Kinds whose errors differ by a smaller share are drawn as a tie.
 TIE = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegimePoint(Point):
-    """All mechanisms for one problem, each within each number of bits.
+    """All mechanisms for a problem, each within each number of bits.
 
     Attributes
     ----------
     clients, categories : int
         Number of clients and of items, whose frequencies follow Zipf's law.
     epsilon : float
-        Of the round, at delta = 0 in the local trust model and 1e-5 otherwise, replace-one adjacency.
+        Privacy parameter of the round, at delta = 0 in the local trust model and 1e-5 otherwise, replace-one adjacency.
     budgets : tuple of float
-        Bits of a client's message, at most.
+        Largest numbers of bits of a client's message.
     """
 
     clients: int
@@ -80,8 +80,8 @@ class RegimePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each mechanism and number of bits that it keeps to.
 
-        ``predicted_squared_error`` is the expected one of all frequencies, over noise and sketch, for Zipf's law; ``zero_squared_error``
-        that of the answer that all items are as frequent. ``lower_bound`` is one on the worst case over data, of any private mechanism in a
+        ``predicted_squared_error`` is the expected error of all frequencies, over noise and sketch, for Zipf's law; ``zero_squared_error``
+        is the error of equal frequencies for all items. ``lower_bound`` bounds the worst case over data of any private mechanism in a
         secure sum, and errs downward.
         """
         frequencies = item_probabilities(POPULATION, self.categories)
@@ -120,14 +120,14 @@ class RegimePoint(Point):
         return rows
 
     def _offers(self, entry: Entry, concentration: float) -> Iterator[tuple[float, FrequencyMechanism]]:
-        """Yield the mechanism within each number of bits, where there is one with privacy."""
+        """Yield the private mechanism within each number of bits, where it exists."""
         names = {option.name for option in entry.options}
         if "distinct_items" in names:
-            # For data with few different items, which Zipf's law is not.
+            # Such mechanisms are for data with few different items, unlike those of Zipf's law.
             return
         made: FrequencyMechanism | None = None
         for budget in sorted(self.budgets, reverse=True):
-            # What keeps to fewer bits than it may is also the best for these.
+            # A mechanism that uses fewer bits than its budget is also the best within smaller budgets that it keeps to.
             if made is None or ("concentration" in names and made.bits_per_client > budget):
                 values: Values = {}
                 if "concentration" in names:
@@ -150,7 +150,7 @@ class RegimePoint(Point):
 def regime_points(
     seed: int, clients: Sequence[int], categories: Sequence[int], epsilons: Sequence[float], budgets: tuple[float, ...]
 ) -> list[RegimePoint]:
-    """Return a point for each problem: those that take longest first."""
+    """Return a point for each problem, those that take longest first."""
     return [
         RegimePoint(seed=seed, clients=count, categories=items, epsilon=epsilon, budgets=budgets)
         for count in sorted(clients, reverse=True)
@@ -168,9 +168,10 @@ COLUMNS = [
 
 
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the row with the least predicted error of each problem and number of bits, with how many times the next kind's error is.
+    """Return the row of least predicted error for each problem and number of bits.
 
-    ``useful`` is whether it is below the error of the answer that all items are as frequent.
+    Its margin is the ratio of the next kind's error to its own. ``useful`` states whether the error is below that of equal frequencies for
+    all items.
     """
     least = rows.sort_values("predicted_squared_error", kind="stable").groupby([*PROBLEM, "kind"], as_index=False).first()
     ordered = least.sort_values([*PROBLEM, "predicted_squared_error"], kind="stable")
@@ -181,7 +182,10 @@ def winners(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_regimes(frame: pd.DataFrame) -> Figure:
-    """Draw a map for each epsilon and number of bits: what wins, and its error over the trusted server's."""
+    """Draw a map for each epsilon and number of bits, with the best mechanism.
+
+    Numbers give its error over the trusted server's.
+    """
     best = winners(frame)
     epsilons, budgets = sorted(frame["epsilon"].unique()), sorted(frame["budget"].unique())
     figure = Figure(figsize=(WIDTH, 1.6 + 2.4 * len(epsilons)), layout="constrained")
@@ -236,7 +240,7 @@ def _draw_map(axes: Axes, best: pd.DataFrame, frame: pd.DataFrame) -> None:
 
 
 def _is_tie(row: "pd.Series[Any]") -> bool:
-    """Return whether the next kind's error is about that of the winner."""
+    """Return whether the next kind's error ties with that of the winner."""
     return bool(row["next_kind_ratio"] < 1 + TIE)
 
 

@@ -1,6 +1,7 @@
-"""Errors of frequencies that are estimated and projected onto the simplex: sketches, histograms, and local messages.
+"""Errors of estimated frequencies after projection onto the simplex.
 
-The experiments of Chen, Özgür, Cormode, Bharadwaj 2023 (figures 2 to 5), with exact accounts and better mechanisms beside theirs.
+The mechanisms are sketches, histograms, and local messages. The experiments are those of Chen, Özgür, Cormode, Bharadwaj 2023 (figures 2 to
+5), with exact accounts and better mechanisms beside theirs.
 """
 
 import math
@@ -33,13 +34,15 @@ from ..point import Point
 DELTA, ADJACENCY, FAILURE = 1e-5, "replace-one", 0.05
 # Tosses of a client for each coordinate, in the paper.
 PUBLISHED_TOSSES = 10
-# Buckets of a sketch in all, for each item: a sixth of a histogram, in the rows that the median needs to be right for all items at once.
+# Items per bucket of a sketch, over all rows. The number of rows makes the median right for all items at once.
 COMPRESSION = 6
 CENTRAL = "trusted server, Gaussian"
 
 
 def sketch_size(categories: int) -> Values:
-    """Return rows and width of the sketches: ln(d / 0.05) rows of the power of two of buckets with which d is compressed about sixfold.
+    """Return rows and width of the sketches, which compress d items about sixfold.
+
+    The sketch has ln(d / 0.05) rows, and a power of two as its width.
 
     Examples
     --------
@@ -57,11 +60,11 @@ class Series:
     Attributes
     ----------
     mechanism : str
-        Its name in the registry.
+        Name in the registry.
     options : callable
         Returns options of the mechanism from epsilon and the number of items.
     median : bool
-        Whether rows are decoded by their median, as in the paper, in place of the mean.
+        Whether the median decodes rows, as in the paper, in place of the mean.
     """
 
     mechanism: str
@@ -84,12 +87,12 @@ SERIES: Mapping[str, Series] = MappingProxyType(
         "discrete Gaussian histogram": Series("sketched-discrete-gaussian-frequencies", lambda _, items: {"width": items}),
     }
 )
-"""By the name that a series has in pictures, from the largest errors to the least."""
+"""Series by their names in pictures, from the largest errors to the least."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequencyPoint(Point):
-    """Rounds of one series, on items of one population.
+    """Rounds of a series, on items of a population.
 
     Attributes
     ----------
@@ -100,7 +103,7 @@ class FrequencyPoint(Point):
     categories, clients : int
         Number of items and of clients.
     epsilon : float
-        Of a round, at delta = 1e-5, or 0 for local messages, and replace-one adjacency.
+        Privacy parameter of a round, at delta = 1e-5, or 0 for local messages, and replace-one adjacency.
     repetitions : int
         Number of rounds, with items, sketch and noise of their own; items are the same for all series.
     """
@@ -122,7 +125,7 @@ class FrequencyPoint(Point):
 
         ``largest_error`` and ``error`` are the l_inf and l_2 distances from the true frequencies after projection, ``raw_squared_error``
         is the squared l_2 distance before, and ``predicted_squared_error`` the expectation of the latter: missing for medians, which are
-        biased. ``zero_largest_error`` and ``zero_error`` are those of the answer that all items are as frequent. Bounds are worst cases
+        biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are worst cases
         over data for any mechanism of the trust model with that guarantee, and err downward.
         """
         mechanism, median = self._mechanism(), self.series != CENTRAL and SERIES[self.series].median
@@ -200,7 +203,7 @@ class FrequencyPoint(Point):
 def frequency_points(
     seed: int, population: str, categories: int, clients: Sequence[int], epsilons: Sequence[float], repetitions: int
 ) -> list[FrequencyPoint]:
-    """Return a point for each series, number of clients and epsilon: those that take longest first."""
+    """Return a point for each series, number of clients and epsilon, longest first."""
     return [
         FrequencyPoint(
             seed=seed,
@@ -222,7 +225,10 @@ WORDS = ["adjacency", "trust_model"]
 
 
 def arrange_frequencies(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per setting: averages over rounds, with the standard errors of both projected errors."""
+    """Return one row per setting: means over rounds, with standard errors.
+
+    Standard errors are those of both projected errors.
+    """
     order = rows.assign(series=pd.Categorical(rows["series"], [*SERIES, CENTRAL]))
     groups = order.drop(columns="repetition").sort_values(SETTING, kind="stable").groupby(SETTING, observed=True, sort=False)
     averages = groups.mean(numeric_only=True)

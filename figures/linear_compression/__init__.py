@@ -1,1 +1,1 @@
-"""Figures of Chen, Choquette-Choo, Kairouz, Suresh 2022, and beyond."""
+"""Figures of Chen, Choquette-Choo, Kairouz, Suresh 2022, and extensions of them."""

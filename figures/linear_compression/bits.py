@@ -1,4 +1,4 @@
-"""Bits and compression rate together: error for each pair, and the cheapest pair for a slack."""
+"""Bits and compression rate together: error of each pair, and the cheapest within a slack."""
 
 from functools import partial
 
@@ -15,18 +15,18 @@ from ..entry import FigureEntry
 from ..findings import Finding
 from .sketched_sums import SketchPoint, arrange_sketches
 
-# The paper's, and 8: Figures 5a, 5b and 3 are of one noise multiplier each, and Figure 6 has all.
+# Noise multipliers of the paper, and 8: Figures 5a, 5b and 3 have one noise multiplier each, and Figure 6 has all.
 BITS = (8, 10, 12, 14, 16, 18, 20, 22)
 RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5)
 SLACK = 1.5
-# Coarse noise hides less than its multiplier says: pairs with more epsilon than this, over the least of the noise, are left out.
+# Coarse noise hides less than its multiplier suggests: pairs whose epsilon exceeds the least of their noise by this factor are left out.
 MOST_EPSILON = 1.1
 LARGEST_RATIO = 100.0
 
 
 def draw_bits(frame: pd.DataFrame) -> Figure:
-    """Draw a map of error ratios for each level of noise; the cheapest pair within the slack is framed."""
+    """Draw a map of error ratios for each level of noise; frame the cheapest pair in the slack."""
     levels = sorted(frame["noise_multiplier"].unique())
     figure = Figure(figsize=(WIDTH, 2.3 * len(levels) + 1.2), layout="constrained")
     grid = figure.subplots(len(levels), 1, sharex=True, squeeze=False)[:, 0]
@@ -67,9 +67,10 @@ def _frame(place: tuple[float, float]) -> Rectangle:
 
 
 def arrange_bits(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the averages of `arrange_sketches`, with each error over the least of its noise, and which pair is the cheapest.
+    """Return the averages of `arrange_sketches`, relative errors, and the cheapest pairs.
 
-    Only of pairs whose epsilon is near the least of their noise: without privacy, few bits look good.
+    Errors are relative to the least error of their noise. The comparison excludes pairs whose epsilon is far above the least of their
+    noise: without privacy, few bits look good.
     """
     frame = arrange_sketches(rows)
     noises = frame["noise_multiplier"]

@@ -1,4 +1,7 @@
-"""Larger cohorts at one epsilon: error against the number of clients, with and without compression, and where zero is better."""
+"""Larger cohorts at one epsilon: error against the number of clients, by compression.
+
+The figure also shows where the zero estimate is better.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -16,23 +19,23 @@ from .sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 
 RATES = (1.0, 4.0, 11.5, 40.0)
 MANY_ROUNDS = 100
-# Gradients at the largest cohort, with the rate that is ten times less communication and without a sketch.
+# Gradients are measured at the largest cohort, without a sketch and with the rate of ten times less communication.
 GRADIENTS, GRADIENT_RATES = "digits-gradients", (1.0, 11.5)
 GRADIENT_LOOK: Mapping[str, Any] = {"linestyle": "", "marker": "*", "markersize": 12, "markerfacecolor": "none", "markeredgewidth": 1.2}
 
 
 def draw_cohorts(frame: pd.DataFrame) -> Figure:
-    """Draw errors of one round, what they fall to over 100 rounds beside zero, which stays, and the number of rounds that zero takes."""
-    figure, (one, many, border) = panels(3, 4.2, shared=False)
-    many.sharey(one)
+    """Draw errors of one round, of the average of 100 rounds, and the rounds until zero loses."""
+    figure, (single, many, border) = panels(3, 4.2, shared=False)
+    many.sharey(single)
     marks = marks_of(sorted(frame["rate"].unique()))
     aligned, gradients = frame[frame["population"] == ALIGNED], frame[frame["population"] != ALIGNED]
     for rate, series in aligned.groupby("rate"):
-        draw_series(one, series, "clients", marks[rate])
+        draw_series(single, series, "clients", marks[rate])
         many.plot(series["clients"], series["predicted_squared_error"] / MANY_ROUNDS, color=marks[rate].colour, linestyle=marks[rate].line)
         border.plot(series["clients"], series["predicted_squared_error"] / series["zero"], **marks[rate].look)
     for rate, series in gradients.groupby("rate"):
-        one.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
+        single.plot(series["clients"], series["squared_error"], **GRADIENT_LOOK, markeredgecolor=marks[rate].colour)
         border.plot(
             series["clients"],
             series["predicted_squared_error"] / series["zero"],
@@ -40,12 +43,12 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
             markeredgecolor=marks[rate].colour,
         )
     plain = aligned[aligned["rate"] == 1]
-    for axes, rounds in ((one, 1), (many, MANY_ROUNDS)):
+    for axes, rounds in ((single, 1), (many, MANY_ROUNDS)):
         axes.plot(plain["clients"], plain["central_squared_error"] / rounds, **CENTRAL_LOOK)
         axes.plot(plain["clients"], plain["zero"], **ZERO_LOOK)
         finish(axes, frame["clients"], "clients n", "one round" if rounds == 1 else f"average of {rounds} rounds")
     finish(border, frame["clients"], "clients n", "rounds until zero loses")
-    one.set_ylabel("squared L2 error of the mean (c²)")
+    single.set_ylabel("squared L2 error of the mean (c²)")
     border.set_ylabel("rounds R with zero\N{RIGHT SINGLE QUOTATION MARK}s error")
     add_legend(figure, {f"rate {rate:g}" if rate > 1 else "no sketch": mark for rate, mark in marks.items()}, central=True, columns=3)
     first = aligned.iloc[0]
@@ -59,7 +62,7 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
 
 
 def _gradients_in_words(gradients: pd.DataFrame) -> str:
-    """Return what is measured on gradients: their mean's norm, and the sketch's error over that without one."""
+    """Return the norm of the gradients' mean, and the sketch's relative error, in words."""
     if gradients.empty:
         return ""
     errors, last = gradients.set_index("rate")["squared_error"], gradients.iloc[-1]
@@ -83,7 +86,10 @@ def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def errors_over_unsketched(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return measured errors at the rate of the gradients over those without a sketch, by population and clients."""
+    """Return measured errors at the rate of the gradients over those without a sketch.
+
+    The rows are those of each population and number of clients.
+    """
     sketched, plain = (frame[frame["rate"] == rate] for rate in (GRADIENT_RATES[-1], 1.0))
     return ratios(sketched, plain, ("population", "clients"), "squared_error")
 

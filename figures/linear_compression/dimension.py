@@ -1,4 +1,4 @@
-"""Large and small models: the larger the dimension, the larger the noise, and the less compression adds to it."""
+"""Large and small models: noise grows with the dimension, and compression adds less."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -60,7 +60,7 @@ def dimension_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def _at_highest_rate(frame: pd.DataFrame, end: str) -> "pd.Series[float]":
-    """Return measured errors of the smallest or largest dimension at the highest rate over those without a sketch."""
+    """Return the highest rate's errors over those without a sketch, for a dimension."""
     own = frame[frame["dimension"] == frame["dimension"].agg(end)]
     return ratios(own[own["rate"] == own["rate"].max()], own[own["rate"] == 1], ("dimension",), "squared_error")
 

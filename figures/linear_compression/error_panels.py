@@ -1,4 +1,7 @@
-"""Panels of errors: predicted ones as lines, measured ones as points with standard errors, and zero's and a trusted server's."""
+"""Panels of predicted errors as lines and measured errors as points.
+
+The references are the zero estimate and a trusted server.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -23,7 +26,10 @@ def marks_of(values: Sequence[Any]) -> dict[Any, Mark]:
 
 
 def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
-    """Return a figure of the page's width with panels side by side, which share their axes where they can be compared."""
+    """Return a figure of the page's width with panels side by side.
+
+    The panels share their axes where they can be compared.
+    """
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, list(figure.subplots(1, count, sharex=shared, sharey=shared, squeeze=False)[0])
 
@@ -52,7 +58,7 @@ def finish(axes: Axes, values: pd.Series, label: str, title: str = "") -> None:
 
 
 def add_legend(figure: Figure, named: Mapping[str, Mark], *, zero: bool = True, central: bool = False, columns: int = 5) -> None:
-    """Put the series, and the references that are drawn, above a figure."""
+    """Put the legend of the series, and of the drawn references, above a figure."""
     handles = [Line2D([], [], label=label, **mark.look) for label, mark in named.items()]
     handles += [Line2D([], [], label="answer zero", **ZERO_LOOK)] if zero else []
     handles += [Line2D([], [], label="trusted server, no sketch", **CENTRAL_LOOK)] if central else []

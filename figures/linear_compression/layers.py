@@ -1,9 +1,9 @@
-"""Whole gradients or layer by layer, all coordinates or each client's largest: what each costs on real gradients.
+"""Sketches of whole gradients or of layers, of all or of large coordinates: their errors.
 
 Figures 9 and 10 of Chen, Choquette-Choo, Kairouz, Suresh 2022 sketch a network's embedding and the rest separately, and report accuracies;
-here it is the error of the mean of gradients of networks of the digits. Nothing is private here: noise would add the same to all. Leaving
-out small coordinates of clients' vectors, before they are sketched and without a memory, is not in that paper: its appendix A.2 thresholds
-the noisy sum (`analysis/training/thresholded_sketch.py`).
+this figure shows the error of the mean of gradients of networks of the digits. Without privacy: noise would add the same error to all.
+Leaving out small coordinates of clients' vectors, before they are sketched and without a memory, is not in that paper: its appendix A.2
+thresholds the noisy sum (`analysis/training/thresholded_sketch.py`).
 """
 
 import math
@@ -44,11 +44,11 @@ class LayerPoint(Point):
     ----------
     arrangement : str
         One of `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their part
-        of the mean, which is best for a known mean, and is told here: it would have to be public.
+        of the mean. The latter is best for a given mean; in practice the norms would have to be public.
     rate : float
         Dimension over the coordinates of all sketches.
     kept : float
-        Share of each client's coordinates that are kept before they are sketched, the largest of each layer; 1 keeps all.
+        Share of each client's coordinates that are kept before sketching: the largest of each layer; 1 keeps all.
     hidden : tuple of int
         Widths of the network's hidden layers.
     clients, repetition
@@ -63,7 +63,7 @@ class LayerPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: predicted and measured error of the mean, and what thresholding took from it."""
+        """Return one row: predicted and measured error of the mean, and that of thresholding."""
         model = train_digit_model(self.hidden)
         sizes = model.layers.sizes
         rng = named_stream(self.seed, f"gradients {self.hidden}, clients {self.clients}, repetition {self.repetition}")
@@ -90,7 +90,7 @@ class LayerPoint(Point):
                 "repetition": self.repetition,
                 "sketch_dimension": sketch.sketch_dimension,
                 "squared_error": float(np.sum((estimate - mean) ** 2)),
-                # The sketch is independent of what thresholding took.
+                # The sketch is independent of the thresholded coordinates.
                 "predicted_squared_error": sketch.compression_error(left) + float(np.sum((left - mean) ** 2)),
                 "thresholding_squared_error": float(np.sum((left - mean) ** 2)),
                 "thresholding_bound": bound**2,
@@ -115,7 +115,7 @@ class LayerPoint(Point):
 def layer_points(
     seed: int, *, hidden: tuple[int, ...], clients: int, rates: Sequence[float], kept: Sequence[float], repetitions: int
 ) -> list[LayerPoint]:
-    """Return a task for each arrangement, rate, share that is kept, and repetition."""
+    """Return a task for each arrangement, rate, share of kept coordinates, and repetition."""
     return [
         LayerPoint(seed=seed, arrangement=arrangement, rate=rate, kept=share, hidden=hidden, clients=clients, repetition=repetition)
         for arrangement in ARRANGEMENTS
@@ -126,7 +126,7 @@ def layer_points(
 
 
 def draw_layers(frame: pd.DataFrame) -> Figure:
-    """Draw a panel for each share of coordinates that is kept, and a line for each arrangement."""
+    """Draw a panel for each share of kept coordinates, and a line for each arrangement."""
     figure, grid = panels(frame["kept"].nunique(), 4.3)
     marks = marks_of(ARRANGEMENTS)
     for axes, (kept, panel) in zip(grid, frame.groupby("kept", sort=False), strict=True):
@@ -171,7 +171,7 @@ def layer_tasks(seed: int, quick: bool) -> list[LayerPoint]:
 
 
 def _over_whole(frame: pd.DataFrame, arrangement: str) -> "pd.Series[float]":
-    """Return measured errors of an arrangement over those of a sketch of the whole gradient, by rate and share."""
+    """Return errors of an arrangement over those of a whole gradient's sketch."""
     own, whole = (frame[frame["arrangement"] == name] for name in (arrangement, ARRANGEMENTS[0]))
     return ratios(own, whole, ("kept", "rate"), "squared_error")
 

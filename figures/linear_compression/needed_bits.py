@@ -1,6 +1,7 @@
-"""The price: necessary and sufficient bits against clients times epsilon, with every mechanism of the registry as a point.
+"""Necessary and sufficient bits against clients times epsilon, with all mechanisms.
 
-Beyond Chen, Choquette-Choo, Kairouz, Suresh 2022, whose necessary bits have no constants.
+Every mechanism of the registry is a point. The figure goes beyond Chen, Choquette-Choo, Kairouz, Suresh 2022, whose necessary bits have no
+constants.
 """
 
 import math
@@ -41,30 +42,31 @@ from .error_panels import ZERO_LOOK
 
 CLIP_NORM, DELTA, ADJACENCY = 1.0, 1e-5, "replace-one"
 SLACK = 2.0
-# Choices where the usual ones take long, or where there is no usual one.
+# Options of mechanisms whose usual options take long, or that have no usual options.
 OPTIONS: Mapping[str, Values] = MappingProxyType(
     {"mvu": {"bits_in": 3, "bits_out": 2, "metric": "l2"}, "sparse-discrete-gaussian": {"sparsity": 4}}
 )
-# Colours by trust model; a marker for each mechanism of one.
+# Colours by trust model; each mechanism of a trust model has its own marker.
 COLOURS = {"local": VERMILION.colour, "shuffled": ORANGE.colour, "secure-sum": BLUE.colour, "central": PURPLE.colour}
 COLOUR_NAMES = {"local": "red", "shuffled": "orange", "secure-sum": "blue", "central": "purple"}
-# Powers of ten that points of one number of clients are spread by, either way: many have the same bits.
+# Powers of ten by which points of the same number of clients are spread to either side: many have the same bits.
 SPREAD = 0.2
 MARKERS = "os^Dv<>PX*hdp8H1234+x"
 
 
 @dataclass(frozen=True)
 class MeanLimits:
-    """Limits of a task in one trust model; squared L2 errors of the mean.
+    """Limits of a task in one trust model, as squared L2 errors of the mean.
 
     Attributes
     ----------
     gaussian_error : float
-        Where a trusted server adds Gaussian noise; errs upward.
+        Error of a trusted server with Gaussian noise; errs upward.
     zero_error : float
-        Of the estimate zero, in the worst case: biased, private and free.
+        Worst error of the estimate zero: biased, private and free.
     private_error, unbiased_private_error : float or None
-        What privacy alone makes necessary, of every mechanism and of every unbiased one; None where nothing is known. Errs downward.
+        Least error that privacy alone makes necessary, for all mechanisms and for unbiased mechanisms; None without a known bound. Errs
+        downward.
     necessary_bits, necessary_unbiased_bits : float
         Bits of a message without which no mechanism, private or not, has an error of `slack` times `gaussian_error`; errs downward.
     """
@@ -88,7 +90,7 @@ def mean_limits(task: Task, trust_model: str, slack: float = 2.0) -> MeanLimits:
         ``"secure-sum"``: the server sees one sum, in as many bits as a message; ``"local"``: every message, which is private by itself;
         ``"central"``: every message.
     slack : float
-        How many times the error of Gaussian noise is aimed at, above 0.
+        Target error over the error of Gaussian noise, above 0.
 
     Examples
     --------
@@ -113,7 +115,9 @@ def mean_limits(task: Task, trust_model: str, slack: float = 2.0) -> MeanLimits:
 
 @dataclass(frozen=True, kw_only=True)
 class PricePoint(Point):
-    """One number of clients: the bits between which the best mechanism lies, or what one mechanism takes.
+    """A number of clients, with the bits of the best mechanism or of a named mechanism.
+
+    For ``"bounds"``, necessary and sufficient bits enclose those of the best mechanism.
 
     Attributes
     ----------
@@ -122,7 +126,7 @@ class PricePoint(Point):
     clients, dimension : int
         Number of clients, and of coordinates of their vectors of norm at most 1.
     epsilon : float
-        Of the round, at delta = 1e-5 and replace-one adjacency.
+        Privacy parameter of the round, at delta = 1e-5 and replace-one adjacency.
     """
 
     mechanism: str
@@ -131,7 +135,10 @@ class PricePoint(Point):
     epsilon: float
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: a mechanism's bits and worst error beside the trusted server's, or the bits for twice the latter."""
+        """Return one row: bits and worst error beside the trusted server's error.
+
+        For ``"bounds"`` the row has the bits for twice that error.
+        """
         ball = NormBall(self.dimension, 2.0, CLIP_NORM)
         central = central_gaussian_error(ball, self.clients, self.epsilon, DELTA, ADJACENCY)
         head = {
@@ -186,18 +193,18 @@ class PricePoint(Point):
 
 
 def _built(entry: Entry, task: Task) -> Mechanism:
-    """Return a mechanism at its usual options; where these are refused, the one of the planner's with the least worst error."""
+    """Return a mechanism at its usual options, or the best of the planner's candidates."""
     own = OPTIONS.get(entry.name, {})
     try:
         return entry.mechanism_for(task, own)
     except InfeasibleError:
-        found = []
+        mechanisms = []
         for values in entry.candidates(task):
             with suppress(InfeasibleError):
-                found.append(entry.mechanism_for(task, {**values, **own}))
-        if not found:
+                mechanisms.append(entry.mechanism_for(task, {**values, **own}))
+        if not mechanisms:
             raise
-        return min(found, key=lambda one: one.error().of_mean(task.clients))
+        return min(mechanisms, key=lambda mechanism: mechanism.error().of_mean(task.clients))
 
 
 def serving(entry: Entry) -> bool:
@@ -206,14 +213,20 @@ def serving(entry: Entry) -> bool:
 
 
 def price_points(seed: int, clients: Sequence[int], offered: Sequence[int], dimension: int, epsilon: float) -> list[PricePoint]:
-    """Return a task for the bounds at each number of clients, and for each mechanism that serves at each number of `offered`."""
+    """Return tasks for the bounds at each number of clients, and for each mechanism.
+
+    Mechanisms have tasks at each number of `offered`.
+    """
     names = [name for name, entry in BUILT_IN.items() if serving(entry)]
     settings = [("bounds", count) for count in clients] + [(name, count) for count in offered for name in names]
     return [PricePoint(seed=seed, mechanism=name, clients=count, dimension=dimension, epsilon=epsilon) for name, count in settings]
 
 
 def draw_needed_bits(frame: pd.DataFrame) -> Figure:
-    """Draw the bounds as lines, and mechanisms as points at a few numbers of clients: filled where their error is within the slack."""
+    """Draw the bounds as lines, and mechanisms as points at a few numbers of clients.
+
+    A filled point has an error within the slack.
+    """
     figure = Figure(figsize=(WIDTH, 5.6), layout="constrained")
     axes = figure.subplots()
     bounds = frame[frame["mechanism"] == "bounds"].sort_values("budget")
@@ -262,7 +275,7 @@ def draw_needed_bits(frame: pd.DataFrame) -> Figure:
 
 
 def colours_in_words(trust_models: "pd.Series[str]") -> str:
-    """Return the colours of the trust models that are drawn."""
+    """Return the colours of the drawn trust models, in words."""
     drawn = set(trust_models)
     return ", ".join(f"{model} trust model {colour}" for model, colour in COLOUR_NAMES.items() if model in drawn)
 
@@ -275,7 +288,7 @@ def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
 
 
 def sufficient_over_necessary(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return sufficient bits over those that any estimate needs, where it needs some."""
+    """Return sufficient over necessary bits, where an estimate needs bits."""
     bounds = frame[(frame["mechanism"] == "bounds") & (frame["necessary_bits_any"] > 0)]
     ratio: pd.Series[float] = bounds["sufficient_bits"] / bounds["necessary_bits_any"]
     return ratio

@@ -1,4 +1,4 @@
-"""What compression costs: error against compression rate, for several levels of noise."""
+"""Cost of compression: error against compression rate, for several levels of noise."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -13,7 +13,7 @@ from .sketched_sums import ALIGNED, SketchPoint, arrange_sketches
 
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5, 0.7)
 RATES = (1.0, 2.0, 4.0, 10.0, 20.0, 50.0)
-# The mean's norm is that of aligned vectors; gradients have their own.
+# Norm of the mean of aligned vectors; gradients have their own.
 POPULATIONS = ((ALIGNED, 0.05), (ALIGNED, 0.3), ("digits-gradients", 0.0))
 
 
@@ -63,7 +63,7 @@ def rate_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def added_over_rule(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return the predicted error that a sketch adds, over the rate times the mean's squared norm."""
+    """Return the sketch's added predicted error, over the rate times the mean's squared norm."""
     sketched, plain = frame[frame["rate"] > 1], frame[frame["rate"] == 1]
     both = sketched.merge(plain, on=["population", "mean_norm", "noise_multiplier"], suffixes=("", "_plain"))
     rule: pd.Series[float] = both["rate"] * both["zero"]

@@ -1,4 +1,7 @@
-"""Rounds: the average of unbiased estimates overtakes the answer zero, which no single round does where noise is large."""
+"""Rounds: the average of unbiased estimates becomes better than the zero estimate.
+
+No single round is better than zero where noise is large.
+"""
 
 import math
 from dataclasses import dataclass, fields
@@ -25,12 +28,14 @@ EPSILON, MEAN_NORM = 1.0, 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class RoundsPoint(Point):
-    """Rounds of a secure sum of sketches on the same vectors, each with a new sketch and new noise.
+    """Rounds of a secure sum of sketches on the same vectors, each with fresh randomness.
+
+    Each round has a new sketch and new noise.
 
     Attributes
     ----------
     dimension, clients, bits, rate, rows, epsilon, mean_norm, repetition
-        As in `SketchPoint`; epsilon is that of one round.
+        Fields of `SketchPoint`; epsilon is that of one round.
     rounds : int
         Number of rounds.
     """
@@ -46,8 +51,11 @@ class RoundsPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return a row for each number of rounds that is looked at: the error of the average so far, measured and predicted."""
-        shared = {one.name: getattr(self, one.name) for one in fields(SketchPoint) if hasattr(self, one.name)}
+        """Return a row for each selected number of rounds: error of the average so far.
+
+        The row has the measured and the predicted error.
+        """
+        shared = {field.name: getattr(self, field.name) for field in fields(SketchPoint) if hasattr(self, field.name)}
         point = SketchPoint(**shared)
         mechanism, vectors = point.mechanism(), np.concatenate(list(point.chunks()))
         mean = mechanism.ball.clip(vectors).mean(axis=0)
@@ -132,7 +140,10 @@ def round_tasks(seed: int, quick: bool) -> list[RoundsPoint]:
 
 
 def rounds_to_zero(frame: pd.DataFrame) -> "pd.Series[Any]":
-    """Return the first number of rounds that is drawn whose predicted error is at most that of zero, for each rate; infinite if none is."""
+    """Return the rounds after which the predicted error is at most that of zero, by rate.
+
+    The number is infinite if no drawn number of rounds suffices.
+    """
     rounds = frame["rounds"].astype(float).where(frame["predicted_squared_error"] <= frame["zero"], math.inf)
     return rounds.groupby(frame["rate"]).min()
 

@@ -1,4 +1,4 @@
-"""The number of rows of a sketch: what it does to the error of compression, and to the whole error."""
+"""The number of rows of a sketch: its effect on the compression error and the whole error."""
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -16,7 +16,10 @@ RATES = (4.0, 10.0, 40.0)
 
 
 def draw_rows(frame: pd.DataFrame) -> Figure:
-    """Draw the compression error over its prediction (left), and the whole error beside that of answering zero (right)."""
+    """Draw the compression error over its prediction (left), and the whole error (right).
+
+    The right panel also shows the error of answering zero.
+    """
     figure, (left, right) = panels(2, 3.7, shared=False)
     marks = marks_of(sorted(frame["rate"].unique()))
     for rate, series in frame.groupby("rate"):

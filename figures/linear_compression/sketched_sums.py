@@ -1,7 +1,7 @@
-"""Errors of sketched secure sums, measured part by part: by compression rate, bits, noise, clients, dimension and rows.
+"""Errors of sketched secure sums, measured part by part.
 
-The estimation of a mean that is at the core of the experiments of Chen, Choquette-Choo, Kairouz, Suresh 2022 (Figures 2 to 8, Table 1),
-without the training around it.
+The parameters are compression rate, bits, noise, clients, dimension and rows. The task is the estimation of a mean that is at the core of
+the experiments of Chen, Choquette-Choo, Kairouz, Suresh 2022 (Figures 2 to 8, Table 1), without the training around it.
 """
 
 import math
@@ -40,16 +40,17 @@ CHUNK = 2**21
 
 @dataclass(frozen=True)
 class SketchErrorParts:
-    """Squared L2 distances between successive estimates of the mean, each after one more step; all are decoded alike.
+    """Squared L2 distances between successive estimates of the mean, one per step.
 
-    They add up to the whole error on average only as far as steps are independent: clipping and compression are not.
+    Each estimate has one more step than the one before; the same decoder decodes all. The distances add up to the whole error on average
+    only as far as steps are independent: clipping and compression are not.
 
     Attributes
     ----------
     clients : int
         Number of clients.
     squared_error : float
-        Of the estimate, from the mean of the vectors as they were.
+        Error of the estimate, from the mean of the unclipped vectors.
     clipping : float
         Clipping of vectors to the ball.
     compression : float
@@ -59,11 +60,11 @@ class SketchErrorParts:
     rounding, privatisation, wrap_around : float
         Rounding to whole numbers, their noise, and sums modulo M.
     zero : float
-        Of answering zero.
+        Error of answering zero.
     clipped_vectors, clipped_sketches : float
         Shares of the clients whose vector or sketch was clipped.
     wrapped_coordinates : int
-        How many coordinates of the sum wrapped.
+        Number of coordinates of the sum that wrapped.
     """
 
     clients: int
@@ -81,7 +82,7 @@ class SketchErrorParts:
 
 
 def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], words: WordsLike) -> SketchErrorParts:
-    """Let clients report their vectors, chunk after chunk, and measure what each step costs.
+    """Run clients on their vectors, chunk after chunk, and measure the error of each step.
 
     Parameters
     ----------
@@ -145,27 +146,27 @@ def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], word
 
 @dataclass(frozen=True, kw_only=True)
 class SketchPoint(Point):
-    """One round of a secure sum of sketches, or of the vectors themselves, on vectors of norm 1.
+    """A round of a secure sum of sketches, or of the vectors themselves, on vectors of norm 1.
 
     Attributes
     ----------
     dimension, clients, bits : int
-        Of the vectors; that send them; of a coordinate of a message.
+        Length of the vectors; number of clients; bits of a coordinate of a message.
     rate : float
         Dimension over the coordinates of a sketch, at least 1; 1 sends the vectors themselves.
     rows : int
         Rows of the count-mean sketch.
     epsilon : float or None
-        Of the round, at delta = 1e-5 and add-or-remove-one adjacency; None where the noise multiplier is given.
+        Privacy parameter of the round, at delta = 1e-5 and add-or-remove-one adjacency; None where the noise multiplier is given.
     noise_multiplier : float or None
         Standard deviation of the sum's noise over the norm that sketches are clipped to.
     population : str
         ``"aligned"``: a common direction times `mean_norm`, and a direction of each client's own; or one of `population_chunks`, such as
         ``"digits-gradients"``.
     mean_norm : float
-        Of aligned vectors; their mean is longer, as their own directions do not cancel.
+        Norm of the common part of aligned vectors; their mean is longer, because their own directions do not cancel.
     repetition : int
-        Number of the repetition, from 0: vectors, sketch and noise are other ones.
+        Number of the repetition, from 0: each has its own vectors, sketch and noise.
     """
 
     dimension: int
@@ -180,7 +181,9 @@ class SketchPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: parameters, predicted errors, and measured ones with their parts; missing where the bits are too few.
+        """Return one row: parameters, predicted errors, and measured errors with their parts.
+
+        Errors are missing where the bits are too few.
 
         Raises
         ------
@@ -199,11 +202,11 @@ class SketchPoint(Point):
             return [asked | {"reason": str(error)}]
         mechanism = self._decoded(sketch, sums)
         words = named_stream(self.seed, f"noise: {self.name}")
-        found = asdict(split_sketch_error(mechanism, self.chunks(), words))
+        parts = asdict(split_sketch_error(mechanism, self.chunks(), words))
         guarantee = mechanism.guarantee
         noise = self.dimension * sums.largest_directional_variance / self.clients
-        # Of the mean that these vectors have, before they are clipped.
-        compression = mechanism.sketch.distortion * found["zero"]
+        # The compression error is that of the mean of these vectors before clipping.
+        compression = mechanism.sketch.distortion * parts["zero"]
         multiplier = sums.local_sigma * math.sqrt(self.clients) / mechanism.sketch_clip
         return [
             asked
@@ -217,16 +220,16 @@ class SketchPoint(Point):
                 "realised_noise_multiplier": multiplier,
                 "predicted_squared_error": noise + compression,
                 "predicted_compression": compression,
-                # A trusted server's noise on the vectors themselves, for the same noise multiplier.
+                # The reference is a trusted server's noise on the vectors themselves, for the same noise multiplier.
                 "central_squared_error": self.dimension * (multiplier * CLIP_NORM / self.clients) ** 2,
                 "coordinate_wrap_probability": mechanism.coordinate_wrap_probability,
                 "reason": None,
             }
-            | found
+            | parts
         ]
 
     def mechanism(self) -> SketchedSum:
-        """Return the secure sum; with a rate of 1 nothing is lost, and no margin is needed."""
+        """Return the secure sum; a rate of 1 is lossless and needs no margin."""
         sketch = self._sketch()
         return self._decoded(sketch, self._sums(sketch))
 
@@ -236,7 +239,7 @@ class SketchPoint(Point):
         name = f"{self.population} vectors: {self.dimension}, clients {self.clients}{mean}, repetition {self.repetition}"
         rng, size = named_stream(self.seed, name), max(1, CHUNK // self.dimension)
         if self.population != ALIGNED:
-            # Sketches are hashed once for each chunk.
+            # Each chunk hashes its sketches once, so join small chunks.
             parts = population_chunks(self.population, self.clients, self.dimension, rng)
             while joined := list(islice(parts, max(1, size // max(1, POPULATION_CHUNK // self.dimension)))):
                 yield np.concatenate(joined)
@@ -281,9 +284,12 @@ SETTING = ["dimension", "clients", "bits", "rate", "rows", "epsilon", "noise_mul
 
 
 def arrange_sketches(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per setting, averaged over repetitions: errors, their parts, and standard errors of the whole and of compression."""
-    found = rows[rows["reason"].isna()].drop(columns=["reason", "repetition"])
-    groups = found.groupby(SETTING, dropna=False, sort=False)
+    """Return one row per setting: mean errors over repetitions, with their parts.
+
+    Standard errors are those of the whole error and of compression.
+    """
+    complete = rows[rows["reason"].isna()].drop(columns=["reason", "repetition"])
+    groups = complete.groupby(SETTING, dropna=False, sort=False)
     averages = groups.mean(numeric_only=True)
     averages.insert(0, "repetitions", groups.size())
     for error, column in (("squared_error", "standard_error"), ("compression", "compression_standard_error")):

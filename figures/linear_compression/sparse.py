@@ -1,7 +1,7 @@
-"""Sparse recovery: error against sparsity, by decoder, and where sending nothing is better than any of them.
+"""Sparse recovery: error against sparsity, by decoder, and where zero is the best estimate.
 
-The decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries: the ordinary one,
-S^T y / m; the Lasso, and least squares on what it found; least squares by an oracle that is told which entries are not 0; and the zero
+The figure compares decoders of Chen, Choquette-Choo, Kairouz, Suresh 2022, sections 5 and 6, on a vector of norm 1 with equal entries: the
+ordinary one, S^T y / m; the Lasso, and least squares on its support; least squares by an oracle that has the true support; and the zero
 vector. S is the subsampled randomised Hadamard transform, with columns of norm sqrt(m), so that a measurement without noise has the mean
 square 1: noise of standard deviation 1 is as large as the signal.
 """
@@ -37,7 +37,7 @@ DIMENSION, MEASUREMENTS, REPETITIONS = 2**16, 2**12, 3
 SPARSITIES = tuple(2**power for power in range(12))
 NOISE_DEVIATIONS = tuple(2.0**power for power in range(-4, 5))
 LARGEST_NOISE = 1e6
-# Small against what a spurious entry of the Lasso would do to a refit.
+# Small compared with the effect of a spurious entry of the Lasso on a refit.
 TOLERANCE = 1e-8
 MARKS: dict[str, Mark] = {"ordinary": ORANGE, "lasso": GREEN, "lasso-refit": BLUE, "oracle": VERMILION}
 LABELS = {"ordinary": "ordinary decoder", "lasso": "Lasso", "lasso-refit": "Lasso, refitted", "oracle": "oracle, knows the places"}
@@ -46,7 +46,9 @@ LEAST_RATIO = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveryPoint(Point):
-    """A sparse vector, observed and decoded; vector, matrix and noise are the same for every level of noise, except for its scale.
+    """A sparse vector, observed and decoded.
+
+    All levels of noise share the vector, the matrix and the noise, except for its scale.
 
     Attributes
     ----------
@@ -57,7 +59,7 @@ class RecoveryPoint(Point):
     dimension, measurements : int
         d, and m, at most d.
     failure_probability : float
-        That of the Lasso's penalty, `noise_penalty`.
+        Failure probability of the Lasso's penalty, `noise_penalty`.
     repetition : int
         Number of the repetition, from 0.
     """
@@ -74,8 +76,9 @@ class RecoveryPoint(Point):
 
         ``squared_error`` is the squared distance from the vector, whose own is 1; ``coordinate_noise`` the deviation of a coordinate of S^T
         noise / m. ``predicted_squared_error`` is exact for ``"ordinary"`` and ``"zero"``, s noise^2 / m for ``"oracle"``, which errs
-        downward by a factor of about 1 - s / m, and missing otherwise. ``entries`` are those that are not 0, ``false_entries`` and
-        ``missed_entries`` those that should or should not be. A refit of more entries than measurements has the error NaN.
+        downward by a factor of about 1 - s / m, and missing otherwise. ``entries`` counts nonzero entries, ``false_entries`` those outside
+        the vector's support, and ``missed_entries`` entries of the support that are 0. A refit of more entries than measurements has the
+        error NaN.
 
         Raises
         ------
@@ -93,12 +96,12 @@ class RecoveryPoint(Point):
         vector[support] = 1 / math.sqrt(sparsity)
         observations = operator.matvec(vector) + noise * rng.standard_normal(measurements)
         penalty = noise_penalty(self.dimension, noise, math.sqrt(measurements), measurements, self.failure_probability)
-        found = solve_lasso(operator, observations, penalty, tolerance=TOLERANCE)
-        few = len(found.support) <= measurements
+        lasso = solve_lasso(operator, observations, penalty, tolerance=TOLERANCE)
+        few = len(lasso.support) <= measurements
         estimates = {
             "ordinary": operator.rmatvec(observations) / measurements,
-            "lasso": found.solution,
-            "lasso-refit": refit_support(operator, observations, found.support).solution if few else np.full(self.dimension, np.nan),
+            "lasso": lasso.solution,
+            "lasso-refit": refit_support(operator, observations, lasso.support).solution if few else np.full(self.dimension, np.nan),
             "oracle": refit_support(operator, observations, support).solution,
             "zero": np.zeros(self.dimension),
         }
@@ -115,8 +118,8 @@ class RecoveryPoint(Point):
             "coordinate_noise": noise / math.sqrt(measurements),
             "repetition": self.repetition,
             "penalty": penalty,
-            "relative_gap": found.relative_gap,
-            "iterations": found.iterations,
+            "relative_gap": lasso.relative_gap,
+            "iterations": lasso.iterations,
         }
         return [
             common
@@ -127,7 +130,7 @@ class RecoveryPoint(Point):
 
 
 def measuring_operator(sketch: LinearSketch) -> "LinearOperator":
-    """Return a sketch whose columns have the norm sqrt(m) on average, as in the paper, for solvers."""
+    """Return a sketch whose columns have the average norm sqrt(m), as in the paper, for solvers."""
     return math.sqrt(sketch.sketch_dimension) * sketch.operator()
 
 
@@ -157,14 +160,17 @@ def recovery_tasks(
 
 
 def arrange_recovery(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per setting and decoder, averaged over repetitions: errors, their standard errors, and entries."""
+    """Return one row per setting and decoder: means of errors and entries over repetitions.
+
+    Errors have standard errors.
+    """
     setting = ["dimension", "measurements", "sparsity", "noise_deviation", "coordinate_noise", "decoder"]
     order = rows.assign(decoder=pd.Categorical(rows["decoder"], DECODERS))
     return (
         order.groupby(setting, observed=True)
         .agg(
             repetitions=("squared_error", "size"),
-            # NaN where a repetition has none.
+            # The standard error of a single repetition is NaN.
             mean_squared_error=("squared_error", lambda errors: errors.mean(skipna=False)),
             standard_error=("squared_error", lambda errors: errors.std(skipna=False) / math.sqrt(len(errors))),
             predicted_squared_error=("predicted_squared_error", "first"),
@@ -179,31 +185,31 @@ def arrange_recovery(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def map_zero_wins(arranged: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per setting of `arrange_recovery`: each decoder's mean squared error under its name, and who has the least.
+    """Return a row per setting of `arrange_recovery`: each decoder's error, and the best.
 
-    ``best`` is the decoder with the least error, the oracle left out; ``zero_wins`` and ``zero_beats_oracle`` say where sending nothing is
-    at least as good as every decoder, and as the oracle.
+    Columns of mean squared errors have the decoders' names. ``best`` is the decoder with the least error, the oracle left out;
+    ``zero_wins`` and ``zero_beats_oracle`` say where sending nothing is at least as good as every decoder, and as the oracle.
     """
     setting = ["dimension", "measurements", "sparsity", "noise_deviation", "coordinate_noise"]
     wide = arranged.set_index([*setting, "decoder"])["mean_squared_error"].unstack("decoder")[list(DECODERS)]
     wide.columns.name = None
-    # In this order, so that zero wins where the Lasso has found nothing.
+    # This order lets zero win where the Lasso selects no entry.
     best = wide[["zero", "lasso-refit", "lasso", "ordinary"]].idxmin(axis=1)
     return wide.assign(best=best, zero_wins=best == "zero", zero_beats_oracle=wide["zero"] <= wide["oracle"]).reset_index()
 
 
 def _compared(estimate: FloatArray, vector: FloatArray) -> dict[str, Any]:
-    found, there = estimate != 0, vector != 0
+    estimated, present = estimate != 0, vector != 0
     return {
         "squared_error": float(np.sum((estimate - vector) ** 2)),
-        "entries": int(found.sum()),
-        "false_entries": int((found & ~there).sum()),
-        "missed_entries": int((there & ~found).sum()),
+        "entries": int(estimated.sum()),
+        "false_entries": int((estimated & ~present).sum()),
+        "missed_entries": int((present & ~estimated).sum()),
     }
 
 
 def draw_sparse(frame: pd.DataFrame) -> Figure:
-    """Draw errors at the middle level of noise (left), and a map of the best decoder's error over that of zero (right)."""
+    """Draw errors at the middle noise (left), and the best error over zero's (right)."""
     figure = Figure(figsize=(WIDTH, 4.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     levels = sorted(frame["noise_deviation"].unique())
@@ -215,8 +221,8 @@ def draw_sparse(frame: pd.DataFrame) -> Figure:
     left.axhline(1.0, **ZERO_LOOK)
     left.set(xscale="log", yscale="log", xlabel="sparsity s", ylabel="squared L2 error (‖x‖²)", title=f"noise of a measurement: {noise:g}")
     left.grid(visible=True)
-    found = frame[frame["decoder"].isin(["lasso", "lasso-refit", "ordinary"])]
-    table = found.groupby(["noise_deviation", "sparsity"])["mean_squared_error"].min().unstack("sparsity")
+    decoded = frame[frame["decoder"].isin(["lasso", "lasso-refit", "ordinary"])]
+    table = decoded.groupby(["noise_deviation", "sparsity"])["mean_squared_error"].min().unstack("sparsity")
     image = right.imshow(table.clip(lower=LEAST_RATIO), cmap="Blues_r", norm=LogNorm(LEAST_RATIO, 1.0), aspect="auto", origin="lower")
     right.set_xticks(range(len(table.columns)), [f"{sparsity}" for sparsity in table.columns], rotation=90)
     right.set_yticks(range(len(table.index)), [f"{level:g}" for level in table.index])

@@ -1,4 +1,7 @@
-"""Figure 1 of Chaudhuri, Guo, Rabbat 2022: optimised tables and letters with 3 bits in and out, as epsilon grows."""
+"""Figure 1 of Chaudhuri, Guo, Rabbat 2022: optimised tables and letters by epsilon.
+
+The tables have 3 bits in and out.
+"""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +21,7 @@ BITS = 3
 
 
 def draw_tables(entries: pd.DataFrame) -> Figure:
-    """Draw one panel for each epsilon: the table, where its letters lie and how often they are sent, and its certificate."""
+    """Draw a panel for each epsilon: the table, its letters with their rates, its certificate."""
     tables = [sent_letters(table) for _, table in entries.groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 4.9), layout="constrained")
     grid = figure.subplots(3, len(tables), squeeze=False, gridspec_kw={"height_ratios": (1.0, 0.62, 0.5)})
@@ -78,7 +81,7 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
         ("variance", rounded_up(table["mean_variance"], 5)),
         ("bound", rounded_down(table["lower_bound"], 5)),
         ("gap", f"{rounded_up(100 * table['optimality_gap'], 2)} %"),
-        # What is kept back of the declared epsilon. The realised one errs upward, so that this errs downward.
+        # Slack below the declared epsilon. The realised epsilon errs upward, so the slack errs downward.
         ("realised", f"ε \N{MINUS SIGN} {rounded_down(table['epsilon'] - table['realised_epsilon'], 2)}"),
     )
     for row, (name, value) in enumerate(lines):
@@ -88,7 +91,7 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
 
 
 def design_tasks(seed: int, _: bool) -> list[DesignPoint]:
-    """Return the designs, which are quick anyway."""
+    """Return the designs, all of which are quick."""
     return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=BITS, bits_out=BITS) for epsilon in EPSILONS]
 
 

@@ -1,4 +1,4 @@
-"""Figure 2 of Chaudhuri, Guo, Rabbat 2022: scalar mean estimation, for every value on [-1, 1]."""
+"""Figure 2 of Chaudhuri, Guo, Rabbat 2022: scalar mean estimation, for values on [-1, 1]."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -35,12 +35,12 @@ from ..point import Point
 INTERVAL = (-1.0, 1.0)
 BITS = 3
 CLIENTS, BATCHES, RUNS = 100_000, 500, 10
-# Exact variances are parabolas between grid inputs: 20 points on each of the 7 pieces; every 7th point of all is simulated as well.
+# Exact variances are parabolas between grid inputs: 20 points lie on each of the 7 pieces, and every 7th point is also simulated.
 EXACT_VALUES = np.linspace(*INTERVAL, 20 * (2**BITS - 1) + 1)
 SIMULATED_STEP = 7
 
-# By label, with the bits of a message in brackets: the mechanism at an epsilon, from the MVU table of 3 bits there, and the solver's seed.
-# Tables have 3 bits in; MVU minimises the mean variance over them under local privacy.
+# Mechanisms by label, with the bits of a message in brackets. Each is built from epsilon, the MVU table of 3 bits there, and the solver's
+# seed. Tables have 3 bits in; MVU minimises the mean variance over them under local privacy.
 MECHANISMS: Mapping[str, Callable[[float, LookupTable, int], ScalarMechanism]] = MappingProxyType(
     {
         "bRR(3)": lambda epsilon, _, __: TableMeanMechanism(bitwise_randomised_response(epsilon, BITS, interval=INTERVAL)),
@@ -58,7 +58,7 @@ LOOKS: Mapping[str, dict[str, Any]] = MappingProxyType(
         "bRR(3)": ORANGE.look,
         "gRR(3)": PURPLE.look,
         "Laplace": BLACK.look,
-        # The same mechanism as MVU(1): a wide band and hollow points, within which MVU(1) runs.
+        # The mechanism coincides with MVU(1): a wide band and hollow points enclose the marks of MVU(1).
         "CLDP": VERMILION.look
         | {"color": (VERMILION.colour, 0.35), "linestyle": "-", "linewidth": 5.0}
         | {"markersize": 7.0, "markerfacecolor": "none", "markeredgecolor": VERMILION.colour},
@@ -71,7 +71,7 @@ BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0
 
 @dataclass(frozen=True)
 class SimulatedVariance:
-    """What a simulation says about the variance of one client's decoded message.
+    """A simulated variance of a client's decoded message, with its standard error.
 
     Attributes
     ----------
@@ -92,20 +92,20 @@ class SimulatedVariance:
 def simulate_variance(
     mechanism: ScalarMechanism, value: float, rng: np.random.Generator, *, clients: int = CLIENTS, batches: int = BATCHES, runs: int = RUNS
 ) -> SimulatedVariance:
-    """Let clients that hold one value report it, and measure how far the estimates of their mean are off.
+    """Simulate clients that hold the same value, and measure the error of their mean.
 
     Parameters
     ----------
     mechanism : ScalarMechanism
         The mechanism.
     value : float
-        What every client holds, inside the mechanism's interval.
+        Value of every client, inside the mechanism's interval.
     rng : numpy.random.Generator
         Source of randomness.
     clients : int
         Clients of one run.
     batches : int
-        Equal parts in which the messages of a run are also decoded; divides `clients`.
+        Number of equal parts of a run that are also decoded by themselves; divides `clients`.
     runs : int
         Independent runs; with the batches, at least two means in all.
 
@@ -135,7 +135,7 @@ def simulate_variance(
 
 @dataclass(frozen=True)
 class ScalarDesign:
-    """What the mechanisms are built for: an epsilon, and the seed of the solver."""
+    """Design problem of the mechanisms: an epsilon, and the solver's seed."""
 
     epsilon: float
     seed: int
@@ -143,7 +143,10 @@ class ScalarDesign:
 
 @dataclass(frozen=True, eq=False)
 class PreparedScalar:
-    """The MVU table of 3 bits, and the bound that it certifies, if it does, for every unbiased mechanism with its guarantee."""
+    """The MVU table of 3 bits, with its certified bound, if any, on unbiased mechanisms.
+
+    The bound is for every unbiased mechanism with the table's guarantee.
+    """
 
     mvu: LookupTable
     bound: VarianceBound | None
@@ -160,7 +163,7 @@ class ScalarPoint(Point):
     epsilon : float
         Privacy parameter, 0.001 to 20.
     clients, batches, runs : int
-        As in `simulate_variance`.
+        Sizes of `simulate_variance`.
     """
 
     mechanism: str
@@ -171,7 +174,7 @@ class ScalarPoint(Point):
 
     @property
     def design(self) -> ScalarDesign:
-        """What the table of 3 bits depends on, which all mechanisms are put beside."""
+        """Design problem of the table of 3 bits, which all mechanisms are compared with."""
         return ScalarDesign(self.epsilon, self.seed)
 
     def prepare(self, _: Path | None) -> PreparedScalar:
@@ -180,12 +183,12 @@ class ScalarPoint(Point):
         return PreparedScalar(mvu, certified_bound(mvu))
 
     def run(self, prepared: PreparedScalar) -> list[dict[str, Any]]:
-        """Return a row for each value; every seventh has simulated variances and the error of the mean of all clients.
+        """Return a row for each value; every seventh has simulated variances and mean errors.
 
-        ``lower_bound``, which errs downward, is one on the average of any mechanism's variances over the 8 grid inputs.
+        ``lower_bound`` bounds the average of any mechanism's variances over the 8 grid inputs; it errs downward.
         """
         mechanism = MECHANISMS[self.mechanism](self.epsilon, prepared.mvu, self.seed)
-        # A table's own guarantee is the epsilon that it was designed for; what it realises is within rounding of that.
+        # A table's own guarantee is the epsilon of its design; the realised epsilon is within rounding of that.
         guarantee = mechanism.table.guarantee if isinstance(mechanism, TableMeanMechanism) else mechanism.guarantee
         bound = prepared.bound
         common = {"mechanism": self.mechanism, "bits_per_client": mechanism.bits_per_client, **guarantee_columns(guarantee)}
@@ -214,7 +217,10 @@ class ScalarPoint(Point):
 
 
 def grid_averages(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return each mechanism's exact variance averaged over the 8 grid inputs, which the certified bound is one on."""
+    """Return each mechanism's exact variance averaged over the 8 grid inputs.
+
+    The certified bound is a bound on this average.
+    """
     pieces = rows.groupby(["epsilon", "mechanism"], sort=False).cumcount() * (2**BITS - 1) % (len(EXACT_VALUES) - 1)
     grid = rows[pieces == 0].groupby(["epsilon", "mechanism"], sort=False, as_index=False)
     kept = {name: (name, "first") for name in ("bits_per_client", "adjacency", "trust_model", "lower_bound")}
@@ -223,7 +229,7 @@ def grid_averages(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_variances(variances: pd.DataFrame) -> Figure:
-    """Draw exact variances as lines and simulated ones as points, one panel for each epsilon."""
+    """Draw exact variances as lines and simulated variances as points, a panel per epsilon."""
     panels = [panel for _, panel in variances.groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 4.6), layout="constrained")
     grid = figure.subplots(1, len(panels), squeeze=False)[0]
@@ -261,13 +267,13 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame) -> None:
 
 
 def scalar_tasks(seed: int, quick: bool) -> list[ScalarPoint]:
-    """Return one task for each mechanism and epsilon."""
+    """Return a task for each mechanism and epsilon."""
     size = QUICK if quick else {}
     return [ScalarPoint(seed=seed, mechanism=name, epsilon=epsilon, **size) for epsilon in EPSILONS for name in MECHANISMS]
 
 
 def variances_over_laplace(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return exact variances of MVU(3) over those of Laplace noise, at the same value and epsilon."""
+    """Return exact variances of MVU(3) over those of Laplace noise, at equal value and epsilon."""
     table, laplace = (frame[frame["mechanism"] == name] for name in ("MVU(3)", "Laplace"))
     return ratios(table, laplace, ("epsilon", "value"), "exact_variance")
 

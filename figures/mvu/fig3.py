@@ -1,4 +1,7 @@
-"""Figure 3 of Chaudhuri, Guo, Rabbat 2022: vector mean estimation, against epsilon; beyond it, the same against bits."""
+"""Figure 3 of Chaudhuri, Guo, Rabbat 2022: vector means against epsilon, and against bits.
+
+The comparison against bits goes beyond the paper.
+"""
 
 import itertools
 import json
@@ -36,17 +39,17 @@ from ..findings import Finding, ratios
 ADJACENCY = "replace-one"
 DIMENSION, CLIENTS, REPETITIONS = 128, 10_000, 10
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0)
-# The failure probability of those mechanisms that need one; pure ones have none.
+# Failure probability of mechanisms that need one; pure mechanisms have none.
 DELTA = 1e-5
-# Bits are varied at this epsilon.
+# Epsilon of the comparison against bits.
 BITS_EPSILON = 2.0
 BITS_OUT = (1, 2, 3, 4, 5)
-# Of tables that are designed for the Rényi divergence.
+# Options of tables that are designed for the Rényi divergence.
 RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
-# Draws of a message of CLDP on the L2 ball, short of the paper's choice: one for each coordinate.
+# Draws of a CLDP message on the L2 ball, fewer than the paper's choice of one for each coordinate.
 CLDP_DRAWS = (1, 4, 16)
-# The share of them where comparisons are for few coordinates.
+# Divisor of the draws in comparisons for few coordinates.
 FEWER_DRAWS = 4
 SQKR_BITS = (1, 2, 3)
 SIMPLEX_BITS = (1, 2, 4, 6)
@@ -55,7 +58,7 @@ CODING_BITS = (4, 8)
 PROJECTED = 32
 # Options with which codes are quick, and serve three coordinates.
 SMALLEST = {"projected": 2, "message_bits": 2}
-# Vectors whose coordinates' distance from the grid is averaged for the bound.
+# Number of vectors whose coordinates' distance from the grid is averaged for the bound.
 BOUND_CLIENTS = 2000
 MARKS: Mapping[str, Mark] = MappingProxyType(
     {
@@ -80,19 +83,19 @@ MARKS: Mapping[str, Mark] = MappingProxyType(
 CENTRAL_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.2, "marker": ""})
 BOUND_LOOK: Mapping[str, Any] = MappingProxyType({"color": BLUE.colour, "linestyle": "-", "linewidth": 0.7, "marker": ""})
 PAPER_LOOK: Mapping[str, Any] = MappingProxyType({"linestyle": (0, (0.5, 1.5)), "linewidth": 0.9, "marker": ""})
-# Of what is drawn for tables of either kind.
+# Line styles of the bounds, by kind of table.
 BOUND_LOOKS = {"MVU, L1 metric": BOUND_LOOK, "MVU, Rényi": MappingProxyType({**BOUND_LOOK, "color": "#7F3C00"})}
 TITLES = {"L1": "L1 ball", "L2": "L2 ball"}
 
 
 @dataclass(frozen=True)
 class Series:
-    """A mechanism as it enters the comparison.
+    """A mechanism with its place in the comparison.
 
     Attributes
     ----------
     label : str
-        Its name in the figure.
+        Name in the figure.
     mechanism : MechanismChoice
         The mechanism, with its options.
     norm : float
@@ -109,7 +112,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One half of the comparison.
+    """A half of the comparison.
 
     Attributes
     ----------
@@ -191,7 +194,10 @@ COMPARISONS = (
 
 
 def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) -> Comparison:
-    """Return a comparison whose tables have fewer bits, and are designed quickly, and whose codes are for few coordinates."""
+    """Return a comparison with tables of fewer bits, and with codes for few coordinates.
+
+    Such tables are designed quickly.
+    """
 
     def smaller(series: Series) -> Series:
         options: dict[str, Any] = dict(series.mechanism.options)
@@ -212,21 +218,21 @@ def with_small_tables(comparison: Comparison, bits_in: int, most_bits_out: int) 
         return replace(series, mechanism=MechanismChoice.of("mvu", **(options | fewer)))
 
     def small(series: tuple[Series, ...]) -> tuple[Series, ...]:
-        return tuple(dict.fromkeys(smaller(one) for one in series))
+        return tuple(dict.fromkeys(smaller(item) for item in series))
 
     return replace(comparison, by_epsilon=small(comparison.by_epsilon), by_bits=small(comparison.by_bits))
 
 
 @dataclass(frozen=True)
 class SeriesTask:
-    """A task of a sweep of means, and where in the comparison its results are shown.
+    """A task of a sweep of means, with its place in the comparison.
 
     Attributes
     ----------
     of : MeanTask
         The task.
     comparison, series : str
-        Which half, and the series' label.
+        Half of the comparison, and the series' label.
     panels : tuple of str
         ``"epsilon"``, ``"bits"`` or both.
     """
@@ -238,12 +244,12 @@ class SeriesTask:
 
     @property
     def seed(self) -> int:
-        """That of the task."""
+        """Seed of the task."""
         return self.of.seed
 
     @property
     def name(self) -> str:
-        """The task's name, and where it is shown."""
+        """Name of the task, with its place in the comparison."""
         return json.dumps([self.comparison, self.series, self.panels, self.of.name])
 
     @property
@@ -253,7 +259,7 @@ class SeriesTask:
 
     @property
     def design(self) -> MeanDesign:
-        """What the mechanism is built for."""
+        """Design problem of the mechanism."""
         return self.of.design
 
     def prepare(self, cache: Path | None) -> PreparedMean:
@@ -261,7 +267,10 @@ class SeriesTask:
         return self.of.prepare(cache)
 
     def run(self, prepared: PreparedMean) -> list[dict[str, Scalar]]:
-        """Return the task's rows; the first repetition has two more, for the metrics ``"certified_error"`` and ``"paper_epsilon"``."""
+        """Return the task's rows.
+
+        The first repetition has two more, for the metrics ``"certified_error"`` and ``"paper_epsilon"``.
+        """
         place: dict[str, Scalar] = {"comparison": self.comparison, "series": self.series, "panels": " ".join(self.panels)}
         rows = [place | row for row in self.of.run(prepared)]
         if self.of.repetition == 0:
@@ -270,10 +279,10 @@ class SeriesTask:
         return rows
 
     def _paper_epsilon(self, prepared: PreparedMean) -> float:
-        """Return the epsilon that the paper's figure would put the same noise or table at.
+        """Return the epsilon of the same noise or table in the paper's figure.
 
-        Delta is 1/(clients + 1) where one is needed. Tables and Laplace noise, whose privacy is metric, count for two vectors at half of
-        the largest distance, the others for any two.
+        Mechanisms that need a delta have 1/(clients + 1). Tables and Laplace noise, whose privacy is metric, count for two vectors at half
+        of the largest distance, the others for any two.
         """
         mechanism, of = prepared.mechanism, self.of
         delta = 1 / (of.task.clients + 1) if of.task.delta > 0 else 0.0
@@ -285,10 +294,11 @@ class SeriesTask:
         return of.task.epsilon / 2 if of.mechanism.name == "laplace" else of.task.epsilon
 
     def _certified_error(self, prepared: PreparedMean) -> float:
-        """Return the error of the best table for the same constraint, whatever its bits; NaN for other mechanisms.
+        """Return the error of the best table of any bits for the same constraint; NaN for others.
 
-        That is a table's constraint on neighbouring rows, averaged over the inputs of the grid, or where it is designed for it the account
-        of the whole vector, by `least_coordinate_variance`; with the data's own dithering. Errs downward.
+        The constraint is the table's constraint on neighbouring rows, with errors averaged over the inputs of the grid. For tables that are
+        designed for the account of the whole vector it is that account, by `least_coordinate_variance`. The error includes the data's own
+        dithering, and errs downward.
         """
         mechanism, of = prepared.mechanism, self.of
         if not isinstance(mechanism, VectorTableMechanism):
@@ -315,7 +325,7 @@ def vector_mean_tasks(
     dimension: int = DIMENSION,
     repetitions: int = REPETITIONS,
 ) -> list[SeriesTask]:
-    """Return the tasks of both halves of the comparison; CLDP draws no more often than there are coordinates."""
+    """Return the tasks of both halves; CLDP draws at most once for each coordinate."""
     tasks: dict[MeanTask, SeriesTask] = {}
     for comparison in comparisons:
         for panel, panel_series, panel_epsilons in (
@@ -325,9 +335,9 @@ def vector_mean_tasks(
             for series, epsilon, repetition in itertools.product(panel_series, panel_epsilons, range(repetitions)):
                 task = Task(NormBall(dimension, series.norm), clients, epsilon, series.delta, ADJACENCY)
                 mechanism = _within_dimension(series.mechanism, dimension)
-                one = MeanTask(mechanism, task, comparison.population, repetition=repetition, seed=seed)
-                panels = (*tasks[one].panels, panel) if one in tasks else (panel,)
-                tasks[one] = SeriesTask(one, comparison.name, series.label, panels)
+                mean_task = MeanTask(mechanism, task, comparison.population, repetition=repetition, seed=seed)
+                panels = (*tasks[mean_task].panels, panel) if mean_task in tasks else (panel,)
+                tasks[mean_task] = SeriesTask(mean_task, comparison.name, series.label, panels)
     return list(tasks.values())
 
 
@@ -339,13 +349,14 @@ def _within_dimension(mechanism: MechanismChoice, dimension: int) -> MechanismCh
 
 
 def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per comparison (``"L1"``, ``"L2"``), panel (``"epsilon"``, ``"bits"``), series and setting.
+    """Return one row per comparison, panel, series and setting.
 
-    With the averages of `summarise_sweep`; `certified_error`, for tables alone (errs downward); `paper_epsilon`, at which the paper's
-    figure would show the same; and `central_error`, that of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
+    The comparisons are ``"L1"`` and ``"L2"``, the panels ``"epsilon"`` and ``"bits"``. Columns are the averages of `summarise_sweep`;
+    `certified_error`, for tables alone (errs downward); `paper_epsilon`, at which the paper's figure would show the same; and
+    `central_error`, that of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
     """
     once = {metric: rows["metric"] == metric for metric in ("certified_error", "paper_epsilon")}
-    # All have the settings in the same order.
+    # All groups have the settings in the same order.
     summary = summarise_sweep(rows[~rows["metric"].isin(once)]).assign(
         **{metric: rows.loc[chosen, "value"].to_numpy() for metric, chosen in once.items()}
     )
@@ -353,7 +364,7 @@ def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
         central_gaussian_error(NormBall(row["dimension"], row["norm"], row["clip_norm"]), row["clients"], row["epsilon"], DELTA, ADJACENCY)
         for row in summary.to_dict("records")
     ]
-    # Of a series, numbers of bits come in rising order.
+    # Numbers of bits of a series are ascending.
     order = summary.groupby(["comparison", "series"], sort=False).ngroup()
     by_bits = summary.assign(order=order).sort_values(["order", "bits_per_client"], kind="stable")
     parts = [
@@ -389,7 +400,10 @@ COLUMNS = (
 
 
 def draw_comparison(frame: pd.DataFrame) -> Figure:
-    """Draw mean squared errors against epsilon (above) and against bits (below), for the L1 ball (left) and the L2 ball (right)."""
+    """Draw mean squared errors against epsilon (above) and against bits (below).
+
+    The L1 ball is on the left, and the L2 ball on the right.
+    """
     figure = Figure(figsize=(WIDTH, 9.6), layout="constrained")
     grid = figure.subplots(2, 2, sharey="col")
     for column, comparison in enumerate(TITLES):
@@ -471,7 +485,7 @@ def _caption(frame: pd.DataFrame) -> str:
 
 QUICK: Mapping[str, Any] = MappingProxyType(
     {
-        "comparisons": tuple(with_small_tables(one, bits_in=3, most_bits_out=2) for one in COMPARISONS),
+        "comparisons": tuple(with_small_tables(comparison, bits_in=3, most_bits_out=2) for comparison in COMPARISONS),
         "epsilons": (0.5, BITS_EPSILON),
         "clients": 1000,
         "dimension": 32,
@@ -486,14 +500,17 @@ def vector_tasks(seed: int, quick: bool) -> list[SeriesTask]:
 
 
 def tables_over_laplace(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return predicted errors of tables over those of Laplace noise, on the L1 ball against epsilon."""
+    """Return tables' predicted errors over those of Laplace noise, on the L1 ball by epsilon."""
     own = frame[(frame["comparison"] == "L1") & (frame["panel"] == "epsilon")]
     table, laplace = (own[own["series"] == name] for name in ("MVU, L1 metric", "Laplace, or Gaussian"))
     return ratios(table, laplace, ("epsilon",), "predicted_squared_error")
 
 
 def tables_over_others(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return the least predicted error of tables over that of all other mechanisms, at each epsilon on the L2 ball."""
+    """Return the tables' least predicted error over other mechanisms', on the L2 ball.
+
+    Errors are compared at each epsilon.
+    """
     own = frame[(frame["comparison"] == "L2") & (frame["panel"] == "epsilon")]
     tables = own["series"].str.startswith("MVU")
     least, other = (part.groupby("epsilon")["predicted_squared_error"].min() for part in (own[tables], own[~tables]))

@@ -1,4 +1,7 @@
-"""Figure 5 of Chaudhuri, Guo, Rabbat 2022: 5 bits in, more and more bits out, and where more of them stop helping."""
+"""Figure 5 of Chaudhuri, Guo, Rabbat 2022: tables of 5 bits in, by the number of bits out.
+
+The figure shows where more bits stop helping.
+"""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -21,12 +24,15 @@ BITS_OUT = range(1, 7)
 QUICK_BITS_IN, QUICK_BITS_OUT = 3, range(1, 5)
 MARKS = (BLUE, VERMILION, GREEN)
 BOUND_LINE = (0, (1, 1))
-# A gap below which more bits hardly pay.
+# Below this gap, more bits hardly help.
 SMALL_GAP = 0.01
 
 
 def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float = MAPPED_EPSILON) -> Figure:
-    """Draw the tables of one epsilon, and for every epsilon the mean variance against the bits out."""
+    """Draw the tables of one epsilon, and the mean variance against the bits out.
+
+    The variance has a curve for every epsilon.
+    """
     mapped = [sent_letters(table) for _, table in entries[entries["epsilon"] == mapped_epsilon].groupby("bits_out")]
     panels = [panel for _, panel in entries.drop_duplicates(["epsilon", "bits_out"]).groupby("epsilon")]
     figure = Figure(figsize=(WIDTH, 5.5), layout="constrained")
@@ -73,7 +79,7 @@ def _label_map(axes: Axes, table: pd.DataFrame, *, first: bool) -> None:
 
 
 def _draw_variances(axes: Axes, panel: pd.DataFrame, mark: Mark, *, lowest: bool) -> None:
-    """Draw one epsilon; the numbers of the lowest curve stand below it, out of the others' way."""
+    """Draw one epsilon; numbers of the lowest curve stand below it, away from the others."""
     series = panel.sort_values("bits_out")
     bits, variances, gaps = series["bits_out"], series["mean_variance"], series["optimality_gap"]
     label = f"MVU, ε = {series['epsilon'].iloc[0]:g}"

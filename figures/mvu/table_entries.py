@@ -1,4 +1,4 @@
-"""MVU tables' entries: the tasks that design the tables, and heat maps of their probabilities."""
+"""Entries of MVU tables: the tasks that design the tables, and maps of probabilities."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +15,16 @@ from ...design.tables.mvu import design_mvu
 from ..drawing.style import PROBABILITY_COLOURS
 from ..point import Point
 
-# A cube-root scale: tables with many letters have no entry above 0.1, and with large epsilon most entries are below 0.01.
+# The colours use a cube root: tables with many letters have no entry above 0.1, and with large epsilon most entries are below 0.01.
 PROBABILITY_NORM = PowerNorm(1 / 3, vmin=0.0, vmax=1.0)
 PROBABILITY_TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DesignPoint(Point):
-    """An MVU table: mean objective, local privacy (eq. 2 of Chaudhuri, Guo, Rabbat 2022), on the unit interval.
+    """An MVU table on the unit interval: mean objective, local privacy.
+
+    The design problem is eq. 2 of Chaudhuri, Guo, Rabbat 2022.
 
     Attributes
     ----------
@@ -42,9 +44,10 @@ class DesignPoint(Point):
 
 
 def table_entries(table: LookupTable) -> list[dict[str, Any]]:
-    """Return one row per entry of a table, on the unit interval's scale, each with the whole table's certificate.
+    """Return one row per entry of a table, each with the whole table's certificate.
 
-    ``input_variance`` is that of the entry's input; ``realised_epsilon`` errs upward and ``lower_bound`` downward.
+    Values are on the scale of the unit interval. ``input_variance`` is the variance at the entry's input; ``realised_epsilon`` errs upward
+    and ``lower_bound`` downward.
     """
     certificate, provenance = table.certificate, table.provenance
     head = {
@@ -87,15 +90,18 @@ def certificates(entries: pd.DataFrame) -> pd.DataFrame:
 
 
 def sent_letters(entries: pd.DataFrame) -> pd.DataFrame:
-    """Return the entries of one table's letters that some input sends; exact tables may hold spare letters of probability zero."""
+    """Return the entries of a table's letters that some input sends.
+
+    Exact tables may hold spare letters of probability zero.
+    """
     return entries[entries.groupby("letter_index")["probability"].transform("max") > 0]
 
 
 def draw_probability_map(axes: Axes, entries: pd.DataFrame) -> ScalarMappable:
-    """Draw the entries of one table, inputs upward and letters to the right, both in increasing order.
+    """Draw the entries of a table: inputs upward and letters to the right, ascending.
 
-    The columns ``input_index``, ``letter_index`` and ``probability`` hold every entry; ticks are left to the caller. What is returned makes
-    a colour bar, with the same scale for every table.
+    The columns ``input_index``, ``letter_index`` and ``probability`` hold every entry; ticks are left to the caller. The returned image
+    makes a colour bar, with the same scale for every table.
     """
     table = entries.pivot_table(index="input_index", columns="letter_index", values="probability", aggfunc="sum")
     options: dict[str, Any] = {"origin": "lower", "aspect": "auto", "interpolation": "nearest"}

@@ -1,4 +1,7 @@
-"""The designs of a plan, error against bits: a figure, and a self-contained, offline HTML page with rankings, bounds and commands."""
+"""Designs of a plan, error against bits: a figure, and an offline HTML page.
+
+The page is self-contained and has rankings, bounds and commands.
+"""
 
 import math
 from collections.abc import Mapping
@@ -28,9 +31,9 @@ from ..report.pages import fill_template, write_page
 from ..report.report_figures import svg_text
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
-# A design with an error this many times the best of its trust model is left out, and counted in the caption.
+# A design whose error exceeds the best of its trust model by this factor is left out, and counted in the caption.
 MOST_EXCESS = 100.0
-# Within these factors of ten, in bits and in error, only one point of a front is named.
+# A front names a single point among those within these powers of ten of each other, in bits and in error.
 NEAR = (0.3, 0.5)
 # Rotation and alignment of the names above and below their points.
 UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
@@ -62,7 +65,7 @@ def design_rows(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_plan(frame: pd.DataFrame) -> Figure:
-    """Draw the designs of a plan, each front as steps, and the names of mechanisms on it.
+    """Draw the designs of a plan, each front as steps, with the names of its mechanisms.
 
     A front is the least error within a number of bits.
     """
@@ -72,7 +75,7 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
     for model, series in frame.groupby("trust_model", sort=False):
         shown = series[series["predicted_error"] <= MOST_EXCESS * series["predicted_error"].min()]
         left_out += len(series) - len(shown)
-        # Names alternate above and below their points, out of each other's way.
+        # Names alternate above and below their points, to keep them apart.
         _draw_model(axes, str(model), shown, MARKS.get(str(model), BLUE), up=up)
         up = not up
     first = frame.iloc[0]
@@ -121,7 +124,7 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
             rotation_mode="anchor",
             **(UP if up else DOWN),
         )
-    # The bound is that of the best design: larger bounds hold for more restricted messages, which other designs need not obey.
+    # The bound is that of the best design: a larger bound holds for more restricted messages, and other designs need not obey it.
     bound = series["lower_bound"].iloc[int(series["predicted_error"].argmin())]
     if pd.notna(bound):
         axes.axhline(bound, color=mark.colour, linewidth=2.5, alpha=0.35, label=f"proven bound, {model}")
@@ -182,7 +185,7 @@ FIGURE = FigureEntry(
 
 
 def write_plan_page(plan: Plan, path: Path) -> None:
-    """Write a plan as an HTML file that loads nothing from elsewhere; replace an existing file."""
+    """Write a plan as a self-contained HTML file; replace an existing file."""
     write_page(path, plan_page_html(plan))
 
 

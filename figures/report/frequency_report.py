@@ -1,4 +1,4 @@
-"""Private frequencies as a self-contained, offline HTML page: top items, costs, limits."""
+"""Private frequencies as an offline HTML page: top items, costs, limits."""
 
 import math
 from pathlib import Path

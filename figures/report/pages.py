@@ -18,11 +18,11 @@ def fill_template(name: str, filters: Mapping[str, Callable[..., Any]], *, folde
 
     Parameters
     ----------
-    File of the template.
-        The template's file.
+    name : str
+        Name of the template's file.
     filters : mapping
         Filters of the template.
-    Folder of the template, which may also include templates of the style's folder.
+    folder : Path
         Folder of the template; it may include those of the folder of the pages' style, too.
     **values
         Values that the template shows. Text of any origin is escaped and stripped of control characters; only `Markup` is HTML.

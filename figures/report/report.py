@@ -1,4 +1,4 @@
-"""A study as a self-contained, offline HTML page: results, certificates, tables, provenance."""
+"""A study as an offline HTML page: results, certificates, tables, provenance."""
 
 import math
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ MOST_ROWS = 64
 
 @dataclass(frozen=True, eq=False)
 class PrintedTable:
-    """A verified lookup table for the page: the mechanism's name, the file's checksum, printed rows."""
+    """A verified lookup table for the page: mechanism, file's checksum, printed rows."""
 
     name: str
     table: LookupTable

@@ -1,4 +1,4 @@
-"""The report's figures as SVG text inside an HTML page, which loads nothing from outside."""
+"""The report's figures as SVG text inside an HTML page without external resources."""
 
 import io
 import re

@@ -1,1 +1,1 @@
-"""Curves and the page of a grid of trainings."""
+"""Figures of trainings: curves, and the page of a grid."""

@@ -1,4 +1,7 @@
-"""One pass over digits without end by cpSGD: accuracy against the bits of a coordinate, rotated or not, at two budgets."""
+"""Training by cpSGD: accuracy against bits of a coordinate, rotated or not, two budgets.
+
+The training passes once over digits, which are deformed without end.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,10 +22,10 @@ from .training_figure import training_figure
 PAPER = training_settings("cpsgd", "infinite-mnist")
 KINDS = ((True, "cpSGD, rotated", BLUE), (False, "cpSGD, not rotated", VERMILION))
 QUICK_BITS, FULL_BITS = (16, 18, 20), (17, 18, 20, 22)
-# Parts of the paper's clients of a step and of its steps.
+# Shares of the paper's clients of a step and of its steps.
 QUICK_COHORTS, QUICK_ROUNDS, FULL_SHARE = 5, 20, 25
 MODEL = f"mlp-{'-'.join(map(str, PAPER.value('hidden')))}"
-# Of MNIST's larger model, and of a corner of its grid, whose few clients need more.
+# Bits of MNIST's larger model, and of a corner of its grid, whose few clients need more.
 PAPER_BITS, CORNER_BITS = (17, 18, 20, 22, 24), (20,)
 SMALL: Mapping[str, Any] = {"fontsize": 6.5, "annotation_clip": False}
 
@@ -60,7 +63,10 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
 
 
 def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
-    """Return the runs: all of one epoch of the paper's network, in which each client takes part once; steps are fewer than the paper's."""
+    """Return the runs, each an epoch of the paper's network.
+
+    Each client takes part once; the paper has more steps.
+    """
     cohort = PAPER.value("clients_per_round") // (QUICK_COHORTS if quick else 1)
     rounds = QUICK_ROUNDS if quick else PAPER.value("rounds") // FULL_SHARE
     setting = {"clients": cohort * rounds, "clients_per_round": cohort, "rounds": rounds, "model": MODEL}
@@ -68,10 +74,13 @@ def cpsgd_tasks(seed: int, quick: bool) -> list[TrainingTask]:
 
 
 def infinite_mnist_tasks(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
-    """Return the paper's own runs: MNIST deformed without end among 25 million clients; a few steps of them if it is to be quick."""
-    (found,) = found_data(folder, ("mnist",))
-    mnist_images(found.folder)
-    setting: dict[str, Any] = {"data": found.name, "folder": str(found.folder), "model": MODEL}
+    """Return the paper's own runs: MNIST deformed without end among 25 million clients.
+
+    A quick run has a few of the steps.
+    """
+    (digits,) = found_data(folder, ("mnist",))
+    mnist_images(digits.folder)
+    setting: dict[str, Any] = {"data": digits.name, "folder": str(digits.folder), "model": MODEL}
     if quick:
         return _grid(seed, {**setting, "clients": 2000, "clients_per_round": 500, "rounds": 4}, CORNER_BITS)
     return _grid(seed, setting | {name: PAPER.value(name) for name in ("clients", "clients_per_round", "rounds")}, PAPER_BITS)
@@ -93,7 +102,7 @@ def _grid(seed: int, setting: dict[str, Any], bits: Sequence[int]) -> list[Train
         seed,
         common,
         [
-            # What is not clipped may be too far a step.
+            # An unclipped update may be too long a step.
             {"name": "none", "server_rate": [0.2, 1.0]},
             {"name": "dp-fedavg", "epsilon": epsilons},
             {"name": "cpsgd", "epsilon": epsilons, "bits": list(bits), "rotated": [True, False]},

@@ -1,6 +1,7 @@
-"""DP-SGD in the MVU paper's grids: accuracy against epsilon for Gaussian noise, noisy signs and optimised tables, with one model.
+"""DP-SGD in the MVU paper's grids: accuracy against epsilon, with one model.
 
-Noise, steps and tables are as in the paper's public code (`facebookresearch/dp_compression`).
+The mechanisms are Gaussian noise, noisy signs and optimised tables. Noise, steps and tables follow the paper's public code
+(`facebookresearch/dp_compression`).
 """
 
 from collections.abc import Sequence
@@ -45,19 +46,22 @@ METHODS = (
     ("mvu", 1, "MVU, 1 bit", GREEN),
     ("mvu", 3, "MVU, 3 bits", PURPLE),
 )
-# How clients are sampled, titles, and the column of local mechanisms' epsilon. In passes, as in the paper, nothing is amplified.
+# Sampling of clients, title, and the column of local mechanisms' epsilon. In passes, as in the paper, sampling amplifies no guarantee.
 PANELS = (
     ("passes", "all images in turn", "epsilon"),
     ("fixed", "random batches, drawn in secret", "epsilon_amplified"),
 )
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
-# The paper's noise is stated in clip norms, ours in distances of two updates, which replace-one adjacency counts.
+# The paper states noise in clip norms. Ours is in distances of two updates, which replace-one adjacency counts.
 SENSITIVITY = 2
 
 
 def draw_privacy(frame: pd.DataFrame) -> Figure:
-    """Draw the best accuracy of the grid against the epsilon of the whole run, in a panel for each data and assumption on sampling."""
+    """Draw the best accuracy of the grid against the epsilon of the whole run.
+
+    There is a panel for each data set and assumption on sampling.
+    """
     sets = by_data(frame)
     figure, grid = panel_rows(dict.fromkeys(sets, len(PANELS)), 3.8)
     for data, row in grid.items():
@@ -80,14 +84,17 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, local: str) -> None:
 
 def _best(own: pd.DataFrame) -> pd.DataFrame:
     best = best_of(own, ["epsilon"]).sort_values("epsilon")
-    # Budgets of different numbers of rounds lie between each other: the best of all that cost no more.
+    # Budgets of different numbers of rounds interleave, so take the best run among those that cost no more.
     return best[best["accuracy"].cummax() == best["accuracy"]] if own["rounds"].nunique() > 1 else best
 
 
 def add_captions(figure: Figure, frame: pd.DataFrame, shown: str) -> None:
-    """Write under a figure what was done, in a sentence or two, and what the paper's pictures show; each of several data has a line."""
+    """Write a caption with the setting and with the paper's results.
+
+    Each of several data sets has a line.
+    """
     sets = by_data(frame)
-    # Of one run, as in the paper: what the choice of the best reveals is not counted.
+    # Epsilon is that of a single run, as in the paper: the choice of the best costs additional privacy, which is not counted.
     tuned = "best step and clip norm" if frame["rounds"].nunique() == 1 else "best rounds, step and clip norm within each ε"
     delta = rounded_up(frame["delta"].max(), 2) if len(sets) == 1 else "1/(images + 1)"
     guarantees = (
@@ -111,7 +118,10 @@ def _setting_in_words(frame: pd.DataFrame) -> str:
 
 
 def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -> list[TrainingTask]:
-    """Return the paper's noise and tables on the digits, with clip norms about its best and more steps if it is not to be quick."""
+    """Return the paper's noise and tables on the digits, with clip norms about its best.
+
+    A full run has more steps than a quick run.
+    """
     common: dict[str, Any] = {
         "clients": DIGITS,
         "clients_per_round": PAPER.value("batch"),
@@ -131,18 +141,21 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         steps=[0.1, 0.3, 1.0] if quick else [0.03, 0.1, 0.3, 1.0],
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
-    # One bit for each coordinate leaves accuracies to chance, a trusted server's noise does not.
-    found = grid_tasks(seed, common, [without, grid.trusted])
-    return found + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
+    # Accuracies with one bit per coordinate vary by chance; those of a trusted server's noise do not.
+    tasks = grid_tasks(seed, common, [without, grid.trusted])
+    return tasks + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
 
 
-def paper_tasks(seed: int, quick: bool, found: FoundData, model: str) -> list[TrainingTask]:
-    """Return the paper's grids on one of its data, each image being a client; a corner of them if it is to be quick."""
-    paper, images = ON_DATA[found.name], found.clients
+def paper_tasks(seed: int, quick: bool, data: FoundData, model: str) -> list[TrainingTask]:
+    """Return the paper's grids on one of its data sets, each image a client.
+
+    A quick run has a corner of the grids.
+    """
+    paper, images = ON_DATA[data.name], data.clients
     rounds, sigmas, epsilons = paper.value("iterations"), paper.value("gaussian_sigma"), paper.value("mvu_epsilon")
     common: dict[str, Any] = {
         "data": paper.data,
-        "folder": str(found.folder),
+        "folder": str(data.folder),
         "clients": images,
         "clients_per_round": min(paper.value("batch"), images),
         "rounds": 20 if quick else rounds,
@@ -166,7 +179,7 @@ def paper_tasks(seed: int, quick: bool, found: FoundData, model: str) -> list[Tr
 
 @dataclass(frozen=True)
 class _Grid:
-    """Noise, tables and what is tuned; with the paper's names of them."""
+    """Noise, tables and tuned parameters, by the paper's names."""
 
     sigmas: list[float]
     table_epsilons: list[float]
@@ -176,7 +189,7 @@ class _Grid:
 
     @property
     def trusted(self) -> dict[str, Any]:
-        """A trusted server's noise, the reference, which is not the paper's."""
+        """A trusted server's noise: a reference that the paper does not have."""
         return {"name": "dp-fedavg", "noise_multiplier": self.sigmas, "clip": self.clips, "server_rate": self.steps}
 
     @property
@@ -191,7 +204,7 @@ class _Grid:
         ]
 
     def _signs(self, sigma: float, clip: float) -> dict[str, Any]:
-        # The paper's steps are of means of plain signs, ours of signs in units of the gradient.
+        # The paper's steps multiply means of plain signs, ours multiply signs in units of the gradient.
         unit = SignGaussianMechanism(NormBall(1, 2.0, clip), sigma / SENSITIVITY, delta=0.0).unit
         rates = [step / unit for step in self.steps]
         return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}
@@ -200,9 +213,9 @@ class _Grid:
 def dp_sgd_figure(
     name: str, described: str, *, model: str, paper_model: str, data: Sequence[str], claim: str, quick_repetitions: int
 ) -> FigureEntry:
-    """Return the figure of one of the paper's models, for which `model` stands on the digits.
+    """Return the figure of one of the paper's models; `model` replaces it on the digits.
 
-    The paper trains it on `data`, and `claim` is what its pictures show.
+    The paper trains its model on `data`, and `claim` states the result of its pictures.
     """
 
     def draw(frame: pd.DataFrame) -> Figure:
@@ -211,7 +224,7 @@ def dp_sgd_figure(
         return figure
 
     def on_data(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:
-        return [task for found in found_data(folder, data) for task in paper_tasks(seed, quick, found, paper_model)]
+        return [task for data_set in found_data(folder, data) for task in paper_tasks(seed, quick, data_set, paper_model)]
 
     return training_figure(
         name=name,

@@ -1,4 +1,4 @@
-"""What figures of trainings share: tasks from a grid, one row for each setting, and how settings are looked up and drawn."""
+"""Shared parts of the trainings' figures: tasks from a grid, rows by setting, and panels."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,12 +18,12 @@ from ..drawing.style import GREY, WIDTH
 
 NO_PRIVACY_LOOK: Mapping[str, Any] = {"color": GREY, "linestyle": (0, (5, 3)), "linewidth": 1.0}
 NO_MEASURES: Mapping[str, str] = MappingProxyType({})
-# Heights of one of several rows of panels, and of legend and caption around them, in inches.
+# Heights of a row of panels among several, and of the legend and the caption around them, in inches.
 ROW_HEIGHT, ROUND_ROWS = 2.1, 1.4
 TRUSTED_LOOK: Mapping[str, Any] = {"color": "#000000", "linestyle": (0, (1, 1)), "linewidth": 1.2}
 
 
-# How data are written, by their names.
+# Titles of the data sets, by their names.
 _TITLES = {
     "mnist": "MNIST",
     "cifar10": "CIFAR-10",
@@ -35,19 +35,19 @@ _TITLES = {
 
 
 def data_title(data: str) -> str:
-    """Return how data are written."""
+    """Return the title of a data set."""
     return _TITLES.get(data, data)
 
 
 def by_data(frame: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the rows on each data, by its name, in the order of the frame."""
+    """Return the rows on each data set, by its name, in the order of the frame."""
     return {str(data): own for data, own in frame.groupby("data", sort=False)}
 
 
 def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mapping[str, Any]], repetitions: int = 1) -> list[TrainingTask]:
-    """Return the tasks of a grid as `parse_training` reads it, with that many seeds from the root seed on, measured at the end.
+    """Return the tasks of a grid that `parse_training` reads, measured at the end.
 
-    A setting that is infeasible has a row that says so.
+    `repetitions` is the number of seeds, from the root seed on. An infeasible setting has a row that states the reason.
     """
     seeds = [seed + number for number in range(repetitions)]
     end = common["rounds"] if isinstance(common["rounds"], int) else max(common["rounds"])
@@ -56,13 +56,16 @@ def grid_tasks(seed: int, common: Mapping[str, Any], mechanisms: Sequence[Mappin
 
 
 def best_of(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return for each combination of `by` the row with the highest accuracy, in the order of the frame."""
-    found = frame.groupby(list(by), sort=False, dropna=False)["accuracy"].idxmax()
-    return frame.loc[sorted(found)]
+    """Return the row of highest accuracy for each combination of `by`, in the frame's order."""
+    best = frame.groupby(list(by), sort=False, dropna=False)["accuracy"].idxmax()
+    return frame.loc[sorted(best)]
 
 
 def accuracy_panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
-    """Return a figure of the page's width with panels side by side that share the axis of accuracies, in per cent."""
+    """Return a figure with panels side by side that share the axis of accuracies.
+
+    The figure has the page's width; accuracies are in per cent.
+    """
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     grid = list(figure.subplots(1, count, sharex=shared, sharey=True, squeeze=False)[0])
     grid[0].set_ylabel("accuracy (%)")
@@ -72,10 +75,10 @@ def accuracy_panels(count: int, height: float, *, shared: bool = True) -> tuple[
 
 
 def panel_rows(counts: Mapping[str, int], height: float, measures: Mapping[str, str] = NO_MEASURES) -> tuple[Figure, dict[str, list[Axes]]]:
-    """Return a figure of the page's width with a row of panels for each data, which share their axes, and the rows by the data's names.
+    """Return a figure with a row of panels for each data set, and the rows by data set.
 
-    `height` is that of one row alone. What is measured in per cent is the accuracy, unless `measures` says otherwise. Titles are for
-    `panel_title`.
+    The figure has the page's width, and its panels share their axes. `height` is the height of a single row. The vertical axis shows
+    accuracy in per cent, unless `measures` names another measure. `panel_title` gives the titles.
     """
     figure = Figure(figsize=(WIDTH, height if len(counts) == 1 else ROW_HEIGHT * len(counts) + ROUND_ROWS), layout="constrained")
     columns = math.lcm(*counts.values())
@@ -95,12 +98,12 @@ def panel_rows(counts: Mapping[str, int], height: float, measures: Mapping[str, 
 
 
 def panel_title(rows: Mapping[str, Sequence[Axes]], data: str, title: str) -> str:
-    """Return the title of a panel, with the data where there are several."""
+    """Return the title of a panel, which names the data set if there are several."""
     return title if len(rows) == 1 else f"{data_title(data)}, {title}"
 
 
 def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, label: str) -> None:
-    """Draw accuracies in per cent against a column, with standard errors where there are repetitions."""
+    """Draw accuracies in per cent against a column; repetitions add standard errors."""
     ordered = series.sort_values(column)
     axes.errorbar(
         ordered[column],
@@ -115,19 +118,19 @@ def draw_accuracies(axes: Axes, series: pd.DataFrame, column: str, mark: Mark, l
 
 
 def draw_no_privacy(axes: Axes, frame: pd.DataFrame) -> None:
-    """Draw the accuracy of the run without privacy as a line across."""
+    """Draw the accuracy of the run without privacy as a horizontal line."""
     axes.axhline(100 * frame.loc[frame["mechanism"] == "none", "accuracy"].max(), **NO_PRIVACY_LOOK, label="no privacy")
 
 
 def logarithmic(axes: Axes) -> None:
-    """Give an axis across powers of ten that are written out, and no other labels."""
+    """Label all powers of ten on an axis, and no other numbers."""
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def set_rates(axes: Axes, rates: pd.Series) -> None:
-    """Give an axis the compression rates that a frame has, on a logarithmic scale."""
+    """Set the ticks of a logarithmic axis to the compression rates of a frame."""
     ticks = sorted({round(rate) for rate in rates})
     axes.set(xscale="log", xlabel="compression rate d/m")
     axes.set_xticks(ticks, [f"{rate}" for rate in ticks])
@@ -135,9 +138,14 @@ def set_rates(axes: Axes, rates: pd.Series) -> None:
 
 
 def add_legend(figure: Figure, axes: Axes | Iterable[Axes], columns: int = 4) -> None:
-    """Put the series of a panel, or all those of several, above a figure."""
+    """Put the legend of one or several panels above a figure."""
     panels = [axes] if isinstance(axes, Axes) else axes
-    found = {name: handle for one in panels for handle, name in zip(*one.get_legend_handles_labels(), strict=True)}
+    handles = {name: handle for panel in panels for handle, name in zip(*panel.get_legend_handles_labels(), strict=True)}
     figure.legend(
-        list(found.values()), list(found), loc="outside upper center", ncols=min(columns, len(found)), handlelength=3.0, columnspacing=1.5
+        list(handles.values()),
+        list(handles),
+        loc="outside upper center",
+        ncols=min(columns, len(handles)),
+        handlelength=3.0,
+        columnspacing=1.5,
     )

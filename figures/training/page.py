@@ -1,4 +1,7 @@
-"""One self-contained, offline HTML page on a grid of trainings: curves, where each setting ended, what is promised, and how it was run."""
+"""An offline HTML page on a grid of trainings: curves, results, guarantees, provenance.
+
+The page is self-contained.
+"""
 
 import math
 from itertools import cycle
@@ -25,13 +28,13 @@ AXES = (
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
 TEMPLATE = "training.html.jinja"
-# Epsilon if sampling is secret, for mechanisms whose own is not amplified, and if it is not, for others.
+# Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without it, for others.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
 
 
 def labelled(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows with `series`: the mechanism, and the settings in which its runs differ."""
+    """Return the rows with `series`: the mechanism, and the settings that differ among its runs."""
     runs = results.groupby("run", sort=False).head(1)
     names = []
     for row in runs.to_dict("records"):
@@ -45,11 +48,11 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
 def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
     """Draw accuracy against rounds, epsilon and bytes up, from the rows of `run_training`.
 
-    What is not private has no place on the axis of epsilon: its last accuracy is a line across.
+    A run without privacy has no epsilon: a horizontal line shows its last accuracy.
     """
     frame = labelled(with_totals(results))
     frame = frame[frame["accuracy"].notna()]
-    # Of a guarantee of its own adjacency or trust model each: the page's table says which.
+    # The guarantees may differ in adjacency and trust model; the page's table names both.
     figure = Figure(figsize=(width, height), layout="constrained")
     panels = figure.subplots(1, len(AXES), sharey=True)
     for (_, series), mark in zip(frame.groupby("series", sort=False), cycle(MARKS), strict=False):
@@ -84,7 +87,7 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
     finite = values[np.isfinite(values) & (values > 0)]
     if logarithmic and len(finite) and finite.max() > 5 * finite.min():
         axes.set_xscale("log")
-        # Not in mathematics, which report figures do not read.
+        # Report figures do not read mathematics, so use plain text.
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel(words)
@@ -92,22 +95,25 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
 
 
 def series_rows(results: pd.DataFrame) -> int:
-    """Return how many lines the curves have."""
+    """Return the number of lines of the curves."""
     return int(labelled(results)["series"].nunique())
 
 
 def write_training_page(results: pd.DataFrame, path: Path, *, command: str | None = None) -> None:
-    """Write the page of what `run_training` wrote: one HTML file that loads nothing from elsewhere; it is replaced if it exists."""
+    """Write the page of `run_training`'s results: an HTML file that loads nothing else.
+
+    An existing file is replaced.
+    """
     write_page(path, training_page_html(results, command=command))
 
 
 def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> str:
     """Return the page as HTML."""
     with report_style():
-        # Made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
+        # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
         figure = Markup(svg_text(draw_curves(results, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(results)), "training"))  # noqa: S704
     summary = summarise_training(results)
-    # What does not apply anywhere is left out, and what all settings share stands in a sentence.
+    # Omit columns that apply to no setting, and state values that all settings share in a sentence.
     varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
     shared = {name: summary[name].iloc[0] for name in VARIED if name not in varied and summary[name].notna().all()}
     assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name not in BOTH_WAYS]

@@ -1,4 +1,7 @@
-"""Clients of a round at one epsilon: accuracy of trainings by sketches in a secure sum, for some compression rates."""
+"""Clients of a round at one epsilon: accuracy of sketched trainings, by compression rate.
+
+The sketches go through a secure sum.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,13 +42,13 @@ def draw_cohorts(frame: pd.DataFrame) -> Figure:
     axes.plot(free["clients_per_round"], 100 * free["accuracy"], **NO_PRIVACY_LOOK, label="no privacy")
     ticks = sorted(frame["clients_per_round"].unique())
     axes.set(xscale="log", xlabel="clients of a round")
-    axes.set_xticks(ticks, [f"{one:,}" for one in ticks])
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.minorticks_off()
     add_legend(figure, axes)
     stated = "; ".join(
-        f"z = {one.noise_multiplier:g}: {one.accuracy['cohort-100']:g} with 100 clients, {one.accuracy['cohort-1000']:g} with 1000 "
-        f"at rate {one.rate:g}"
-        for one in PAPER.reported[1:]
+        f"z = {result.noise_multiplier:g}: {result.accuracy['cohort-100']:g} with 100 clients, "
+        f"{result.accuracy['cohort-1000']:g} with 1000 at rate {result.rate:g}"
+        for result in PAPER.reported[1:]
     )
     add_caption(figure, f"{setting_in_words(frame)} {PAPER.value('bits')} bits. Paper, F-EMNIST, {stated} %.")
     return figure
@@ -60,7 +63,7 @@ def cohort_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 def paper_cohort_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return runs on FEMNIST in the paper's setting."""
-    cohorts = FULL_COHORTS[:1] if quick else [one for one in FULL_COHORTS if one >= min(PAPER.value("cohort"))]
+    cohorts = FULL_COHORTS[:1] if quick else [cohort for cohort in FULL_COHORTS if cohort >= min(PAPER.value("cohort"))]
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=cohorts)
     return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), RATES), 1, {"epsilon": EPSILON_ON_DATA})
 

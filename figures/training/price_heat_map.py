@@ -1,7 +1,7 @@
-"""Bits and compression rate together: accuracy of trainings for each pair, at one epsilon, or with one noise on the paper's data.
+"""Bits and compression rate together: accuracy of trainings for each pair.
 
-The paper is Chen, Choquette-Choo, Kairouz, Suresh 2022, *The fundamental price of secure aggregation in differentially private federated
-learning*, whose authors chose pairs of rate and bits by hand.
+Pairs have the same epsilon, or the same noise on the paper's data. The paper is Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
+fundamental price of secure aggregation in differentially private federated learning*, whose authors chose pairs of rate and bits by hand.
 """
 
 from collections.abc import Sequence
@@ -38,13 +38,13 @@ from .training_figure import training_figure
 
 LARGEST_RATE = 1e9
 MOST_BITS = 62
-# Standard deviations of a sum that half of the modulus holds, in the paper's trainings.
+# Half of the modulus in standard deviations of the sum, in the paper's trainings.
 DEVIATIONS = 4.0
 QUICK_BITS, FULL_BITS = [8, 10, 12, 14, 16], [8, 10, 12, 14, 16, 18]
 QUICK_RATES, FULL_RATES = (4, 10, 40), (2, 4, 10, 20, 50)
-# Those of its text and of Figures 3, 5 and 6: noise multipliers are those of `PAPER.reported`.
+# Settings of the paper's text and of Figures 3, 5 and 6, with the noise multipliers of `PAPER.reported`.
 PAPER_BITS, PAPER_RATES = PAPER.value("map_bits"), (4, 10, 20, 50, 60)
-# Where the paper has accuracies for pairs: its table 1. Of its maps, of FEMNIST, it names the cheapest pairs.
+# Data set with the paper's accuracies of pairs: its table 1. The paper's maps, on FEMNIST, name only the cheapest pairs.
 PAIRS_ON = "stackoverflow-words"
 PANEL_HEIGHT = 2.6
 # Points of accuracy below the best that count as little.
@@ -53,14 +53,14 @@ SLACK = 4.0
 
 @dataclass(frozen=True)
 class CompressionSetting:
-    """One setting of the paper.
+    """A setting of the paper.
 
     Attributes
     ----------
     source : str
         The table or figure.
     task : str
-        What is learned.
+        Learning task.
     rate : float
         Compression rate r: parameters over coordinates of a sketch.
     bits : int
@@ -68,7 +68,7 @@ class CompressionSetting:
     noise_multiplier : float or None
         Standard deviation of the noise over the clip norm; None where the text does not say.
     accuracy : float or None
-        What is reported, in per cent.
+        Reported accuracy, in per cent.
     """
 
     source: str
@@ -85,7 +85,7 @@ class CompressionSetting:
 
     @property
     def bits_per_parameter(self) -> float:
-        """Bits over rate."""
+        """Bits of the secure sum per parameter of the model."""
         return self.bits / self.rate
 
 
@@ -97,7 +97,7 @@ SETTINGS = (
     CompressionSetting("Table 1", NEXT_WORD, 5, 12, 0.5, 21.11),
     CompressionSetting("Table 1", NEXT_WORD, 10, 12, 0.5, 20.74),
     CompressionSetting("Figure 3", FEMNIST, 50, 12, 0.5),
-    # Section 7 states 0.27 bits for the best rate at 16 bits; the rate is the one that has them.
+    # Section 7 states 0.27 bits for the best rate at 16 bits; this rate gives that number.
     CompressionSetting("Section 7", FEMNIST, 60, 16, 0.5),
     CompressionSetting("Figure 5a", FEMNIST, 10, 12, 0.1),
     CompressionSetting("Figure 5b", FEMNIST, 20, 14, 0.3),
@@ -105,7 +105,9 @@ SETTINGS = (
 
 
 def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
-    """Return 2 (1 - Phi(k)): how often a Gaussian coordinate of the sum is outside of a modulus of k standard deviations either way.
+    """Return 2 (1 - Phi(k)): how often a Gaussian coordinate of the sum leaves the modulus.
+
+    The modulus extends k standard deviations either way.
 
     Examples
     --------
@@ -116,7 +118,9 @@ def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
 
 
 def compression_settings() -> pd.DataFrame:
-    """Return the paper's settings as a tidy table, with the columns ``bits_per_parameter`` and ``modular_clip_probability`` beside.
+    """Return the paper's settings as a tidy table, with two derived columns.
+
+    These are ``bits_per_parameter`` and ``modular_clip_probability``.
 
     Examples
     --------
@@ -128,9 +132,10 @@ def compression_settings() -> pd.DataFrame:
 
 
 def arrange_pairs(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each pair, with its bits a parameter, and which is the cheapest of those within the slack.
+    """Return one row for each pair, with its bits per parameter, and the cheapest pair marked.
 
-    With the paper's noise none is: pairs with fewer bits, which round more, are less private.
+    The cheapest pair is among those within the slack. With the paper's noise no pair is marked: pairs with fewer bits, which round more,
+    are less private.
     """
     frame = arrange_rates(rows)
     private = frame["mechanism"] != "none"
@@ -141,7 +146,10 @@ def arrange_pairs(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_map(frame: pd.DataFrame) -> Figure:
-    """Draw a map of accuracies for each noise or budget; the cheapest pair within the slack is framed, infeasible ones are crossed."""
+    """Draw a map of accuracies for each noise or budget.
+
+    A frame marks the cheapest pair within the slack, crosses mark infeasible pairs.
+    """
     pairs = frame[frame["mechanism"] != "none"]
     infeasible = pairs["accuracy"].isna()
     accuracy = 100 * pairs["accuracy"]
@@ -172,8 +180,8 @@ def draw_map(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> AxesImage:
-    """Draw one map, with colours from the least to the most accuracy of all maps."""
-    # Rates of whole rows differ a little from those asked for, which are the same for all numbers of bits.
+    """Draw a map; its colours span the accuracies of all maps."""
+    # Rates of whole rows differ a little from the requested rates, which are the same for all numbers of bits.
     sizes = sorted(pairs["sketch_dimension"].fillna(pairs["dimension"]).astype(int).unique(), reverse=True)
     bits = sorted(pairs["bits"].astype(int).unique())
     place = {size: number for number, size in enumerate(sizes)}
@@ -199,18 +207,21 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
 
 
 def reported_pairs(data: str) -> str:
-    """Return what the paper reports of pairs: its cheapest ones on FEMNIST, and else the accuracies of its table 1 at the largest noise."""
+    """Return the paper's results on pairs, in words.
+
+    These are the cheapest pairs on FEMNIST, and else the accuracies of its table 1 at the largest noise.
+    """
     if data == PAPER.data:
-        named = [one for one in SETTINGS if one.source.startswith("Figure")]
-        cheapest = [f"{one.bits} bits with rate {one.rate:g} at z = {one.noise_multiplier:g}" for one in named]
+        named = [setting for setting in SETTINGS if setting.source.startswith("Figure")]
+        cheapest = [f"{setting.bits} bits with rate {setting.rate:g} at z = {setting.noise_multiplier:g}" for setting in named]
         return f"Paper, the fewest bits a parameter: {', '.join(cheapest)}."
     paper = ON_DATA[PAIRS_ON]
-    found = [
-        f"{one.accuracy['cohort-1000']:.2f} % with rate {one.rate:g} and {one.bits} bits"
-        for one in paper.reported
-        if one.noise_multiplier == MOST_NOISE
+    accuracies = [
+        f"{result.accuracy['cohort-1000']:.2f} % with rate {result.rate:g} and {result.bits} bits"
+        for result in paper.reported
+        if result.noise_multiplier == MOST_NOISE
     ]
-    return f"Paper, {data_title(PAIRS_ON)}, z = {MOST_NOISE:g}, 1000 clients: {', '.join(found)}."
+    return f"Paper, {data_title(PAIRS_ON)}, z = {MOST_NOISE:g}, 1000 clients: {', '.join(accuracies)}."
 
 
 def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
@@ -222,9 +233,9 @@ def pair_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_pair_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs on FEMNIST in the paper's setting, with each of its noise multipliers, and its seeds."""
+    """Return runs on FEMNIST in the paper's setting, for each noise multiplier and seed."""
     common = femnist_common(folder, quick=quick, model=PAPER.value("model"), clients_per_round=min(PAPER.value("cohort")))
-    noise = papers_noise(*sorted(one.noise_multiplier for one in PAPER.reported if one.noise_multiplier))
+    noise = papers_noise(*sorted(result.noise_multiplier for result in PAPER.reported if result.noise_multiplier))
     bits, rates, seeds = (QUICK_BITS[-1:], QUICK_RATES[:1], 1) if quick else (PAPER_BITS, PAPER_RATES, PAPER.value("map_seeds"))
     return sketch_tasks(seed, common, row_sizes(PAPER.value("parameters"), rates), seeds, noise, bits=bits)
 

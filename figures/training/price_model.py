@@ -1,4 +1,7 @@
-"""A large model compressed, or a small one: accuracy of trainings against the size of a message, at one epsilon or noise."""
+"""A compressed large model or a small model: accuracy against the size of a message.
+
+The trainings share an epsilon or a noise.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +30,7 @@ from .training_figure import training_figure
 
 MARKS = (BLUE, VERMILION)
 MODELS = ("softmax", "mlp-128")
-# Numbers of a message, beside all of the model.
+# Sizes of a sketched message, beside the size of the whole model.
 QUICK_SIZES, FULL_SIZES = (75, 150, 300, 600, 2400), (75, 150, 300, 600, 1200, 2400, 4800)
 RATES_ON_DATA = (4, 16, 64)
 
@@ -39,7 +42,10 @@ def arrange_messages(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_models(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against the size of a message, a line for each model; the largest message is the whole model."""
+    """Draw accuracy against the size of a message, a line for each model.
+
+    The largest message is the whole model.
+    """
     figure, (axes,) = accuracy_panels(1, 4.0)
     models = sorted(frame["dimension"].unique())
     for dimension, mark in zip(models, MARKS, strict=False):
@@ -61,21 +67,21 @@ def draw_models(frame: pd.DataFrame) -> Figure:
 
 def model_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return runs for each model and size of a message."""
-    sizes, found = QUICK_SIZES if quick else FULL_SIZES, []
+    sizes, tasks = QUICK_SIZES if quick else FULL_SIZES, []
     for model in MODELS:
         common = digits_common(quick=quick, model=model, clients_per_round=100)
         dimension = digits_dimension(model)
-        found += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5, {"epsilon": EPSILON})
-    return found
+        tasks += sketch_tasks(seed, common, [size for size in sizes if size < dimension], 2 if quick else 5, {"epsilon": EPSILON})
+    return tasks
 
 
 def paper_model_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs on FEMNIST: the paper's large and small models, with the largest of its noise multipliers."""
-    rates, found = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
+    """Return runs on FEMNIST: the paper's large and small models, at its largest noise."""
+    rates, tasks = RATES_ON_DATA[:1] if quick else RATES_ON_DATA, []
     for kind in ("small_", ""):
         common = femnist_common(folder, quick=quick, model=PAPER.value(f"{kind}model"), clients_per_round=min(PAPER.value("cohort")))
-        found += sketch_tasks(seed, common, row_sizes(PAPER.value(f"{kind}parameters"), rates), 1, papers_noise(MOST_NOISE))
-    return found
+        tasks += sketch_tasks(seed, common, row_sizes(PAPER.value(f"{kind}parameters"), rates), 1, papers_noise(MOST_NOISE))
+    return tasks
 
 
 FIGURE = training_figure(

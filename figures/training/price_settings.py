@@ -1,4 +1,7 @@
-"""What the figures of trainings by sketches share: settings on the digits and on the paper's data, compression rates, and captions."""
+"""Shared parts of the figures of sketched trainings: settings, rates, and captions.
+
+The settings are on the digits and on the paper's data.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -18,20 +21,20 @@ from .grids import data_title, grid_tasks
 PAPER = training_settings("linear-compression", "femnist")
 ON_DATA = settings_by_data("linear-compression")
 SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
-# Of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
+# Epsilon of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
-MOST_NOISE = max(one.noise_multiplier or 0.0 for one in PAPER.reported)
-# Numbers below are written out.
+MOST_NOISE = max(result.noise_multiplier or 0.0 for result in PAPER.reported)
+# Smaller numbers are written as words.
 LARGEST_WRITTEN_OUT = 1e6
-# Clip norms that a client's data change a sum by, replace-one adjacency.
+# Change of a sum by a client's data in clip norms, under replace-one adjacency.
 SENSITIVITY = 2
 # Pixels and classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
-# Of whole updates; sketches have it always.
+# Only whole updates need it; sketches always set it.
 ROTATION = PAPER.value("rotation")
 QUICK_ROUNDS_ON_DATA = 10
-# Rounds and clients of a round of next words where a few are to show that files are right: a client takes minutes.
+# Rounds, and clients of a round, of a quick run on next words, which only shows that the files are right: a client takes minutes.
 QUICK_WORDS = 1, 2
 
 
@@ -58,24 +61,30 @@ def digits_common(*, quick: bool, model: str, clients_per_round: int | list[int]
 
 
 def femnist_common(folder: Path, *, quick: bool, model: str, clients_per_round: int | list[int]) -> dict[str, Any]:
-    """Return the keys of the paper's runs on FEMNIST, in or below a folder; the first rounds of them if they are to be quick."""
-    (found,) = found_data(folder, (PAPER.data,))
-    return paper_common(found, quick=quick, clients_per_round=clients_per_round) | {"model": model}
+    """Return the keys of the paper's runs on FEMNIST, in or below a folder.
+
+    Quick runs have only the first rounds.
+    """
+    (data,) = found_data(folder, (PAPER.data,))
+    return paper_common(data, quick=quick, clients_per_round=clients_per_round) | {"model": model}
 
 
-def paper_common(found: FoundData, *, quick: bool, clients_per_round: int | list[int]) -> dict[str, Any]:
-    """Return the keys of the paper's runs on some of its data; the first rounds of them if they are to be quick."""
-    paper, clients, most = ON_DATA[found.name], found.clients, found.clients
+def paper_common(data: FoundData, *, quick: bool, clients_per_round: int | list[int]) -> dict[str, Any]:
+    """Return the keys of the paper's runs on one of its data sets.
+
+    Quick runs have only the first rounds.
+    """
+    paper, clients, most = ON_DATA[data.name], data.clients, data.clients
     rounds = QUICK_ROUNDS_ON_DATA if quick else paper.value("rounds")
     if quick and paper is not PAPER:
         rounds, most = QUICK_WORDS
     cohorts = clients_per_round if isinstance(clients_per_round, list) else [clients_per_round]
     return {
         "data": paper.data,
-        "folder": str(found.folder),
+        "folder": str(data.folder),
         "split": paper.value("split"),
         "clients": clients,
-        "clients_per_round": sorted({min(one, clients, most) for one in cohorts}),
+        "clients_per_round": sorted({min(cohort, clients, most) for cohort in cohorts}),
         "rounds": rounds,
         "model": paper.value("model"),
         "local_epochs": paper.value("local_epochs"),
@@ -92,7 +101,7 @@ def paper_common(found: FoundData, *, quick: bool, clients_per_round: int | list
 
 
 def digits_dimension(model: str) -> int:
-    """Return the parameters of a model of the digits."""
+    """Return the number of parameters of a model of the digits."""
     return network_named(model, PIXELS, CLASSES).layers.dimension
 
 
@@ -104,9 +113,10 @@ def row_sizes(dimension: int, rates: Iterable[float]) -> list[int]:
 def sketch_tasks(
     seed: int, common: Mapping[str, Any], sizes: list[int], repetitions: int, *budgets: Mapping[str, Any], **private: Any
 ) -> list[TrainingTask]:
-    """Return runs without privacy, and for each budget by a secure sum of whole updates, and by one of sketches of the given sizes.
+    """Return runs without privacy, and private runs of whole updates and of sketches.
 
-    A budget is an epsilon or a noise multiplier; the bits are the paper's, unless `private` says otherwise.
+    Each budget has a run with a secure sum of whole updates, and a run for each size of sketches. A budget is an epsilon or a noise
+    multiplier; the bits are the paper's, unless `private` says otherwise.
     """
     paper = ON_DATA.get(common.get("data", ""), PAPER)
     blocks: list[dict[str, Any]] = [{"name": "none"}]
@@ -117,14 +127,17 @@ def sketch_tasks(
 
 
 def papers_noise(*multipliers: float) -> Mapping[str, Any]:
-    """Return the paper's noise multipliers z, over the clip norm, as trainings have them: over a sensitivity of two clip norms."""
-    return {"noise_multiplier": [one / SENSITIVITY for one in multipliers]}
+    """Return the paper's noise multipliers in units of trainings.
+
+    The paper's z is over the clip norm, that of trainings over a sensitivity of two clip norms.
+    """
+    return {"noise_multiplier": [multiplier / SENSITIVITY for multiplier in multipliers]}
 
 
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each setting, with its compression rate d/m, and the paper's noise multiplier and accuracy where it has them.
+    """Return one row for each setting, with its rate d/m and the paper's results.
 
-    A rate of 1 has no sketch.
+    The paper's noise multiplier and accuracy are missing where the paper has none. A rate of 1 has no sketch.
     """
     frame = summarise_training(rows)
     frame = frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
@@ -136,21 +149,24 @@ def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def reported_percent(row: Mapping[Any, Any]) -> float | None:
-    """Return the accuracy that the paper reports of a run, in per cent; None: nothing."""
+    """Return the accuracy that the paper reports of a run, in per cent, or None."""
     paper = ON_DATA.get(row["data"])
     if paper is None or row["model"] != paper.value("model"):
         return None
-    for one in paper.reported:
-        if one.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (one.bits or paper.value("bits")):
-            # Of few clients it has the updates alone; of many the highest rate. Rates of whole rows differ a little.
-            rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else one.rate
+    for result in paper.reported:
+        if result.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (result.bits or paper.value("bits")):
+            # With few clients the paper has whole updates only; with many it has the highest rate. Rates of whole rows differ a little.
+            rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else result.rate
             if round(row["rate"]) == rate:
-                return one.accuracy.get(f"cohort-{row['clients_per_round']}")
+                return result.accuracy.get(f"cohort-{row['clients_per_round']}")
     return None
 
 
 def setting_in_words(frame: pd.DataFrame) -> str:
-    """Return what the runs of a figure have in common, with clients of a round and budget where all have the same."""
+    """Return the common settings of a figure's runs, in words.
+
+    Clients of a round and budget are named where all runs share them.
+    """
     first: Mapping[Any, Any] = frame.iloc[0].to_dict()
     data = "deformed digits" if first["data"] == "digits" else data_title(first["data"])
     model = f"{first['model']} ({first['dimension']:,} parameters) on {data}"
@@ -160,7 +176,7 @@ def setting_in_words(frame: pd.DataFrame) -> str:
     budgets = frame["target_epsilon"].dropna().unique()
     given = frame.get("paper_noise_multiplier", pd.Series(dtype=float)).notna()
     budget = f"ε = {budgets[0]:g}, " if len(budgets) == 1 and not given.any() else ""
-    # What the guarantee rests on.
+    # Assumptions of the guarantee.
     drawn = "all clients in turn" if first["sampling"] == "passes" else "clients secretly drawn"
     noise = f" {_kept_by_noise(frame[given])}" if given.any() else ""
     return (
@@ -176,7 +192,7 @@ def _epsilon_rounded_up(epsilon: float) -> str:
 
 
 def _kept_by_noise(frame: pd.DataFrame) -> str:
-    """Return the largest epsilon of the runs with each of the paper's noise multipliers, rounded up."""
+    """Return the largest epsilon for each of the paper's noise multipliers, rounded up."""
     kept = []
     for multiplier, epsilons in frame.groupby("paper_noise_multiplier")["epsilon"]:
         kept.append(f"{_epsilon_rounded_up(epsilons.max())} (z = {multiplier:g})")

@@ -1,4 +1,7 @@
-"""Thresholding the noisy sum of sketches with an error memory: accuracy of trainings against the compression rate, by threshold."""
+"""Thresholding the noisy sum of sketches with an error memory: accuracy by rate.
+
+The horizontal axis is the compression rate; each threshold has a line.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,16 +32,16 @@ from .price_settings import (
 )
 from .training_figure import training_figure
 
-# Figure 9's noise multiplier; the text on thresholding states none.
+# Noise multiplier of Figure 9; the text on thresholding states none.
 NOISE = 0.05
-# Root mean squares of the sum of sketches; the paper's "several threshold values" are not stated.
+# Thresholds in root mean squares of the sum of sketches; the paper does not state its "several threshold values".
 THRESHOLDS = (0.0, 0.5, 1.0, 2.0)
 RATES, RATES_ON_DATA = (4, 10, 40), (4, 10)
 MARKS: Mapping[float, Mark] = dict(zip(THRESHOLDS, (BLUE, GREEN, ORANGE, PURPLE), strict=True))
 
 
 def draw_thresholds(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against the rate, a line for each threshold, beside sketches that are new in each round."""
+    """Draw accuracy against the rate, by threshold, beside fresh sketches in each round."""
     sets = by_data(frame)
     figure, grid = panel_rows(dict.fromkeys(sets, 1), 3.8)
     for data, (axes,) in grid.items():
@@ -83,11 +86,11 @@ def threshold_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_threshold_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs in the paper's setting on those of its data that there are."""
+    """Return runs in the paper's setting on the available data sets of the paper."""
     tasks: list[TrainingTask] = []
-    for found in found_data(folder, tuple(ON_DATA)):
-        paper = ON_DATA[found.name]
-        common = paper_common(found, quick=quick, clients_per_round=min(paper.value("cohort")))
+    for data in found_data(folder, tuple(ON_DATA)):
+        paper = ON_DATA[data.name]
+        common = paper_common(data, quick=quick, clients_per_round=min(paper.value("cohort")))
         sizes = row_sizes(paper.value("parameters"), RATES_ON_DATA[:1] if quick else RATES_ON_DATA)
         tasks += _tasks(seed, common, sizes, paper.value("bits"), 1)
     return tasks

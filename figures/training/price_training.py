@@ -1,4 +1,7 @@
-"""What compression costs a model: accuracy of trainings by sketches in a secure sum, against the compression rate, budget and clients."""
+"""Cost of compression for a model: accuracy by rate, budget and clients.
+
+The trainings send sketches through a secure sum.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -33,13 +36,16 @@ from .price_settings import (
 from .training_figure import training_figure
 
 MARKS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY)
-# In place of no noise, with which a sum is not secure: the paper has it in its figure 2, of words.
+# Noise in place of no noise, with which a sum is not secure: the paper has no noise in its figure 2, of words.
 LITTLE_NOISE = {"femnist": [], "stackoverflow-words": [0.01]}
 RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 10, 20)}
 
 
 def draw_training(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against the rate, a line for each budget, a panel for each size of the cohort, and a row of them for each data."""
+    """Draw accuracy against the rate, a line for each budget and a panel for each cohort.
+
+    Each data set has a row of panels.
+    """
     frame = frame.assign(series=pd.Series([_series(row) for row in frame.to_dict("records")], index=frame.index, dtype=object))
     numbers = frame.get("paper_noise_multiplier", frame["target_epsilon"]).fillna(frame["target_epsilon"])
     ordered = frame.assign(number=numbers.astype(float)).dropna(subset=["series"]).sort_values("number")["series"].unique()
@@ -66,7 +72,7 @@ def draw_training(frame: pd.DataFrame) -> Figure:
 
 
 def _series(row: Mapping[Any, Any]) -> str | None:
-    """Return the budget or noise of a run, and its bits where they are not those of most."""
+    """Return the budget or noise of a run, and its bits if they are unusual."""
     if row["mechanism"] == "none":
         return None
     noise, usual = row.get("paper_noise_multiplier"), ON_DATA.get(row["data"], PAPER).value("bits")
@@ -75,14 +81,14 @@ def _series(row: Mapping[Any, Any]) -> str | None:
 
 
 def _reported(paper: TrainingSettings) -> str:
-    """Return what the paper reports at the largest noise and the highest rate: its cohorts, or its rates, beside each other."""
+    """Return the paper's results at its largest noise, in words."""
     last = paper.reported[-1]
     noise = f"z = {last.noise_multiplier:g}"
     if "cohort-100" in last.accuracy:
         of_few, of_many = last.accuracy["cohort-100"], last.accuracy["cohort-1000"]
         return f"F-EMNIST, {noise}: {of_few:g} % with 100 clients and rate 1, {of_many:g} % with 1000 and rate {last.rate:g}"
-    same = [one for one in paper.reported if one.noise_multiplier == last.noise_multiplier]
-    of_rates = [f"{one.accuracy['cohort-1000']:g} % at {one.rate:g}" for one in same]
+    same = [result for result in paper.reported if result.noise_multiplier == last.noise_multiplier]
+    of_rates = [f"{result.accuracy['cohort-1000']:g} % at {result.rate:g}" for result in same]
     return f"{noise}, 1000 clients, {', '.join(of_rates)}"
 
 
@@ -95,17 +101,22 @@ def rate_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return runs in the paper's setting on those of its data that there are: with its noise, and for a budget."""
+    """Return runs in the paper's setting on its available data sets.
+
+    The runs have the paper's noise, or a budget.
+    """
     tasks: list[TrainingTask] = []
-    for found in found_data(folder, tuple(ON_DATA)):
-        paper, rates = ON_DATA[found.name], RATES_ON_DATA[found.name]
-        common = paper_common(found, quick=quick, clients_per_round=paper.value("cohort"))
-        noise = sorted({*LITTLE_NOISE[found.name], *(one.noise_multiplier for one in paper.reported if one.noise_multiplier)})
+    for data in found_data(folder, tuple(ON_DATA)):
+        paper, rates = ON_DATA[data.name], RATES_ON_DATA[data.name]
+        common = paper_common(data, quick=quick, clients_per_round=paper.value("cohort"))
+        noise = sorted({*LITTLE_NOISE[data.name], *(result.noise_multiplier for result in paper.reported if result.noise_multiplier)})
         noise, rates = (noise[-1:], rates[1:2]) if quick else (noise, rates)
         sizes, seeds = row_sizes(paper.value("parameters"), rates), 1 if quick else paper.value("seeds")
         tasks += sketch_tasks(seed, common, sizes, seeds, papers_noise(*noise), {"epsilon": EPSILON_ON_DATA})
-        # Bits of its table 1 are fewer; a few of these runs are enough to see that they are right.
-        table = [_reported_run(paper, one) for one in paper.reported if one.bits and (not quick or one.noise_multiplier == noise[-1])]
+        # Table 1 has fewer bits; a few of its runs are enough to see that they are right.
+        table = [
+            _reported_run(paper, result) for result in paper.reported if result.bits and (not quick or result.noise_multiplier == noise[-1])
+        ]
         if table:
             tasks += grid_tasks(seed, common | {"clients_per_round": max(common["clients_per_round"])}, table, seeds)
     return tasks

@@ -1,4 +1,4 @@
-"""Entries of trainings: what has no result is named under the figure, and the rest is drawn."""
+"""Entries of trainings' figures, which list settings without a result under the figure."""
 
 import textwrap
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from ..entry import FigureEntry, unchanged
 from .grids import data_title
 
 REASON = "infeasible"
-# Characters of a reason under a figure; the table has all of it.
+# Characters of a reason under a figure; the table has the whole reason.
 REASON_CHARACTERS = 100
 MOST_NOTES = 3
 
@@ -28,10 +28,10 @@ def training_figure(
     draws_infeasible: bool = False,
     **named: Any,
 ) -> FigureEntry:
-    """Return an entry whose `table`, `summary` and `draw` are given the settings that have a result.
+    """Return an entry whose `table`, `summary` and `draw` get the settings with a result.
 
-    Settings that no mechanism keeps are rows of the table without an accuracy, with the reason as `infeasible`, and lines under the figure;
-    or `draw` is given them, too, and shows them.
+    Infeasible settings are rows of the table without an accuracy, with the reason as `infeasible`, and lines under the figure.
+    Alternatively `draw` gets them, too, and shows them.
     """
 
     def whole_table(rows: pd.DataFrame) -> pd.DataFrame:

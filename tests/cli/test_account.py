@@ -367,7 +367,10 @@ def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
         (GAUSSIAN[:3], "delta must be given for gaussian, which has no pure guarantee"),
         ([*GAUSSIAN, "--noise-multiplier", "0"], "noise_multiplier must be a number from 0.001"),
         ([*GAUSSIAN, "--sampling-probability", "2"], "sampling_probability must be a number from 1e-09 to 1, got 2.0"),
-        ([*GAUSSIAN, "--sampling-probability", "0.1", "--sample-size", "2"], "sampling_probability must stand without"),
+        (
+            [*GAUSSIAN, "--sampling-probability", "0.1", "--sample-size", "2"],
+            "sampling_probability must be left out with population or sample_size, got 0.1",
+        ),
         ([*GAUSSIAN, "--sample-size", "2"], "population and sample_size must be given together"),
         ([*GAUSSIAN, "--adjacency", "replace-one", "--sampling-probability", "0.1"], "sampling must be Poisson with add-or-remove-one"),
         (["sqkr", "--epsilon", "1", "--sampling-probability", "0.1"], "sampling must be left out in the local trust model"),

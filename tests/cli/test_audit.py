@@ -81,7 +81,7 @@ def test_the_table_for_people(run: Run, answer: Answer) -> None:
     shown, found = run(*AUDIT).stdout, answer(*AUDIT)
     for text in (
         f"{found['epsilon_lower_bound']:.4g}, with confidence 0.999",
-        "no, which is no proof",
+        "no, but passing is not a proof",
         "in 25000 draws each",
         "central Gaussian noise",
     ):
@@ -115,7 +115,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
     [
         (
             ["audit", "privunit-2", "--epsilon", "1"],
-            "mechanism must be one of those that quietbits audit --help lists, got 'privunit-2'",
+            "mechanism must be a name that quietbits audit --help lists, got 'privunit-2'",
         ),
         ([*AUDIT, "--interval", "0", "9"], "interval must be left out where clients hold vectors, got 0 9"),
         (

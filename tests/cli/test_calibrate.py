@@ -217,7 +217,7 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
 
 def test_help_says_why_accounts_differ(run: Run) -> None:
     shown = " ".join(run("calibrate", "distributed-discrete-gaussian", "--help").stdout.split())
-    assert "There are 2 accounts: rdp, near-gaussian. They are different bounds on what a client's messages reveal" in shown
+    assert "There are 2 accounts: rdp, near-gaussian. They are different upper bounds on the privacy loss of a client's messages" in shown
 
 
 def test_help_says_which_outputs_are_tables(run: Run) -> None:

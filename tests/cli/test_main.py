@@ -425,7 +425,7 @@ def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: p
     assert all((folder / name).stat().st_size > 0 for name in names)
     assert set(pd.read_csv(folder / names[0])["seed"]) == {3}
     refused = fault(run("reproduce", "mvu-fig1", "three", "--output", "g"))
-    assert "figure must be one of those that quietbits reproduce --help lists, got 'three'" in refused
+    assert "figure must be a name that quietbits reproduce --help lists, got 'three'" in refused
     assert not (folder / "g").exists()
 
 

@@ -48,4 +48,4 @@ def test_a_table_for_people(run: Run) -> None:
 
 def test_an_unknown_name_is_an_error_with_the_closest_ones(fault: Callable[..., str]) -> None:
     message = fault("mechanisms", "privunit-2")
-    assert message.startswith("mechanism must be one of those that quietbits mechanisms lists, got 'privunit-2': did you mean privunit")
+    assert message.startswith("mechanism must be a name that quietbits mechanisms lists, got 'privunit-2': did you mean privunit")

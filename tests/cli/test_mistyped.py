@@ -39,7 +39,7 @@ def test_there_are_groups_of_both_kinds() -> None:
 def test_a_mistyped_command_is_suggested_once(fault: Fault, path: tuple[str, ...], name: str) -> None:
     typed = f"{name[:-2]}{name[-1]}{name[-2]}" if name[-1] != name[-2] else f"{name}x"
     message = fault(*path, typed)
-    assert message.startswith(f"command must be one of those that {' '.join(('quietbits', *path))} --help lists, got '{typed}'")
+    assert message.startswith(f"command must be a name that {' '.join(('quietbits', *path))} --help lists, got '{typed}'")
     assert message.count("did you mean") == 1
     assert name in message.partition("did you mean ")[2].rstrip("?").split(" or ")
 
@@ -51,7 +51,7 @@ def test_what_is_an_option_is_suggested_as_one(fault: Fault, typed: str, meant: 
 
 @pytest.mark.parametrize("path", FROM_THE_REGISTRY)
 def test_a_mistyped_mechanism_is_suggested(fault: Fault, path: tuple[str, ...]) -> None:
-    expected = f"mechanism must be one of those that quietbits {path[0]} --help lists, got 'gausian': did you mean gaussian"
+    expected = f"mechanism must be a name that quietbits {path[0]} --help lists, got 'gausian': did you mean gaussian"
     assert fault(*path, "gausian").startswith(expected)
     assert "got 'laplce': did you mean laplace" in fault(*path, "gaussian", "laplce")
     allowed = "join them with commas: gaussian,laplace" if path == ("simulate",) else f"quietbits {path[0]} takes one at a time"
@@ -63,7 +63,7 @@ def test_a_mistyped_mechanism_is_suggested(fault: Fault, path: tuple[str, ...]) 
 @pytest.mark.parametrize("name", LISTING)
 def test_a_mistyped_figure_is_suggested(fault: Fault, name: str) -> None:
     message = fault("reproduce", f"{name}1", "--output", "figures")
-    assert message.startswith(f"figure must be one of those that quietbits reproduce --help lists, got '{name}1': did you mean ")
+    assert message.startswith(f"figure must be a name that quietbits reproduce --help lists, got '{name}1': did you mean ")
     assert name in message.partition("did you mean ")[2].rstrip("?").split(" or ")
 
 

@@ -164,7 +164,7 @@ def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:
     [
         (
             ["simulate", "privunit-2", *SIZES],
-            "mechanism must be one of those that quietbits simulate --help lists, got 'privunit-2'",
+            "mechanism must be a name that quietbits simulate --help lists, got 'privunit-2'",
         ),
         (["simulate", "sqkr,cpsgd", *SIZES], "adjacency must be given where mechanisms are compared"),
         (["simulate", "sqkr", *SIZES, "--adjacency", "add-or-remove-one"], "adjacency must be one of replace-one"),

@@ -485,7 +485,7 @@ def test_a_figure_does_not_depend_on_the_number_of_workers(tmp_path: Path) -> No
 
 
 def test_a_figure_that_is_unknown_is_refused_before_any_work(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"figure must be one of those that quietbits reproduce --help lists, got 'fig9'"):
+    with pytest.raises(ValueError, match=r"figure must be a name that quietbits reproduce --help lists, got 'fig9'"):
         reproduce(["mvu-fig1", "fig9"], tmp_path / "none")
     assert not (tmp_path / "none").exists()
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_is_refused(words: Path) -> None:
     column = load_items(words, None)
     with pytest.raises(ValueError, match="mechanism must be one for items, got 'sqkr'"):
         study_frequencies(column, "sqkr", 1.0)
-    with pytest.raises(ValueError, match="mechanism must be one of"):
+    with pytest.raises(ValueError, match="mechanism must be a name that"):
         study_frequencies(column, "none such", 1.0)
     with pytest.raises(ValueError, match="top must be a whole number from 1"):
         study_frequencies(column, "subset-selection", 1.0, top=0)

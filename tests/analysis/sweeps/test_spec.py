@@ -274,7 +274,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (changed(repetitions=10**6, epsilon=[1, 2]), "a sweep must have at most 1000000 tasks, got 2000000"),
         (changed(seed=-1), "seed must be a whole number from 0 to"),
         (mechanism(), r"\[\[mechanism\]\] number 1: name is missing"),
-        (mechanism(name="mvo"), "mechanism must be one of those that .* lists, got 'mvo': did you mean mvu"),
+        (mechanism(name="mvo"), "mechanism must be a name that .* lists, got 'mvo': did you mean mvu"),
         (mechanism(name=[]), "number 1: name must have at least one value"),
         (mechanism(name="cldp", bits=3), "bits is not a parameter of cldp: it has draws; got bits = 3"),
         (mechanism(name="skellam", metric="l1"), "metric is not a parameter of skellam: it has bits; got metric = 'l1'"),

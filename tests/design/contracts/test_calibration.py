@@ -153,7 +153,7 @@ def test_the_account_that_is_asked_for_keeps_the_target(method: str) -> None:
         (lambda: calibrate("table", epsilon=1.0, delta=1e-6), "mechanism must have parameters to calibrate, got 'table'"),
         (
             lambda: calibrate("best", epsilon=1.0, delta=1e-6),
-            "mechanism must be one of those that .* lists, got 'best'",
+            "mechanism must be a name that .* lists, got 'best'",
         ),
     ],
 )

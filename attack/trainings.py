@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..analysis.datasets.federated_data import Examples, FederatedData
+from ..analysis.training.baselines import training_entry
 from ..analysis.training.federation import Federation
 from ..analysis.training.plan import TrainingPlan, training_plan
-from ..analysis.training.rivals import training_entry
 from ..analysis.training.setting import TrainingSetting
 from ..arrays import FloatArray
 from ..design.contracts.mechanism import VectorMechanism

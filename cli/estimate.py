@@ -57,7 +57,7 @@ def estimate_mean_command(
     json: Json = False,
     output: Output = None,
 ) -> None:
-    """Compare MVU with its rivals on the mean of a column (`study_mean`).
+    """Compare MVU with baselines on the mean of a column (`study_mean`).
 
     This is an experiment, not a private release. All mechanisms run on the same values, the seed repeats their noise, and the true mean is
     shown.

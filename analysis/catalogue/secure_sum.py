@@ -20,8 +20,8 @@ from ...design.secure_sum.poisson_binomial_mechanism import PoissonBinomialMecha
 from ...design.secure_sum.shared_noise import (
     calibrate_discrete_gaussian,
     calibrate_distributed_skellam,
+    calibrate_finest_steps,
     discrete_gaussian_of_noise,
-    finest_steps,
 )
 from ...design.transforms.rotation import rotated_dimension
 from ...solvers.divergences.discrete_gaussian_divergence import (
@@ -30,7 +30,7 @@ from ...solvers.divergences.discrete_gaussian_divergence import (
 from ...solvers.divergences.poisson_binomial_divergence import MOST_TRIALS
 from .lower_bounds import central_lower_bound
 from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_bits
-from .sums_of_numbers import numbers_too
+from .sums_of_numbers import serve_numbers
 
 BOTH = ("add-or-remove-one", "replace-one")
 # From this number of clients on, accounting for many tosses is slow.
@@ -69,7 +69,7 @@ def _rounded(
         ball, budget, bits, rotation = task.ball(name, (2.0,)), task.budget_of(name), options["bits"], options["rotation"]
         padded = rotated_dimension(rotation, ball.dimension)
         if options["deviations"] is None:
-            calibrated = finest_steps(calibrate, task.clients, padded, ball.clip_norm, bits, budget)
+            calibrated = calibrate_finest_steps(calibrate, task.clients, padded, ball.clip_norm, bits, budget)
         else:
             calibrated = calibrate(task.clients, padded, ball.clip_norm, bits, budget, options["deviations"])
         fitting = (ball, task.clients, bits, calibrated["granularity"], calibrated[noise])
@@ -114,7 +114,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=numbers_too(
+        build=serve_numbers(
             _rounded("distributed-discrete-gaussian", DistributedDiscreteGaussianMechanism, calibrate_discrete_gaussian, "local_sigma")
         ),
         mechanism=DistributedDiscreteGaussianMechanism,
@@ -132,7 +132,7 @@ ENTRIES = (
         adjacencies=BOTH,
         accounts=("rdp", "near-gaussian"),
         options=(BITS, DEVIATIONS, ROTATION, ROTATION_SEED),
-        build=numbers_too(_rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")),
+        build=serve_numbers(_rounded("distributed-skellam", DistributedSkellamMechanism, calibrate_distributed_skellam, "local_variance")),
         mechanism=DistributedSkellamMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -147,7 +147,7 @@ ENTRIES = (
         adjacencies=ADJACENCIES,
         accounts=("theorem-1", "rdp", "near-gaussian"),
         options=(CPSGD_BITS, ROTATED, ROTATION_SEED),
-        build=numbers_too(_cpsgd),
+        build=serve_numbers(_cpsgd),
         mechanism=CpsgdMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,
@@ -162,7 +162,7 @@ ENTRIES = (
         adjacencies=("replace-one",),
         accounts=("pure", "rdp", "pld", "rdp-extremes"),
         options=(BITS, TRIALS, ROTATION_SEED),
-        build=numbers_too(_poisson_binomial),
+        build=serve_numbers(_poisson_binomial),
         mechanism=PoissonBinomialMechanism,
         norms=(2.0,),
         lower_bound=central_lower_bound,

@@ -14,7 +14,7 @@ from ...design.secure_sum.rounded_secure_sum import RoundedSecureSum
 STEP = 1.01
 
 
-def numbers_too(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
+def serve_numbers(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
     """Extend a calibration for vectors to intervals, where it makes a `NumberSum`."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:

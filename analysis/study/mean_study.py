@@ -91,9 +91,9 @@ def study_mean(
     seed: int = 0,
     on_step: OnStep = silent,
 ) -> MeanStudy:
-    """Design the MVU table for a budget, and compare it with its rivals at the same epsilon.
+    """Design the MVU table for a budget, and compare it with baselines at the same epsilon.
 
-    The rivals: MVU with one bit, bitwise and generalised randomised response with the same bits, uncompressed Laplace noise.
+    The baselines are MVU with one bit, bitwise and generalised randomised response with the same bits, uncompressed Laplace noise.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Ran:
+class FinishedTasks:
     """Outcome of the first tasks of a call.
 
     Attributes
@@ -79,7 +79,7 @@ def prepare(task: SweepTask, cache: Path, with_code: bool, registered: bytes) ->
         return Prepared(None, error.with_traceback(None), code)
 
 
-def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool, registered: bytes) -> Ran:
+def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: Path, with_code: bool, registered: bytes) -> FinishedTasks:
     """Run tasks in turn, as many as start within a second; `prepared` may serve them all."""
     REGISTRY.adopt(registered)
     reuse_memory()
@@ -97,7 +97,7 @@ def run_together(prepared: Prepared | None, tasks: Sequence[SweepTask], cache: P
                 break
             if time.perf_counter() - start > LONGEST_CALL_SECONDS:
                 break
-    return Ran(outcomes, time.perf_counter() - start, frozenset(codes), mistake)
+    return FinishedTasks(outcomes, time.perf_counter() - start, frozenset(codes), mistake)
 
 
 def _run(task: SweepTask, prepared: Prepared | None, cache: Path) -> EncodedRows | Exception:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...progress import OnStep
-from .calls import Ran, check_code_version, prepare, run_together
+from .calls import FinishedTasks, check_code_version, prepare, run_together
 from .protocol import SweepTask
 from .rows import EncodedRows
 from .store import SweepStore
@@ -256,7 +256,7 @@ class SweepRun:
             self._store.commit()
             self._saved = now
 
-    def _take(self, flight: _Flight, ran: Ran) -> None:
+    def _take(self, flight: _Flight, ran: FinishedTasks) -> None:
         if self._check_code:
             check_code_version(" ".join(sorted(ran.codes)), "a worker")
         group, count = flight.group, len(ran.outcomes)

@@ -23,7 +23,7 @@ from ...design.secure_sum.noisy_count import NoisyCount
 from ...design.secure_sum.sketch_calibration import check_sketch_of_noise
 from ...errors import InfeasibleError
 from ...solvers.accounting.sampling import PoissonSampling, Sampling
-from .rivals import (
+from .baselines import (
     COUNT_DEVIATION,
     DP_REC_TRAINING,
     POPULATION,
@@ -107,7 +107,7 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     setting : TrainingSetting
         The training.
     name, options
-        A mechanism for vectors of the registry or of `rivals`, and its design choices.
+        A mechanism for vectors of the registry or of `baselines`, and its design choices.
     layers : ModelLayers
         Layers of the model.
     cache : Path or None

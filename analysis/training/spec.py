@@ -12,8 +12,8 @@ from ...design.contracts.options import NONE, Option
 from ...files import MEGABYTE, read_toml
 from ..random_streams import LARGEST_SEED
 from ..sweeps.specification import check_distinct, check_keys, check_some, listed, read_blocks
+from .baselines import training_entry
 from .plan import check_training
-from .rivals import training_entry
 from .setting import KEYS, TrainingSetting
 from .task import TrainedMechanism, TrainingTask
 

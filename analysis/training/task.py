@@ -19,10 +19,10 @@ from ...files import write_atomically
 from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import REGISTRY
 from ..sweeps.store import task_key
+from .baselines import FILLED_IN, provider_of, training_entry
 from .checkpoint import Checkpoint
 from .federation import RECORDED, Federation
 from .plan import TrainingPlan, training_plan
-from .rivals import FILLED_IN, provider_of, training_entry
 from .setting import TrainingSetting
 
 CHECKPOINTS, MODELS, PROGRESS = "checkpoints", "models", "progress"
@@ -38,7 +38,7 @@ class TrainedMechanism:
     Attributes
     ----------
     name : str
-        Name in the registry, or in `rivals`.
+        Name in the registry, or in `baselines`.
     options : tuple of (str, value)
         Options that differ from the defaults, by name.
     provider : str or None

@@ -23,9 +23,9 @@ from shared.physical_limit import beside_limit
 from shared.processor_time import timed
 
 from quietbits.analysis.datasets.federated_data import Examples
+from quietbits.analysis.training.baselines import entries
 from quietbits.analysis.training.checkpoint import Checkpoint
 from quietbits.analysis.training.federation import Federation, KeptExamples, MessageSum, update_chunks
-from quietbits.analysis.training.rivals import entries
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.spec import CHECKPOINT_EVERY
 from quietbits.analysis.training.task import TrainedMechanism, TrainingTask

@@ -207,7 +207,7 @@ def discrete_gaussian_of_noise(
     )
 
 
-def finest_steps(
+def calibrate_finest_steps(
     calibrate: Callable[..., dict[str, float]], clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget
 ) -> dict[str, float]:
     """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing.

@@ -22,7 +22,7 @@ from ..transforms.hadamard_sketch import HadamardSketch
 from ..transforms.linear_sketch import LinearSketch
 from ..transforms.rotation import rotated_dimension
 from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-from .shared_noise import calibrate_discrete_gaussian, discrete_gaussian_of_noise, finest_steps
+from .shared_noise import calibrate_discrete_gaussian, calibrate_finest_steps, discrete_gaussian_of_noise
 from .sketched_sum import SketchedSum
 from .sparse_sum import SparseSum
 
@@ -224,7 +224,7 @@ def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Bu
     """Return the secure sum with the least noise within the budget; its Fourier rotation pads by one coordinate at most."""
     adjacency = budget.adjacency
     padded = rotated_dimension("fourier", ball.dimension)
-    found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
+    found = calibrate_finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
     return DistributedDiscreteGaussianMechanism(
         ball, clients, bits, found["granularity"], found["local_sigma"], budget.delta, seed, "fourier", adjacency
     )

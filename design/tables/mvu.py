@@ -19,7 +19,7 @@ from ...solvers.bounds.privacy_constraint import RatioConstraint, metric_name, r
 from ...solvers.bounds.ray_pricing import DualValues
 from ...solvers.bounds.staircase import staircase_bound
 from ...solvers.table_search.letter_search import Effort
-from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, StaircaseDesign, staircase_design, table_at_letters
+from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, StaircaseDesign, choose_design, table_at_letters
 from .certificate import certified_table, objective_value, with_lower_bound
 from .exact_rounding import TOTAL_BITS, round_table
 from .lookup_table import DualCertificate, LookupTable
@@ -118,7 +118,7 @@ def design_mvu(
     input_weights = _input_weights(chosen, 2**bits_in)
     rng = np.random.default_rng(seed)
     if solver == "staircase":
-        made = staircase_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
+        made = choose_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
     else:
         # Loaded for those who ask for it: cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
@@ -142,11 +142,11 @@ def search_mvu(
     effort: Effort = "full",
     start: "MvuSearch | None" = None,
 ) -> "MvuSearch":
-    """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `staircase_design`."""
+    """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `choose_design`."""
     constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
     weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
     found = None if start is None else start.made.found
-    made = staircase_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=found)
+    made = choose_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=found)
     provenance = record_provenance("staircase", seed, 0.0)
     return MvuSearch(constraint, bits_in, bits_out, metric_name(metric), chosen, made, False, provenance)
 

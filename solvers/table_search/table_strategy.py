@@ -75,7 +75,7 @@ class StaircaseDesign:
     found: TableDesign | None = None
 
 
-def staircase_design(
+def choose_design(
     bits_in: int,
     bits_out: int,
     constraint: RatioConstraint,

@@ -13,7 +13,7 @@ import quietbits
 from quietbits.analysis.catalogue.accounts import account_options, calibration_options
 from quietbits.analysis.catalogue.registry import REGISTRY, accounted_names
 from quietbits.analysis.conformance.mechanism_cases import Case
-from quietbits.analysis.training.rivals import RIVALS
+from quietbits.analysis.training.baselines import BASELINES
 from quietbits.cli.main import app
 from quietbits.design.contracts.mechanism import SecureSumMechanism
 from quietbits.design.contracts.options import Option
@@ -33,7 +33,7 @@ BUILT = [case for case in cases(REGISTRY.values()) if any(option.name in ("bits"
 
 
 def all_options() -> Iterator[tuple[str, Option]]:
-    for entry in (*REGISTRY.values(), *RIVALS):
+    for entry in (*REGISTRY.values(), *BASELINES):
         yield from ((entry.name, option) for option in entry.options)
     for name in accounted_names():
         yield from ((name, option) for option in (*account_options(name), *calibration_options(name)))

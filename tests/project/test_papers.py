@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import quietbits
+from quietbits.analysis.training.baselines import BASELINES
 from quietbits.analysis.training.models.named_models import SCATTER_SOFTMAX, TORCH_MODELS, network_named
 from quietbits.analysis.training.reference_mechanisms import rounded_within
-from quietbits.analysis.training.rivals import RIVALS
 from quietbits.design.federated.model_layers import MODELS
 from quietbits.design.local.cldp import CLDPL2Mechanism
 from quietbits.design.local.vector_table import VectorTableMechanism
@@ -31,7 +31,7 @@ SOURCES = "\n".join(file.read_text(encoding="utf-8") for folder in FOLDERS for f
 DEFINED = frozenset(re.findall(r"^\s*(?:def|class) (\w+)", SOURCES, flags=re.MULTILINE))
 # Names of things that are no functions: figures, mechanisms, accounts, models.
 NAMED = frozenset(
-    {*LISTING, *quietbits.REGISTRY, *(entry.name for entry in RIVALS), *TORCH_MODELS, SCATTER_SOFTMAX}
+    {*LISTING, *quietbits.REGISTRY, *(entry.name for entry in BASELINES), *TORCH_MODELS, SCATTER_SOFTMAX}
     | {name for entry in quietbits.REGISTRY.values() for name in entry.accounts}
 )
 # Keys of trainings, columns of tables, and commands.

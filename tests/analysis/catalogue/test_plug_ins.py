@@ -14,7 +14,7 @@ from quietbits.analysis.catalogue.plug_ins import InstalledPlugIns, Registry, sc
 from quietbits.analysis.catalogue.registry import BUILT_IN, NOISE, REGISTRY, accounted_names, entry_named
 from quietbits.analysis.sweeps.spec import parse_sweep
 from quietbits.analysis.sweeps.task import MeanTask, MechanismChoice
-from quietbits.analysis.training.rivals import training_entry
+from quietbits.analysis.training.baselines import training_entry
 from quietbits.analysis.training.task import TrainedMechanism
 from quietbits.cli.main import app
 from quietbits.design.contracts.domains import Interval

@@ -78,7 +78,7 @@ def entries() -> Mapping[str, Entry]:
 
 def training_entry(name: str) -> Entry:
     """Return an entry for vectors by its name, or raise ValueError with the possible names."""
-    own = next((entry for entry in RIVALS if entry.name == name), None)
+    own = next((entry for entry in BASELINES if entry.name == name), None)
     if own is not None:
         return own
     if name not in REGISTRY or NormBall not in REGISTRY[name].domains:
@@ -88,11 +88,11 @@ def training_entry(name: str) -> Entry:
 
 def provider_of(name: str) -> str | None:
     """Return the provider of a mechanism of a training, or None for quietbits itself."""
-    return None if any(entry.name == name for entry in RIVALS) else REGISTRY.provider(name)
+    return None if any(entry.name == name for entry in BASELINES) else REGISTRY.provider(name)
 
 
 def _names() -> tuple[str, ...]:
-    return *(entry.name for entry in RIVALS), *(name for name, entry in REGISTRY.items() if NormBall in entry.domains)
+    return *(entry.name for entry in BASELINES), *(name for name, entry in REGISTRY.items() if NormBall in entry.domains)
 
 
 def given_for_budget(entry: Entry, values: Values) -> str | None:
@@ -193,7 +193,7 @@ def _thresholded(task: Task, options: Values) -> Mechanism:
 
 
 NONE_TITLE, QUANTISED_TITLE = "Floats: neither clipped nor private", "A few random levels for each coordinate: not private"
-RIVALS = (
+BASELINES = (
     Entry(
         name="none",
         title=NONE_TITLE,

@@ -87,18 +87,18 @@ def renyi_account(
 
     @cache
     def of_one_round(sampling: Sampling | None) -> RenyiCurve | LazyRenyiCurve:
-        found = curve()
+        divergences = curve()
         if sampling is None:
-            return found
-        whole = found.whole() if isinstance(found, LazyRenyiCurve) else found
+            return divergences
+        whole = divergences.whole() if isinstance(divergences, LazyRenyiCurve) else divergences
         return (secretly_sampled_curve(adjacency) if sampled is None else sampled)(whole, sampling)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if delta == 0:
             return EpsilonBound.nothing(NEEDS_DELTA)
-        found = of_one_round(sampling).composed(rounds).epsilon(delta, conversion)
-        reason = None if math.isfinite(found.epsilon) else "no Rényi divergence is finite"
-        return EpsilonBound(found.epsilon, reason, found.order, found.at_edge)
+        least = of_one_round(sampling).composed(rounds).epsilon(delta, conversion)
+        reason = None if math.isfinite(least.epsilon) else "no Rényi divergence is finite"
+        return EpsilonBound(least.epsilon, reason, least.order, least.at_edge)
 
     return Account(name, adjacency, bound, assumes=assumes, curve=curve)
 
@@ -128,19 +128,19 @@ def loss_account(
         share = sampled_share(sampling, adjacency)
         if share < 1 and rounds > 1:
             return None
-        found = epsilon_by_loss(rounds, delta_of_everyone(delta, share))
-        return None if found is None else amplified_epsilon(found, share)
+        epsilon = epsilon_by_loss(rounds, delta_of_everyone(delta, share))
+        return None if epsilon is None else amplified_epsilon(epsilon, share)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if delta == 0:
             return EpsilonBound.nothing(NEEDS_DELTA)
         if sampling is None:
-            found = epsilon_by_loss(rounds, delta)
+            epsilon = epsilon_by_loss(rounds, delta)
         else:
-            found = (secretly_sampled if sampled is None else sampled)(rounds, delta, sampling)
-        if found is None or math.isinf(found):
+            epsilon = (secretly_sampled if sampled is None else sampled)(rounds, delta, sampling)
+        if epsilon is None or math.isinf(epsilon):
             return EpsilonBound.nothing("too expensive to compute, or not known, for these rounds, this sampling and this delta")
-        return EpsilonBound(found)
+        return EpsilonBound(epsilon)
 
     return Account(name, adjacency, bound, assumes=assumes)
 

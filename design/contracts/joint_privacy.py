@@ -63,12 +63,14 @@ def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
     trust_models = {release.trust_model for release in releases}
     if len(trust_models) > 1:
         raise ValueError(f"releases must be of one trust model, got {' and '.join(sorted(trust_models))}")
-    guarantees = [[one for one in release.accounts if one.is_guarantee and one.adjacency == adjacency] for release in releases]
+    guarantees = [
+        [account for account in release.accounts if account.is_guarantee and account.adjacency == adjacency] for release in releases
+    ]
     accounts = [Account("basic", adjacency, _added_epsilons(releases, adjacency))]
-    curves = [[one.curve for one in of_release if one.curve is not None] for of_release in guarantees]
+    curves = [[account.curve for account in of_release if account.curve is not None] for of_release in guarantees]
     if all(curves):
         accounts.append(renyi_account(lambda: _added_curves([curve() for curve, *_ in curves]), adjacency))
-    noises = [[one.near_gaussian for one in of_release if one.near_gaussian is not None] for of_release in guarantees]
+    noises = [[account.near_gaussian for account in of_release if account.near_gaussian is not None] for of_release in guarantees]
     if all(noises):
         joint = _joint_noise([noise for noise, *_ in noises])
         accounts.append(near_gaussian_account(joint, adjacency, "the noise of each release must be larger to be nearly Gaussian"))

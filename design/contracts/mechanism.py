@@ -229,7 +229,7 @@ class Mechanism(ABC):
         def decoded(messages: NDArray[Any]) -> FloatArray:
             # Short messages repeat: each is decoded once.
             kinds, kind = np.unique(messages, axis=0, return_inverse=True)
-            estimates = [self.decode(self.aggregate(one if clients else one[None]), clients or 1) for one in kinds]
+            estimates = [self.decode(self.aggregate(message if clients else message[None]), clients or 1) for message in kinds]
             return np.asarray(np.reshape(estimates, (len(kinds), -1)) @ difference)[kind.ravel()]
 
         return decoded

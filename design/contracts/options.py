@@ -160,7 +160,7 @@ def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict
             raise ValueError(f"{name} is not a parameter of {what}: it has {', '.join(names) or 'none'}; got {name} = {value!r}")
     for option in options:
         if option.required and option.name not in values:
-            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(one.name for one in options if one.required)}")
+            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(needed.name for needed in options if needed.required)}")
     return {option.name: option.check(values[option.name]) if option.name in values else option.default for option in options}
 
 

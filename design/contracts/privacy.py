@@ -93,17 +93,17 @@ class _LeastOfSampled:
             return self.bound(delta, rounds, None)
         sampled = _or_nothing(self.bound, delta, rounds, sampling)
         share = sampled_share(sampling, self.adjacency)
-        found = [sampled, _or_nothing(self.bound, delta, rounds, None)]
+        bounds = [sampled, _or_nothing(self.bound, delta, rounds, None)]
         few = rounds if self.at_delta_zero else likely_participations(share, rounds, delta / 2)
         if few < rounds:
-            found.append(participation_bound(self.bound, delta / 2, few))
-        return min(found, key=lambda one: one.epsilon)
+            bounds.append(participation_bound(self.bound, delta / 2, few))
+        return min(bounds, key=lambda least: least.epsilon)
 
 
 def participation_bound(bound: Bound, delta: float, participations: int) -> EpsilonBound:
     """Return the bound of the rounds in which a client takes part, with their number among the details."""
-    found = EpsilonBound(0.0) if participations == 0 else _or_nothing(bound, delta, participations, None)
-    return replace(found, details={**found.details, "participations": participations})
+    of_participations = EpsilonBound(0.0) if participations == 0 else _or_nothing(bound, delta, participations, None)
+    return replace(of_participations, details={**of_participations.details, "participations": participations})
 
 
 def _or_nothing(bound: Bound, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
@@ -224,14 +224,16 @@ class PrivacyReport(Shown):
         """Return one row per account, with `account`, `epsilon` (missing where infinite), `proven`, `assumes`, `adjacency`, `reason`."""
         import pandas as pd
 
-        return pd.DataFrame([{"account": one.name, **one.document()} for one in self.accounts])
+        return pd.DataFrame([{"account": account.name, **account.document()} for account in self.accounts])
 
     def draw(self, axes: "Axes") -> None:
         """Draw epsilon by every account that says something; what is not a guarantee for the adjacency is grey."""
-        shown = [one for one in self.accounts if math.isfinite(one.bound.epsilon)]
-        guarantees = [one.proven and one.assumes is None and one.adjacency == self.adjacency for one in shown]
+        shown = [account for account in self.accounts if math.isfinite(account.bound.epsilon)]
+        guarantees = [account.proven and account.assumes is None and account.adjacency == self.adjacency for account in shown]
         colours = [BLUE if guarantee else GREY for guarantee in guarantees]
-        axes.barh([f"{one.name}, {one.adjacency}" for one in shown], [one.bound.epsilon for one in shown], color=colours)
+        axes.barh(
+            [f"{account.name}, {account.adjacency}" for account in shown], [account.bound.epsilon for account in shown], color=colours
+        )
         axes.set(
             xlabel=f"epsilon at delta = {self.delta:g}, {self.rounds} rounds", title=f"{self.trust_model} trust model, {self.adjacency}"
         )
@@ -240,11 +242,11 @@ class PrivacyReport(Shown):
     def best(self) -> AccountedEpsilon | None:
         """The least of the proven accounts for the adjacency; None where none of them says anything."""
         usable = [
-            one
-            for one in self.accounts
-            if one.proven and one.assumes is None and one.adjacency == self.adjacency and math.isfinite(one.bound.epsilon)
+            account
+            for account in self.accounts
+            if account.proven and account.assumes is None and account.adjacency == self.adjacency and math.isfinite(account.bound.epsilon)
         ]
-        return min(usable, key=lambda one: one.bound.epsilon, default=None)
+        return min(usable, key=lambda account: account.bound.epsilon, default=None)
 
     @property
     def epsilon(self) -> float:
@@ -258,8 +260,8 @@ class PrivacyReport(Shown):
 
     def account(self, name: str) -> AccountedEpsilon:
         """Return the answer of the account of that name."""
-        check_choice("account", name, [one.name for one in self.accounts])
-        return next(one for one in self.accounts if one.name == name)
+        check_choice("account", name, [account.name for account in self.accounts])
+        return next(account for account in self.accounts if account.name == name)
 
     def epsilon_by(self, name: str | None) -> float:
         """Return what the account of that name says, infinite for nothing; None asks for the proven epsilon."""
@@ -267,8 +269,8 @@ class PrivacyReport(Shown):
 
     def check_anything_is_known(self) -> None:
         """Raise InfeasibleError, with all reasons, where no account says anything."""
-        if all(math.isinf(one.bound.epsilon) for one in self.accounts):
-            reasons = dict.fromkeys(one.bound.reason for one in self.accounts if one.bound.reason)
+        if all(math.isinf(account.bound.epsilon) for account in self.accounts):
+            reasons = dict.fromkeys(account.bound.reason for account in self.accounts if account.bound.reason)
             raise InfeasibleError("; ".join(reasons) or "epsilon is infinite: the mechanism is not private")
 
     def document(self) -> dict[str, Scalar | dict[str, dict[str, Scalar]]]:
@@ -281,7 +283,7 @@ class PrivacyReport(Shown):
             "trust_model": self.trust_model,
             "sampling": None if self.sampling is None else str(self.sampling),
             "method": None if self.best is None else self.best.name,
-            "accounts": {one.name: one.document() for one in self.accounts},
+            "accounts": {account.name: account.document() for account in self.accounts},
         }
 
 
@@ -310,8 +312,8 @@ class Privacy:
 
     def account(self, name: str) -> Account:
         """Return the account of that name."""
-        check_choice("account", name, [one.name for one in self.accounts])
-        return next(one for one in self.accounts if one.name == name)
+        check_choice("account", name, [account.name for account in self.accounts])
+        return next(account for account in self.accounts if account.name == name)
 
     def report(self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None) -> PrivacyReport:
         """Ask all accounts.
@@ -344,7 +346,7 @@ class Privacy:
         if account is not None:
             return (self.account(account),)
         usual = self.adjacencies[0] if adjacency is None else adjacency
-        return tuple(one for one in self.accounts if one.is_guarantee and one.adjacency == usual)
+        return tuple(candidate for candidate in self.accounts if candidate.is_guarantee and candidate.adjacency == usual)
 
     def _report(
         self, delta: float, adjacency: str | None, rounds: int, sampling: Sampling | None, asked: tuple[Account, ...]
@@ -359,11 +361,11 @@ class Privacy:
                 "does not amplify the guarantee"
             )
 
-        def answer(one: Account) -> AccountedEpsilon:
-            bound = _or_nothing(one.bound, delta, rounds, sampling)
-            return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
+        def answer(account: Account) -> AccountedEpsilon:
+            bound = _or_nothing(account.bound, delta, rounds, sampling)
+            return AccountedEpsilon(account.name, account.adjacency, account.proven, account.assumes, bound)
 
-        answers = tuple(answer(one) for one in asked)
+        answers = tuple(answer(account) for account in asked)
         return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers, self.allow_real_numbers)
 
     def guarantee(self, delta: float, adjacency: str | None = None) -> Guarantee:

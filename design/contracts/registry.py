@@ -296,17 +296,17 @@ class Entry:
 
     def check_bits(self, task: Task, values: Values) -> None:
         """Refuse a task that allows fewer bits than the least that the options which are not given can be."""
-        budgeted = (one for one in self.options if one.budget and one.name not in values)
-        fewest = max((one.fewest_bits(task.dimension) for one in budgeted), default=0.0)
+        budgeted = (option for option in self.options if option.budget and option.name not in values)
+        fewest = max((option.fewest_bits(task.dimension) for option in budgeted), default=0.0)
         if task.most_message_bits is not None and fewest > task.most_message_bits * BITS_ROUNDING:
             raise InfeasibleError(self._too_long(task, fewest))
 
     def _built_within(self, task: Task, values: Values, most: float) -> "Design":
         """Return the mechanism whose message has at most the task's bits."""
-        budgeted = [one for one in self.options if one.budget and one.name not in values]
+        budgeted = [option for option in self.options if option.budget and option.name not in values]
 
         def built(allowed: float) -> Design:
-            usual = {one.name: one.within(allowed, task.dimension) for one in budgeted}
+            usual = {option.name: option.within(allowed, task.dimension) for option in budgeted}
             filled = {**usual, **values}
             try:
                 return Design(self.build(task, check_values(self.name, self.options, filled)), filled)
@@ -317,15 +317,15 @@ class Entry:
                 raise InfeasibleError(f"{error}, the most that {_typed_bits(task)} allows") if derived else error from None
 
         self.check_bits(task, values)
-        found = built(most)
-        excess = found.mechanism.bits_per_client / most
+        design = built(most)
+        excess = design.mechanism.bits_per_client / most
         if excess > BITS_ROUNDING and budgeted:
             # Padded messages have more coordinates than the vectors.
-            found = built(most / excess)
-            excess = found.mechanism.bits_per_client / most
+            design = built(most / excess)
+            excess = design.mechanism.bits_per_client / most
         if excess > BITS_ROUNDING:
-            raise InfeasibleError(self._too_long(task, found.mechanism.bits_per_client))
-        return found
+            raise InfeasibleError(self._too_long(task, design.mechanism.bits_per_client))
+        return design
 
     def _too_long(self, task: Task, sent: float) -> str:
         """Return how many bits a task has to allow for a message of `sent` bits, in the words in which it allows too few."""

@@ -75,8 +75,8 @@ class DistinctCount:
     >>> count = DistinctCount(categories=10_000, clients=1000, buckets=512, epsilon=2.0, seed=1)
     >>> items = np.repeat(np.arange(100) * 50, 10)
     >>> messages = count.encode(items, np.random.default_rng(0))
-    >>> found = count.estimate(count.aggregate(messages))
-    >>> round(count.contrast, 3), round(found.distinct_items), found.upper
+    >>> estimate = count.estimate(count.aggregate(messages))
+    >>> round(count.contrast, 3), round(estimate.distinct_items), estimate.upper
     (0.762, 144, 305)
     """
 

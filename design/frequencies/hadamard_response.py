@@ -118,7 +118,7 @@ def hadamard_response(epsilon: float, categories: int, blocks: int | None = None
     if blocks is not None:
         return HadamardResponse(epsilon, categories, blocks)
     powers = range(padded_dimension(HadamardResponse(epsilon, categories, 1).categories).bit_length())
-    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda one: one.worst_variance)
+    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda mechanism: mechanism.worst_variance)
 
 
 def published_blocks(epsilon: float, categories: int) -> int:
@@ -237,7 +237,9 @@ def recursive_hadamard_response(epsilon: float, categories: int, message_bits: i
     >>> [recursive_hadamard_response(epsilon, 1000).bits_per_client for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
     [1.0, 1.0, 3.0, 6.0, 11.0]
     """
-    one = RecursiveHadamardResponse(epsilon, categories, 1)
-    most = int(math.log2(one.most_blocks)) + 1
+    of_single_bit = RecursiveHadamardResponse(epsilon, categories, 1)
+    most = int(math.log2(of_single_bit.most_blocks)) + 1
     choices = range(1, most + 1) if message_bits is None else [check_integer("message_bits", message_bits, low=1, high=most)]
-    return min((RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda one: one.worst_variance)
+    return min(
+        (RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda mechanism: mechanism.worst_variance
+    )

@@ -270,15 +270,15 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
 
     Examples
     --------
-    >>> found = [projective_geometry_response(epsilon, 100_000) for epsilon in (0.5, 1.0, 2.0, 5.0, 10.0)]
-    >>> [(one.prime, one.digits, one.blocks) for one in found]
+    >>> mechanisms = [projective_geometry_response(epsilon, 100_000) for epsilon in (0.5, 1.0, 2.0, 5.0, 10.0)]
+    >>> [(mechanism.prime, mechanism.digits, mechanism.blocks) for mechanism in mechanisms]
     [(3, 12, 1), (3, 12, 1), (7, 7, 1), (137, 4, 1), (107, 3, 205)]
     """
     check_integer("categories", categories, low=1, high=MOST_CATEGORIES - 1)
     smallest = ProjectiveGeometryResponse(epsilon, categories, 2, padded_digits(2, categories))
     epsilon, categories = smallest.epsilon, smallest.categories
     most_outputs = OUTPUTS_PER_ITEM * categories + LEAST_OUTPUTS
-    found = []
+    mechanisms = []
     for prime in PRIMES:
         for digits in range(2, padded_digits(prime, categories) + 1):
             space = ProjectiveSpace(prime, digits)
@@ -286,12 +286,12 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
             ideal = min(float(categories), (1 + math.exp(epsilon)) * space.hyperplane_points / space.points)
             fewest = -(-categories // space.points)
             choices = {max(fewest, round(ideal) + step) for step in (-1, 0, 1)} | {fewest}
-            found += [
+            mechanisms += [
                 ProjectiveGeometryResponse(epsilon, categories, prime, digits, blocks)
                 for blocks in choices
                 if 1 <= blocks <= categories and blocks * space.points <= most_outputs
             ]
-    return min(found, key=lambda one: (one.worst_variance, one.bits_per_client))
+    return min(mechanisms, key=lambda mechanism: (mechanism.worst_variance, mechanism.bits_per_client))
 
 
 def padded_digits(prime: int, points: int) -> int:

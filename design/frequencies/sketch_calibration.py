@@ -183,7 +183,7 @@ class ItemSketchChoice:
             noise = sketch.noise_share * square * (multiplier / clients) ** 2
             return predicted_error(sketch, noise, self.concentration, self.failure)
 
-        errors, bits = [error(one) for one in candidates], [bits_of(one) for one in candidates]
+        errors, bits = [error(candidate) for candidate in candidates], [bits_of(candidate) for candidate in candidates]
         choices = range(len(candidates))
         if self.message_bits is not None:
             if min(bits) > self.message_bits:
@@ -191,17 +191,21 @@ class ItemSketchChoice:
                     f"message_bits must be at least {math.ceil(min(bits))} for a sketch of {categories} items of {clients} clients, "
                     f"got {self.message_bits:g}"
                 )
-            affordable = [one for one in choices if bits[one] <= self.message_bits]
-            least = min(errors[one].squared for one in affordable)
-            alike = sorted((one for one in affordable if errors[one].squared <= ALIKE * least), key=lambda one: errors[one].largest)
-            others = sorted((one for one in affordable if errors[one].squared > ALIKE * least), key=lambda one: errors[one].squared)
-            return [candidates[one] for one in (*alike, *others)]
+            affordable = [place for place in choices if bits[place] <= self.message_bits]
+            least = min(errors[place].squared for place in affordable)
+            alike = sorted(
+                (place for place in affordable if errors[place].squared <= ALIKE * least), key=lambda place: errors[place].largest
+            )
+            others = sorted(
+                (place for place in affordable if errors[place].squared > ALIKE * least), key=lambda place: errors[place].squared
+            )
+            return [candidates[place] for place in (*alike, *others)]
         # The last candidate is the one without collisions, if nothing was asked for.
         allowed = self.slack * errors[-1].squared
-        enough = [one for one in choices if errors[one].squared <= allowed] or [min(choices, key=lambda one: errors[one].squared)]
-        fewest = min(bits[one] for one in enough)
-        short = [one for one in enough if bits[one] <= ALIKE * fewest]
-        return [candidates[min(short, key=lambda one: errors[one].largest)]]
+        enough = [place for place in choices if errors[place].squared <= allowed] or [min(choices, key=lambda place: errors[place].squared)]
+        fewest = min(bits[place] for place in enough)
+        short = [place for place in enough if bits[place] <= ALIKE * fewest]
+        return [candidates[min(short, key=lambda place: errors[place].largest)]]
 
     def _candidates(self, categories: int, powers_of_two: bool) -> Iterator[ItemSketch]:
         """Yield sketches that are possible, a histogram of all items last."""
@@ -234,8 +238,8 @@ def calibrate_discrete_gaussian_frequencies(
 
     Examples
     --------
-    >>> found = calibrate_discrete_gaussian_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
-    >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_discrete_gaussian_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
+    >>> mechanism.sketch.direct, mechanism.steps, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (True, 29, True)
     """
     adjacency = budget.adjacency
@@ -272,8 +276,8 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
 
     Examples
     --------
-    >>> found = calibrate_skellam_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
-    >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_skellam_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
+    >>> mechanism.sketch.direct, mechanism.steps, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (True, 32, True)
     """
     adjacency = budget.adjacency
@@ -337,8 +341,9 @@ def calibrate_sketched_tosses(
 
     Examples
     --------
-    >>> found = calibrate_sketched_tosses(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice(rows=5, width=128, signed=True))
-    >>> found.trials, round(found.theta, 3), found.differing_coordinates, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> choice = ItemSketchChoice(rows=5, width=128, signed=True)
+    >>> mechanism = calibrate_sketched_tosses(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), choice)
+    >>> mechanism.trials, round(mechanism.theta, 3), mechanism.differing_coordinates, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (1, 0.25, 448, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
@@ -380,7 +385,7 @@ def calibrate_sketched_tosses(
             number, theta = 2 * number, more
         return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, budget.delta)
 
-    sketches = choice.sketches(categories, multiplier, clients, lambda one: bits_of(one, trials or 1), powers_of_two=True)
+    sketches = choice.sketches(categories, multiplier, clients, lambda sketch: bits_of(sketch, trials or 1), powers_of_two=True)
     return _first_within(choice, sketches, calibrated)
 
 

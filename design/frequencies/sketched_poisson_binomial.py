@@ -54,12 +54,12 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     0.3927
     """
     differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
-    found = _tosses(clients, trials, theta, first_cell)
+    tosses = _tosses(clients, trials, theta, first_cell)
 
     def curve() -> LazyRenyiCurve:
-        return LazyRenyiCurve(lambda orders: differing * found.renyi_divergences(orders), ORDERS)
+        return LazyRenyiCurve(lambda orders: differing * tosses.renyi_divergences(orders), ORDERS)
 
-    return Privacy("secure-sum", (pure_account(differing * found.largest_loss), renyi_account(curve, "replace-one")))
+    return Privacy("secure-sum", (pure_account(differing * tosses.largest_loss), renyi_account(curve, "replace-one")))
 
 
 def differing_coordinates(sketch: ItemSketch) -> int:

@@ -163,9 +163,9 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         if not self.sketch.direct:
             return self._projected(self._pursued(buckets.reshape(self.sketch.rows, -1), range(self.sketch.rows)))
         estimate, values = np.zeros(self.categories), buckets.ravel()[: self.categories]
-        found = np.argsort(-values, kind="stable")[: self.distinct_items]
-        found = found[values[found] > self.threshold]
-        estimate[found] = values[found]
+        items = np.argsort(-values, kind="stable")[: self.distinct_items]
+        items = items[values[items] > self.threshold]
+        estimate[items] = values[items]
         return _within_simplex(estimate)
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
@@ -270,8 +270,8 @@ def calibrate_sparse_frequencies(
 
     Examples
     --------
-    >>> found = calibrate_sparse_frequencies(100_000, 50_000, Budget(1.0, 1e-5, "replace-one"), distinct_items=100)
-    >>> found.sketch.coordinates, round(found.bits_per_client), 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_sparse_frequencies(100_000, 50_000, Budget(1.0, 1e-5, "replace-one"), distinct_items=100)
+    >>> mechanism.sketch.coordinates, round(mechanism.bits_per_client), 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (1582, 32051, True)
     """
     categories = check_integer("categories", categories, low=2, high=MOST_CATEGORIES)
@@ -284,7 +284,7 @@ def calibrate_sparse_frequencies(
     elif width >= categories:
         rows = 1
     choice = ItemSketchChoice(rows=rows, width=width, signed=signed, seed=seed)
-    found = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
+    dense = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
     return SparseFrequencies(
-        found.sketch, found.clients, found.steps, found.local_sigma, found.delta, adjacency=found.adjacency, distinct_items=distinct
+        dense.sketch, dense.clients, dense.steps, dense.local_sigma, dense.delta, adjacency=dense.adjacency, distinct_items=distinct
     )

@@ -134,7 +134,7 @@ def subset_selection(epsilon: float, categories: int) -> SubsetSelection:
     best = SubsetSelection(epsilon, categories, 1)
     share = best.categories * math.exp(-best.epsilon) / (1 + math.exp(-best.epsilon))
     for size in {math.floor(share), math.ceil(share)} - {0, 1, categories}:
-        best = min(best, SubsetSelection(epsilon, categories, size), key=lambda one: one.worst_variance)
+        best = min(best, SubsetSelection(epsilon, categories, size), key=lambda mechanism: mechanism.worst_variance)
     return best
 
 
@@ -217,8 +217,8 @@ def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray
         redraws.another()
         rows = np.repeat(np.arange(len(packed)), counts)
         drawn = words.integers(universe, rows.size)
-        found = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
-        fits = (found == bit) & (drawn != held[rows])
+        bits = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
+        fits = (bits == bit) & (drawn != held[rows])
         # Different ones of those that fit, at most as many as are missing: as likely as any others of that number.
         rows, drawn = np.divmod(distinct(rows[fits] * universe + drawn[fits]), universe)
         np.bitwise_xor.at(packed, (rows, drawn >> 3), np.uint8(1) << (drawn & 7).astype(np.uint8))

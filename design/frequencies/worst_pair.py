@@ -127,24 +127,24 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
     least = max(2, likely_excess(sketch) + 1 - rows // (2 * sketch.width))
     while not affordable(least):
         least += 1
-    found = 0
+    excess = 0
     while True:
         for group in _groups(rows, least, cheapest(least)):
             for some in combinations(group, cheapest(least)):
-                found = max(found, _largest_of_opposite(sketch, places[list(some)], words))
-        if found >= least - 1:
-            return WorstPair(found, exact=True)
+                excess = max(excess, _largest_of_opposite(sketch, places[list(some)], words))
+        if excess >= least - 1:
+            return WorstPair(excess, exact=True)
         if least == 2:
             break
         # Joins that find all pairs with more than was found settle it; or as few as can be afforded.
-        fewer = next(few for few in range(max(2, found + 1), least + 1) if affordable(few))
+        fewer = next(few for few in range(max(2, excess + 1), least + 1) if affordable(few))
         if fewer == least:
             return WorstPair(least - 1, exact=False)
         least = fewer
     # No pair has more than one; has any?
     for row in places:
-        found = max(found, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
-    return WorstPair(1, exact=found == 1)
+        excess = max(excess, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
+    return WorstPair(1, exact=excess == 1)
 
 
 def _groups(rows: int, least: int, joined: int) -> list[list[int]]:
@@ -199,7 +199,7 @@ def _largest_excess(rows: int, ours: Words, others: Words, first: Chosen, second
     excess = np.array(-rows, dtype=np.int16)
     for bits in zip(ours, others, strict=True):
         # Bit by bit: larger arrays would be new memory each time.
-        differing = (one[first] ^ other[second] for one, other in zip(*bits, strict=True))
+        differing = (our_bits[first] ^ their_bits[second] for our_bits, their_bits in zip(*bits, strict=True))
         signs, elsewhere = next(differing), next(differing)
         for bit in differing:
             elsewhere |= bit

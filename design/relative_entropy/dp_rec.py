@@ -341,8 +341,8 @@ class DpRecTraining:
         own = message_account(self.clip_ratio)
 
         def of_all_draws(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-            found = own.bound(delta, self._draws(rounds), None)
-            return replace(found, details={**found.details, "trust_model": "local"})
+            bound = own.bound(delta, self._draws(rounds), None)
+            return replace(bound, details={**bound.details, "trust_model": "local"})
 
         theorem = (
             Account(
@@ -370,22 +370,22 @@ class DpRecTraining:
     def _published(self, variant: str) -> Bound:
         def bound(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
             draws = self._draws(rounds)
-            found = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.index_bits, delta, variant)
+            least = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.index_bits, delta, variant)
             fewest, lost = fewest_dp_rec_bits(self.clip_ratio, draws, delta), lost_delta(self.clip_ratio, draws, self.index_bits)
             details = {"minimum_bits": fewest, "lost_delta": lost}
-            if found.order is None:
+            if least.order is None:
                 reason = (
                     f"index_bits must be at least {fewest} for clip ratio {self.clip_ratio:g} and {draws} draws at delta = {delta:g}, got "
                     f"{self.index_bits}: coding with so few samples costs {lost:.3g} of delta"
                 )
                 return EpsilonBound(math.inf, reason, details=details)
-            return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details=details)
+            return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge, details=details)
 
         return bound
 
     def _any_bits(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        found = index_epsilon(self.clip_ratio, self.population, self._draws(rounds), delta)
-        return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
+        least = index_epsilon(self.clip_ratio, self.population, self._draws(rounds), delta)
+        return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
 
     def _any_clients(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
         """Return the least of three ways.
@@ -405,7 +405,7 @@ class DpRecTraining:
             EpsilonBound(by_draws.epsilon),
             EpsilonBound(by_moments.epsilon, order=by_moments.order, order_at_edge=by_moments.at_edge),
             participation_bound(own.bound, delta / 2, few),
-            key=lambda one: one.epsilon,
+            key=lambda bound: bound.epsilon,
         )
 
 

@@ -261,6 +261,8 @@ def upper_quantile(tails: FloatArray) -> FloatArray:
     """
     if not ((tails >= SMALLEST_TAIL) & (tails <= 0.5)).all():
         raise ValueError(f"tails must be probabilities from 2**-40 to 0.5, got {tails.min()!r} to {tails.max()!r}")
-    found = bisect_each(lambda points: upper_tail(points) > tails, np.zeros_like(tails), np.full_like(tails, _LARGEST_QUANTILE), _HALVINGS)
+    brackets = bisect_each(
+        lambda points: upper_tail(points) > tails, np.zeros_like(tails), np.full_like(tails, _LARGEST_QUANTILE), _HALVINGS
+    )
     # A half is met by zero, which bisection can only approach.
-    return np.where(tails == 0.5, 0.0, (found.holds + found.fails) / 2)
+    return np.where(tails == 0.5, 0.0, (brackets.holds + brackets.fails) / 2)

@@ -451,9 +451,9 @@ def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> M
     neighbours = check_integer("neighbours", neighbours, low=1, high=clients - 1)
     check_regular(clients, neighbours)
     dropped = check_integer("dropped", dropped, low=0, high=clients)
-    one = (neighbours + 1) * length
+    client = (neighbours + 1) * length
     server = (clients - dropped + dropped * neighbours) * length
-    return MaskCost(one, server, clients * one + server)
+    return MaskCost(client, server, clients * client + server)
 
 
 def rate_at_equal_cost(clients: int, reference_clients: int) -> float:

@@ -222,14 +222,14 @@ class BinomialNoise:
         if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
             return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
         losses = shifted_binomial_losses(self.trials, self.probability, worst.shift, self._neglected(delta, rounds))
-        found = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
-        if found is None:
+        epsilon = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
+        if epsilon is None:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
-        if math.isinf(found):
+        if math.isinf(epsilon):
             return EpsilonBound.nothing(
                 "the exact epsilon is infinite: the ends of the noise's support, where a shift is certain, are likelier than delta"
             )
-        return EpsilonBound(found)
+        return EpsilonBound(epsilon)
 
     def _neglected(self, delta: float, rounds: int) -> float:
         """Return the probability of one coordinate in one round that is a negligible share of delta."""
@@ -254,8 +254,8 @@ class BinomialNoise:
         if self.trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
             return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
         neglected = self._neglected(delta, rounds)
-        found = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
-        divergences = np.array([one.divergences for one in found])
+        shifted = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
+        divergences = np.array([divergence.divergences for divergence in shifted])
         if worst.coordinates is not None:
             coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
         else:
@@ -263,7 +263,7 @@ class BinomialNoise:
             coordinates = changed
             bounds = (squares * (divergences / steps**2), total * (divergences / steps), self.dimension * divergences)
             vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
-        spared = delta - rounds * coordinates * max(one.failure for one in found)
+        spared = delta - rounds * coordinates * max(divergence.failure for divergence in shifted)
         if spared <= 0 or not np.isfinite(vector).any():
             return EpsilonBound.nothing("trials must be more for the account by Rényi divergences")
         best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
@@ -324,8 +324,8 @@ def binomial_account(
 
     Examples
     --------
-    >>> found = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
-    >>> [round(found.epsilon_by(name), 4) for name in ("theorem-1", "exact", "rdp")], round(found.epsilon, 4)
+    >>> account = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    >>> [round(account.epsilon_by(name), 4) for name in ("theorem-1", "exact", "rdp")], round(account.epsilon, 4)
     ([0.1861, 0.071, 0.0778], 0.071)
     """
     neighbours = usual_adjacency(adjacency, sampling, ("replace-one", "add-or-remove-one"))

@@ -235,10 +235,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             return EpsilonBound(self.theorem_epsilon(delta))
 
         def renyi(delta: float, rounds: int = 1) -> EpsilonBound:
-            found = self.renyi_epsilon(delta, rounds)
-            if found is None:
+            least = self.renyi_epsilon(delta, rounds)
+            if least is None:
                 return EpsilonBound.nothing("probability must be 1/2, and trials more, for Rényi divergences")
-            return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge)
+            return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge)
 
         def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is not None:
@@ -421,8 +421,8 @@ def calibrate_cpsgd(
 
     Examples
     --------
-    >>> found = calibrate_cpsgd(NormBall(1024, 2.0), 1000, 16, Budget(1.0, 1e-5, "replace-one"))
-    >>> found.levels, found.trials, found.guarantee.epsilon <= 1.0
+    >>> mechanism = calibrate_cpsgd(NormBall(1024, 2.0), 1000, 16, Budget(1.0, 1e-5, "replace-one"))
+    >>> mechanism.levels, mechanism.trials, mechanism.guarantee.epsilon <= 1.0
     (6, 49, True)
     """
     check_ball(ball, "cpSGD", 2)
@@ -452,8 +452,10 @@ def calibrate_cpsgd(
     @cache
     def likely(levels: int, trials: int) -> bool:
         # For Gaussian noise and everyone: searches begin where this changes.
-        one = replace(smallest, levels=levels, trials=trials)
-        return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(one.padded_dimension, one.distance / one.step, delta)
+        mechanism = replace(smallest, levels=levels, trials=trials)
+        return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(
+            mechanism.padded_dimension, mechanism.distance / mechanism.step, delta
+        )
 
     most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
     trials = _first(1, most, lambda number: (2, number), enough, likely)
@@ -513,5 +515,5 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
         for trials in range(crossing - 1, max(0, crossing - TRIED), -1)
         if enough(2, trials)
     ]
-    found = [replace(smallest, levels=levels, trials=trials) for levels, trials in pairs]
-    return min(found, key=lambda mechanism: mechanism.worst_variance)
+    mechanisms = [replace(smallest, levels=levels, trials=trials) for levels, trials in pairs]
+    return min(mechanisms, key=lambda mechanism: mechanism.worst_variance)

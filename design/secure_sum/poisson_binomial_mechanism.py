@@ -108,7 +108,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
     def curve_of(window: float, share: int) -> RenyiCurve:
         return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
 
-    def known(window: float, share: int) -> Account:
+    def account(window: float, share: int) -> Account:
         return renyi_account(lambda: curve_of(window, share), "replace-one", name=name, assumes=assumes)
 
     *narrow, widest = windows(clients, trials, theta)
@@ -118,12 +118,12 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         for above, below in tries:
-            found = above.bound(delta, rounds, sampling)
-            if found.epsilon == below.bound(delta, rounds, sampling).epsilon:
-                return found
+            upper = above.bound(delta, rounds, sampling)
+            if upper.epsilon == below.bound(delta, rounds, sampling).epsilon:
+                return upper
         return last.bound(delta, rounds, sampling)
 
-    tries, last = [(known(window, 0), known(window, 1)) for window in narrow], known(widest, 0)
+    tries, last = [(account(window, 0), account(window, 1)) for window in narrow], account(widest, 0)
     return Account(name, "replace-one", bound, assumes=assumes, curve=lambda: curve_of(widest, 0))
 
 
@@ -137,12 +137,12 @@ def _divergences(clients: int, trials: int, theta: float, window: float) -> tupl
     above = np.full(len(orders), pairs.largest_loss)
     above[counts] = pairs.renyi_divergences(orders[counts])
     below = np.where(tight, above, 0.0)
-    known = np.flatnonzero(tight & np.isfinite(orders))[-2:]
-    if len(known) == 2:
+    last = np.flatnonzero(tight & np.isfinite(orders))[-2:]
+    if len(last) == 2:
         # (a - 1) D_a is convex in a: from the last two that are known it rises at least as a straight line, less their rounding.
-        logarithms, later = (orders[known] - 1) * above[known], ~tight & (orders > orders[known[1]])
-        slope = (logarithms[1] - logarithms[0]) / (orders[known[1]] - orders[known[0]]) * (1 - EXTRAPOLATED)
-        below[later] = (logarithms[1] + slope * (orders[later] - orders[known[1]])) / (orders[later] - 1)
+        logarithms, later = (orders[last] - 1) * above[last], ~tight & (orders > orders[last[1]])
+        slope = (logarithms[1] - logarithms[0]) / (orders[last[1]] - orders[last[0]]) * (1 - EXTRAPOLATED)
+        below[later] = (logarithms[1] + slope * (orders[later] - orders[last[1]])) / (orders[later] - 1)
     return tuple(above.tolist()), tuple(below.tolist())
 
 
@@ -362,7 +362,7 @@ def calibrate_theta(
     def theta_of(ratio: float) -> float:
         return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
-    found = calibrate_parameter(
+    ratio = calibrate_parameter(
         lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, budget),
         budget,
         low=_ratio(SMALLEST_THETA),
@@ -371,7 +371,7 @@ def calibrate_theta(
         start=first,
         shown=theta_of,
     )
-    return theta_of(found)
+    return theta_of(ratio)
 
 
 def calibrate_poisson_binomial(
@@ -414,8 +414,8 @@ def calibrate_poisson_binomial(
 
     Examples
     --------
-    >>> found = calibrate_poisson_binomial(NormBall(100, 2.0), 1000, 12, Budget(1.0, 1e-5, "replace-one"))
-    >>> found.trials, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_poisson_binomial(NormBall(100, 2.0), 1000, 12, Budget(1.0, 1e-5, "replace-one"))
+    >>> mechanism.trials, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (4, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)

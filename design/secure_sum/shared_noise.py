@@ -122,8 +122,8 @@ def calibrate_discrete_gaussian(
 
     Examples
     --------
-    >>> found = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
-    >>> {name: round(value, 6) for name, value in found.items()}
+    >>> values = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
+    >>> {name: round(value, 6) for name, value in values.items()}
     {'local_sigma': 0.118436, 'granularity': 0.003842}
     """
     neighbours = budget.adjacency
@@ -132,11 +132,11 @@ def calibrate_discrete_gaussian(
         return ("local_sigma", local_sigma), ("granularity", granularity)
 
     def epsilon_of(named: NamedParameters) -> float:
-        found = dict(named)
+        values = dict(named)
         # Noise of less than a thousandth of a step is none.
-        if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
+        if values["local_sigma"] < SMALLEST_SIGMA * values["granularity"]:
             return math.inf
-        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, found["local_sigma"], found["granularity"], neighbours)
+        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, values["local_sigma"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
@@ -152,8 +152,8 @@ def calibrate_distributed_skellam(
 
     Examples
     --------
-    >>> found = calibrate_distributed_skellam(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
-    >>> {name: round(value, 6) for name, value in found.items()}
+    >>> values = calibrate_distributed_skellam(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
+    >>> {name: round(value, 6) for name, value in values.items()}
     {'local_variance': 0.014035, 'granularity': 0.003842}
     """
     neighbours = budget.adjacency
@@ -162,11 +162,11 @@ def calibrate_distributed_skellam(
         return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_SKELLAM_STEPS))
 
     def epsilon_of(named: NamedParameters) -> float:
-        found = dict(named)
+        values = dict(named)
         # So little noise is not sampled.
-        if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
+        if values["local_variance"] < LEAST_VARIANCE * values["granularity"] ** 2 * (1 + 1e-9):
             return math.inf
-        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, found["local_variance"], found["granularity"], neighbours)
+        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, values["local_variance"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
@@ -215,9 +215,9 @@ def finest_steps(
     `calibrate` is one of the functions above; the other parameters are theirs.
     """
     while True:
-        found = calibrate(clients, dimension, clip_norm, bits, budget)
+        noise = calibrate(clients, dimension, clip_norm, bits, budget)
         # Skellam noise is calibrated no larger, in steps, than it can be drawn.
-        finest = max(clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
-        if found["granularity"] >= finest:
-            return found
-        bits -= math.ceil(math.log2(finest / found["granularity"]))
+        finest = max(clip_norm / MOST_CLIP_STEPS, noise.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if noise["granularity"] >= finest:
+            return noise
+        bits -= math.ceil(math.log2(finest / noise["granularity"]))

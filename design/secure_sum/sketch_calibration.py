@@ -224,9 +224,9 @@ def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Bu
     """Return the secure sum with the least noise within the budget; its Fourier rotation pads by one coordinate at most."""
     adjacency = budget.adjacency
     padded = rotated_dimension("fourier", ball.dimension)
-    found = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
+    noise = finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
     return DistributedDiscreteGaussianMechanism(
-        ball, clients, bits, found["granularity"], found["local_sigma"], budget.delta, seed, "fourier", adjacency
+        ball, clients, bits, noise["granularity"], noise["local_sigma"], budget.delta, seed, "fourier", adjacency
     )
 
 
@@ -332,7 +332,7 @@ def cheapest_rate_and_bits(
         return ball.dimension * mechanism.largest_directional_variance / clients
 
     reference = plain(AMPLE_BITS)
-    found = []
+    pairs = []
     for bits in range(fewest_bits(clients, 4.0), AMPLE_BITS + 1):
         try:
             without = plain(bits)
@@ -340,7 +340,7 @@ def cheapest_rate_and_bits(
             # These bits are too few for the budget.
             continue
         if without <= slack * reference:
-            found.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
+            pairs.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
         if slack * reference / without < 1:
             continue
         try:
@@ -350,10 +350,10 @@ def cheapest_rate_and_bits(
             continue
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension
-        found.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
-    if not found:
+        pairs.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
+    if not pairs:
         raise InfeasibleError(f"slack must be larger than {slack:g} for any number of bits up to {AMPLE_BITS}")
-    return tuple(sorted(found, key=lambda pair: pair.bits_per_parameter))
+    return tuple(sorted(pairs, key=lambda pair: pair.bits_per_parameter))
 
 
 def _pair(ball: NormBall, bits: int, size: int, per_parameter: float, error: float, reference: float) -> RateAndBits:

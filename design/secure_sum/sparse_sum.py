@@ -179,11 +179,11 @@ class SparseSum(SketchedSecureSum):
 
     def _decoded(self, observed: FloatArray) -> FloatArray:
         """Return the refitted estimate from the mean of sketches, projected on the ball."""
-        found = self._lasso(observed)
-        estimate = found.solution
+        lasso = self._lasso(observed)
+        estimate = lasso.solution
         # More coordinates than measurements fit anything.
-        if self.refit and 0 < len(found.support) < self.sketch_dimension:
-            estimate = self._refitted(observed, found.support)
+        if self.refit and 0 < len(lasso.support) < self.sketch_dimension:
+            estimate = self._refitted(observed, lasso.support)
         return np.asarray(self.ball.clip(estimate[None])[0])
 
     def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:

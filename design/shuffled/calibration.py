@@ -88,7 +88,7 @@ def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int
     start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, clients), budget)
     if budget.delta == 0:
         return designed(start)
-    found = local_epsilon(
+    local = local_epsilon(
         lambda epsilon: shuffled_table_privacy(designed(epsilon), clients), budget, tolerance=DESIGN_TOLERANCE, start=start
     )
-    return designed(found)
+    return designed(local)

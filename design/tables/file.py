@@ -70,9 +70,9 @@ def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
         raise TableError("size", str(error).removeprefix(f"{shown_path(path)}: ")) from None
     document = _parsed(content)
     _check_schema(document)
-    found, stated = checksum(document), document["sha256"]
-    if found != stated:
-        raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
+    computed, stated = checksum(document), document["sha256"]
+    if computed != stated:
+        raise TableError("checksum", f"the file was changed: its contents have sha256 {computed}, it states {stated}")
     table = _table_from(document)
     verify_table(table)
     return table
@@ -171,11 +171,11 @@ def _bounded(text: str) -> int:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         again = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"the key {again[:LONGEST_MESSAGE]!r} occurs twice")
-    return found
+    return members
 
 
 @cache
@@ -189,9 +189,9 @@ def _validator() -> "Draft202012Validator":
 def _check_schema(document: Any) -> None:
     from jsonschema.exceptions import best_match
 
-    found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT:
-        raise TableError("format", f"expected {FORMAT!r}, got {str(found)[:LONGEST_MESSAGE]!r}")
+    stated = document.get("format") if isinstance(document, dict) else None
+    if stated != FORMAT:
+        raise TableError("format", f"expected {FORMAT!r}, got {str(stated)[:LONGEST_MESSAGE]!r}")
     error = best_match(_validator().iter_errors(document))
     if error is not None:
         raise TableError("schema", f"{error.json_path}: {error.message[:LONGEST_MESSAGE]}")

@@ -154,7 +154,7 @@ class LetterGuide:
 
     def letters_of(self, rows: NDArray[np.integer], words: WordArray) -> NDArray[np.unsignedinteger]:
         """Return letters, shape (count,), in the smallest unsigned type, for rows and words of that shape."""
-        found = np.empty(len(rows), dtype=np.min_scalar_type(self.letters - 1))
+        letters = np.empty(len(rows), dtype=np.min_scalar_type(self.letters - 1))
         open_places = [np.empty(0, dtype=np.intp)]
         rest, inner_shift = np.uint32(32 - self.cell_bits), np.uint32(32 - self.cell_bits - self.inner)
         mask = np.uint32((1 << self.inner) - 1)
@@ -175,11 +175,11 @@ class LetterGuide:
             reached >>= np.uint32(self.inner)
             if self.crowded:
                 open_places.append(start + np.flatnonzero(reached == self.letters))
-            found[part] = reached
+            letters[part] = reached
         places = np.concatenate(open_places)
         if places.size:
-            found[places] = self._searched(rows[places], words[places])
-        return found
+            letters[places] = self._searched(rows[places], words[places])
+        return letters
 
     def _searched(self, rows: NDArray[np.integer], words: WordArray) -> NDArray[np.intp]:
         """Return letters by binary search without branches."""
@@ -340,10 +340,10 @@ class LookupTable(Shown):
         letters = np.empty(array.size, dtype=np.min_scalar_type(len(self.alphabet) - 1))
         flat = array.ravel()
         for start in range(0, array.size, CHUNK):
-            chunk, found = flat[start : start + CHUNK], letters[start : start + CHUNK]
+            chunk, part = flat[start : start + CHUNK], letters[start : start + CHUNK]
             drawn = words(2 * len(chunk))
             dither_words, table_words = drawn[: len(chunk)], drawn[len(chunk) :]
-            found[:] = self._look_up(chunk, dither_words, table_words)
+            part[:] = self._look_up(chunk, dither_words, table_words)
         return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:

@@ -125,8 +125,8 @@ def design_mvu(
             from ...solvers.table_search.trust_region import solve_trust_region as paper
         else:
             from ...solvers.table_search.alternating import solve_alternating as paper
-        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
-        made = StaircaseDesign(table_at_letters(found, 2**bits_in, constraint, input_weights), None)
+        solved = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
+        made = StaircaseDesign(table_at_letters(solved, 2**bits_in, constraint, input_weights), None)
     search = MvuSearch(constraint, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
     table = search.table(epsilon, interval)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
@@ -145,8 +145,8 @@ def search_mvu(
     """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `staircase_design`."""
     constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
     weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
-    found = None if start is None else start.made.found
-    made = staircase_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=found)
+    start_letters = None if start is None else start.made.found
+    made = staircase_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=start_letters)
     provenance = record_provenance("staircase", seed, 0.0)
     return MvuSearch(constraint, bits_in, bits_out, metric_name(metric), chosen, made, False, provenance)
 

@@ -49,8 +49,10 @@ def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], tota
     numerators = np.array([int(letter * denominator) for letter in alphabet], dtype=object)
     whole = weights.astype(object)
     first, second = whole @ numerators, whole @ numerators**2
-    means = tuple(Fraction(one, total * denominator) for one in first)
-    variances = tuple(Fraction(total * two - one * one, (total * denominator) ** 2) for one, two in zip(first, second, strict=True))
+    means = tuple(Fraction(mean, total * denominator) for mean in first)
+    variances = tuple(
+        Fraction(total * square - mean * mean, (total * denominator) ** 2) for mean, square in zip(first, second, strict=True)
+    )
     return RowMoments(means, variances)
 
 

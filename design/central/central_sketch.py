@@ -83,11 +83,11 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     @property
     def joint_clients(self) -> int:
-        """`clients`: the server releases the noisy sum alone."""
+        """Number of clients: the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
-        """Return the mechanism of other clients with the same noise on their sum."""
+        """Return the mechanism for other clients, with the same noise on their sum."""
         return replace(self, clients=clients)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
@@ -97,7 +97,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """64 for each coordinate of a sketch."""
+        """Number of bits of a message, 64 for each coordinate of a sketch."""
         return float(FLOAT_BITS * self.sketch_dimension)
 
     @property
@@ -111,7 +111,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         return self.ball.dimension * self.noise_deviation**2 / self.clients / self.sketch.length_factor**2
 
     def privacy(self) -> Privacy:
-        """Privacy of Gaussian noise on the sum of sketches."""
+        """Return the privacy of Gaussian noise on the sum of sketches."""
         return self.stated(gaussian_privacy(self.noise_multiplier, self.adjacency, "central"))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:

@@ -64,11 +64,11 @@ class HistogramCode(ABC):
     @property
     @abstractmethod
     def modulus(self) -> int:
-        """M: large enough that no sum of n columns wraps around."""
+        """The modulus M, so large that no sum of n columns wraps around."""
 
     @property
     def bits_per_client(self) -> float:
-        """``measurements * log2(modulus)``."""
+        """Number of bits of a message, ``measurements * log2(modulus)``."""
         return self.measurements * math.log2(self.modulus)
 
     @abstractmethod
@@ -163,7 +163,7 @@ class IdentityCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """One more than the clients, n + 1."""
+        """The modulus n + 1, one more than the number of clients."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:
@@ -225,7 +225,7 @@ class BernoulliCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """One more than the clients, n + 1."""
+        """The modulus n + 1, one more than the number of clients."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:
@@ -288,7 +288,7 @@ class RademacherCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """2 n + 1."""
+        """The modulus 2 n + 1, as sums are from -n to n."""
         return 2 * self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.int8]:
@@ -384,36 +384,36 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def clients(self) -> int:  # type: ignore[override]
-        """Most clients that the modulus holds."""
+        """Largest number of clients that the modulus holds."""
         return self.code.clients
 
     @property
     def holder_variance(self) -> float:
-        """0.0: what is decoded is exact."""
+        """The variance 0.0: the decoded frequencies are exact."""
         return 0.0
 
     @property
     def other_variance(self) -> float:
-        """0.0."""
+        """The variance 0.0: the decoded frequencies are exact."""
         return 0.0
 
     @property
     def modulus(self) -> int:
-        """That of the code, n + 1."""
+        """The modulus n + 1 of the code."""
         return self.code.modulus
 
     @property
     def padded_dimension(self) -> int:
-        """Measurements of the code."""
+        """Number of measurements of the code."""
         return self.code.measurements
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: the modulus holds every sum of n columns."""
+        """The probability 0.0: the modulus holds every sum of n columns."""
         return 0.0
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return the columns, without noise: `words` are not used."""
+        """Return the columns without noise: the mechanism uses no random words."""
         word_source(words)
         return self.code.columns(self.domain.clip(items)).astype(np.int64)
 
@@ -440,10 +440,10 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
         return np.asarray(self.code.decode(aggregate, clients, time_limit=self.time_limit) / clients)
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
-        """Return the difference of the two sums: the decoded histogram is not linear in the sum."""
+        """Return the difference of the two sums, as the decoder is not linear in the sum."""
         sums = [self.code.summed_columns(self.domain.clip(items)) for items in (first, second)]
         return np.asarray(sums[0] - sums[1], dtype=float)
 
     def privacy(self) -> Privacy:
-        """Nothing is proven (`exact_histogram_privacy`)."""
+        """Return the privacy of an exact histogram, which has no proven epsilon."""
         return exact_histogram_privacy()

@@ -54,22 +54,22 @@ class HadamardResponse(BlockMechanism):
 
     @property
     def most_blocks(self) -> int:
-        """Twice the number of items: the paper's choice may exceed the latter."""
+        """Twice the number of items: the paper's choice may exceed the number of items."""
         return 2 * self.categories
 
     @property
     def block_outputs(self) -> int:
-        """A power of two: the first row of the matrix is no item's."""
+        """Number of outputs of a block, a power of two: the matrix's first row is no item's."""
         return padded_dimension(self.block_items + 1)
 
     @property
     def set_outputs(self) -> int:
-        """Half."""
+        """Number of outputs of an item's set, half of the block."""
         return self.block_outputs // 2
 
     @property
     def common_outputs(self) -> float:
-        """A quarter."""
+        """Number of common outputs of two items of a block, a quarter of the block."""
         return self.block_outputs / 4
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
@@ -84,7 +84,7 @@ class HadamardResponse(BlockMechanism):
         return np.where(lying, anything, self.block_of(held) * self.block_outputs + outputs)
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how often each output was sent."""
+        """Return the number of messages with each output."""
         size = self.blocks * self.block_outputs
         return np.bincount(checked_messages(messages, 0, size - 1), minlength=size)
 
@@ -99,7 +99,7 @@ class HadamardResponse(BlockMechanism):
         return np.asarray(np.reshape(aggregate, (self.blocks, self.block_outputs)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the output is of the item's set."""
+        """Return whether each output is in the item's set."""
         block, place = divmod(item, self.block_items)
         blocks, outputs = np.divmod(messages, self.block_outputs)
         return np.asarray((blocks == block) & (hadamard_entries(place + 1, outputs) > 0))
@@ -169,27 +169,27 @@ class RecursiveHadamardResponse(BlockMechanism):
 
     @property
     def most_blocks(self) -> int:
-        """The first power of two that is not below the number of items."""
+        """The smallest power of two that is at least the number of items."""
         return padded_dimension(self.categories)
 
     @property
     def rows(self) -> int:
-        """Number of rows of the matrix, from which one is drawn in public."""
+        """Number of rows of the matrix, from which public randomness draws."""
         return padded_dimension(self.block_items)
 
     @property
     def block_outputs(self) -> int:
-        """Two signs."""
+        """Number of outputs of a block: the two signs."""
         return 2
 
     @property
     def set_outputs(self) -> int:
-        """One of them."""
+        """Number of outputs of an item's set: one sign."""
         return 1
 
     @property
     def common_outputs(self) -> float:
-        """Two columns of the matrix are equal in half of the rows."""
+        """Mean number of common outputs, 1/2: two columns agree in half of the rows."""
         return 0.5
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
@@ -222,7 +222,7 @@ class RecursiveHadamardResponse(BlockMechanism):
         return np.asarray(np.reshape(aggregate, (self.blocks, 2 * self.rows)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the symbol is the item's, for the public row."""
+        """Return whether each symbol is the item's for the public row."""
         return np.asarray(messages[:, 1] == self._symbols(messages[:, 0], np.array(item)))
 
     def _symbols(self, rows: IntegerArray, items: IntegerArray) -> IntegerArray:

@@ -174,7 +174,7 @@ class NoisySketchSum(SketchedFrequencies):
         return squared_distance(self.sketch, self.adjacency)
 
     def facts(self) -> dict[str, Any]:
-        """Return also the largest squared distance of two neighbours' sketches."""
+        """Return the facts, with the largest squared distance of two neighbours' sketches."""
         return {**super().facts(), "squared_distance": self.squared_distance}
 
     @property
@@ -184,7 +184,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of buckets."""
+        """Number of buckets of the sketch."""
         return self.sketch.coordinates
 
     @property
@@ -194,12 +194,12 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Bound for every data set; errs upward."""
+        """Upper bound on the probability that a bucket wraps, for every data set."""
         return min(1.0, self.wrap_probability / self.padded_dimension)
 
     @property
     def wrap_probability(self) -> float:
-        """1e-9: the noise stays within `_room`."""
+        """The probability 1e-9 that the noise of any bucket exceeds `_room`."""
         return WRAP_PROBABILITY
 
     @property
@@ -301,12 +301,12 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
         self._check_fields()
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`discrete_gaussian_items_privacy`)."""
+        """Return the privacy of one sum (`discrete_gaussian_items_privacy`)."""
         return discrete_gaussian_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:
-        """That of the discrete Gaussian distribution."""
+        """Variance of the discrete Gaussian noise of one client, in squared steps."""
         return discrete_gaussian_variance(self.local_sigma)
 
     @property
@@ -360,12 +360,12 @@ class SketchedSkellamFrequencies(NoisySketchSum):
         self._check_fields()
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`skellam_items_privacy`)."""
+        """Return the privacy of one sum (`skellam_items_privacy`)."""
         return skellam_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_variance, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:
-        """`local_variance`."""
+        """Variance of the Skellam noise of one client, `local_variance`."""
         return self.local_variance
 
     @property

@@ -65,7 +65,7 @@ class ProjectiveSpace:
 
     @property
     def points(self) -> int:
-        """Their number, ``(prime**length - 1) / (prime - 1)``."""
+        """Number of points, ``(prime**length - 1) / (prime - 1)``."""
         return self._points_of(self.length)
 
     @property
@@ -207,22 +207,22 @@ class ProjectiveGeometryResponse(BlockMechanism):
 
     @cached_property
     def space(self) -> ProjectiveSpace:
-        """Points of a block."""
+        """The projective space of the points of a block."""
         return ProjectiveSpace(self.prime, self.digits)
 
     @property
     def block_outputs(self) -> int:
-        """All points of the space."""
+        """Number of outputs of a block: all points of the space."""
         return self.space.points
 
     @property
     def set_outputs(self) -> int:
-        """Those of a hyperplane."""
+        """Number of outputs of an item's set: the points of a hyperplane."""
         return self.space.hyperplane_points
 
     @property
     def common_outputs(self) -> float:
-        """Those that two hyperplanes have in common."""
+        """Number of common outputs: the points common to two hyperplanes."""
         return float(self.space.common_points)
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
@@ -238,7 +238,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
         return outputs
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how often each output was sent."""
+        """Return the number of messages with each output."""
         size = self.blocks * self.block_outputs
         return np.bincount(checked_messages(messages, 0, size - 1), minlength=size)
 
@@ -255,7 +255,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
         return np.asarray(np.reshape(aggregate, (self.blocks, self.block_outputs)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the output is on the item's hyperplane."""
+        """Return whether each output lies on the item's hyperplane."""
         block, place = divmod(item, self.block_items)
         blocks, points = np.divmod(messages, self.block_outputs)
         return np.asarray((blocks == block) & self.space.are_incident(points, np.array(place)))

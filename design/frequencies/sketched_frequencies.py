@@ -65,12 +65,12 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def holder_variance(self) -> float:
-        """`item_variance`: collisions are not in it."""
+        """The variance `item_variance`, without collisions."""
         return self.item_variance
 
     @property
     def other_variance(self) -> float:
-        """`item_variance`."""
+        """The variance `item_variance`, without collisions."""
         return self.item_variance
 
     @property
@@ -80,11 +80,11 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def worst_shared_variance(self) -> float:
-        """Where all clients hold the same item."""
+        """Variance of collisions for clients that all hold the same item."""
         return self.sketch.collision_share * (self.categories - 1)
 
     def shared_variance(self, mean: FloatArray) -> float:
-        """Return what collisions cost over the sketch's seed: each item's estimate is off by the others in its buckets."""
+        """Return the variance of collisions over the sketch's seed."""
         return self.sketch.collision_share * (self.categories - 1) * float(np.sum(np.square(mean)))
 
     def renewed(self, seed: int) -> Self:

@@ -127,12 +127,12 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def differing_coordinates(self) -> int:
-        """In how many coordinates two items differ, at most (`differing_coordinates`)."""
+        """Largest number of coordinates in which two items differ."""
         return differing_coordinates(self.sketch)
 
     @property
     def modulus(self) -> int:
-        """``clients * trials + 1``: one more than the largest sum."""
+        """The modulus ``clients * trials + 1``, one more than the largest sum."""
         return self.clients * self.trials + 1
 
     @property
@@ -142,7 +142,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: no sum is above clients * trials."""
+        """The probability 0.0: no sum exceeds clients * trials."""
         return 0.0
 
     @property
@@ -156,11 +156,11 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         return of_entry / (self._sent * self.sketch.rows)
 
     def facts(self) -> dict[str, Any]:
-        """Return also in how many coordinates two items differ."""
+        """Return the facts, with the largest number of differing coordinates."""
         return {**super().facts(), "differing_coordinates": self.differing_coordinates}
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`sketched_tosses_privacy`)."""
+        """Return the privacy of one sum (`sketched_tosses_privacy`)."""
         return sketched_tosses_privacy(self.clients, self.trials, self.theta, self.differing_coordinates)
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:

@@ -76,12 +76,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         object.__setattr__(self, "distinct_items", check_integer("distinct_items", self.distinct_items, low=1, high=most))
 
     def facts(self) -> dict[str, Any]:
-        """Return also the squared error where the right items are found."""
+        """Return the facts, with the squared error where decoding selects the right items."""
         return {**super().facts(), "oracle_squared_error": self.worst_variance / self.clients}
 
     @property
     def dense(self) -> SketchedDiscreteGaussianFrequencies:
-        """The same messages, decoded without bias for any number of different items."""
+        """The mechanism with the same messages and an unbiased decoder for any frequencies."""
         return SketchedDiscreteGaussianFrequencies(
             self.sketch, self.clients, self.steps, self.local_sigma, self.delta, adjacency=self.adjacency
         )
@@ -92,12 +92,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def item_variance(self) -> float:
-        """That of least squares: m / (m - s) times as much as where every item had buckets of its own."""
+        """Variance of least squares: m / (m - s) times that of items with own buckets."""
         return self._item_variance(self.sketch.rows, self.distinct_items)
 
     @property
     def worst_variance(self) -> float:
-        """Distinct items times `item_variance`."""
+        """The number of distinct items times `item_variance`."""
         return self.distinct_items * self.item_variance
 
     @property
@@ -107,21 +107,21 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def seed_bias_bound(self) -> float:
-        """`bias_bound`."""
+        """The bound `bias_bound`, which holds for every seed."""
         return self.bias_bound
 
     @property
     def worst_shared_variance(self) -> float:
-        """0.0: items that are found are not taken for each other."""
+        """The variance 0.0: the right items have no collisions left."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0."""
+        """Return 0.0: the right items have no collisions left."""
         return 0.0
 
     @property
     def decodes_linearly(self) -> bool:
-        """False."""
+        """The value False: pursuit is not linear in the sum."""
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
@@ -150,7 +150,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return that of least squares on s items, for every item, where no more are held."""
+        """Return the standard error of least squares on s items, for every item."""
         return np.full(check_frequencies(frequencies).shape, math.sqrt(self.item_variance / clients))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:

@@ -78,17 +78,17 @@ class SubsetSelection(SupportCounts):
 
     @property
     def held_denial(self) -> float:
-        """Probability 1 - p."""
+        """Probability 1 - p that a subset lacks the held item."""
         return math.exp(-self.epsilon) * (self.categories - self.subset_size) / self._weight
 
     @property
     def other_support(self) -> float:
-        """Probability q."""
+        """Probability q that a subset has another item."""
         return (self.subset_size - 1 + self.held_denial) / (self.categories - 1)
 
     @property
     def contrast(self) -> float:
-        """Difference p - q."""
+        """Difference p - q of the support probabilities."""
         size, items = self.subset_size, self.categories
         return -math.expm1(-self.epsilon) * size * (items - size) / ((items - 1) * self._weight)
 
@@ -106,13 +106,13 @@ class SubsetSelection(SupportCounts):
         return draw(held, included, self.subset_size, self.categories, words)
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how many subsets each item is in, shape (categories,)."""
+        """Return the number of subsets with each item, shape (categories,)."""
         if self.is_listed:
             return np.bincount(checked_messages(messages, 0, self.categories - 1, self.subset_size).ravel(), minlength=self.categories)
         return sum_of_bits(checked_messages(messages, 0, 255, packed_bytes(self.categories)).astype(np.uint8, copy=False), self.categories)
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the item is in the subset."""
+        """Return whether each subset has the item."""
         if self.is_listed:
             return np.asarray((messages == item).any(axis=1))
         return np.asarray(bits_at(messages, np.full(len(messages), item)) == 1)

@@ -47,7 +47,7 @@ class SupportMechanism(FrequencyMechanism):
         return lambda messages: np.subtract(*(self.supports(messages, item).astype(float) for item in items))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
 
@@ -61,30 +61,30 @@ class SupportCounts(SupportMechanism):
     @property
     @abstractmethod
     def held_denial(self) -> float:
-        """Probability 1 - p that a message does not support the item that its client holds."""
+        """Probability 1 - p that a message does not support the held item."""
 
     @property
     @abstractmethod
     def other_support(self) -> float:
-        """Probability q that it supports another item."""
+        """Probability q that a message supports another item."""
 
     @property
     @abstractmethod
     def contrast(self) -> float:
-        """Difference p - q."""
+        """Difference p - q of the support probabilities."""
 
     @abstractmethod
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray | FloatArray:
-        """Return how many messages support each item, shape (categories,)."""
+        """Return the number of messages that support each item, shape (categories,)."""
 
     @property
     def holder_variance(self) -> float:
-        """That of a coin of probability p, scaled."""
+        """The variance p (1 - p) / (p - q)**2 for the held item."""
         return self.held_denial * (1 - self.held_denial) / self.contrast**2
 
     @property
     def other_variance(self) -> float:
-        """That of a coin of probability q, scaled."""
+        """The variance q (1 - q) / (p - q)**2 for another item."""
         return self.other_support * (1 - self.other_support) / self.contrast**2
 
     def estimate(self, aggregate: IntegerArray | FloatArray, clients: int) -> FrequencyEstimate:

@@ -38,22 +38,22 @@ class UnaryEncoding(SupportCounts):
 
     @property
     def bits_per_client(self) -> float:
-        """One for each item."""
+        """Number of bits of a message, one bit for each item."""
         return float(self.categories)
 
     @property
     def held_denial(self) -> float:
-        """1/2."""
+        """Probability 1/2 that a message denies the held item."""
         return 0.5
 
     @property
     def other_support(self) -> float:
-        """1/(E + 1)."""
+        """Probability 1/(E + 1) that a message supports another item."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
 
     @property
     def contrast(self) -> float:
-        """``tanh(epsilon / 2) / 2``."""
+        """Difference ``tanh(epsilon / 2) / 2`` of the two support probabilities."""
         return math.tanh(self.epsilon / 2) / 2
 
     def encode(self, items: ArrayLike, words: WordsLike) -> PackedBits:
@@ -65,9 +65,9 @@ class UnaryEncoding(SupportCounts):
         return packed
 
     def aggregate(self, messages: PackedBits) -> IntegerArray:
-        """Return how many clients have a 1 for each item, shape (categories,)."""
+        """Return the number of clients with a 1 for each item, shape (categories,)."""
         return sum_of_bits(checked_messages(messages, 0, 255, packed_bytes(self.categories)).astype(np.uint8, copy=False), self.categories)
 
     def supports(self, messages: PackedBits, item: int) -> NDArray[np.bool_]:
-        """Whether the item's bit is 1."""
+        """Return whether each message's bit of the item is 1."""
         return np.asarray(bits_at(messages, np.full(len(messages), item)) == 1)

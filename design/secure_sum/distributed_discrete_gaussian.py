@@ -100,18 +100,18 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`discrete_gaussian_privacy`)."""
+        """Return the privacy of one sum (`discrete_gaussian_privacy`)."""
         return discrete_gaussian_privacy(
             self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return also ``tau``, the bound on the log-ratio of the sum's noise to one discrete Gaussian."""
+        """Return the facts, with ``tau``, the log-ratio bound of the sum's noise."""
         return {**super().facts(), "tau": discrete_gaussian_tau(self.clients, self._sigma)}
 
     @property
     def _sigma(self) -> float:
-        """Parameter of one client's noise in steps: the number that is drawn from and accounted for."""
+        """Parameter of one client's noise in steps, as drawn and as accounted for."""
         return self.local_sigma / self.granularity
 
     @property

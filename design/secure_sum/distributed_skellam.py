@@ -114,14 +114,14 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`distributed_skellam_privacy`)."""
+        """Return the privacy of one sum (`distributed_skellam_privacy`)."""
         return distributed_skellam_privacy(
             self.clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
         )
 
     @property
     def _step_noise_variance(self) -> float:
-        """Variance of one client's noise in squared steps: the number that is drawn from and accounted for."""
+        """Variance of one client's noise in squared steps, as drawn and as accounted for."""
         return self.local_variance / self.granularity**2
 
     @property

@@ -228,20 +228,20 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def modulus(self) -> int:
-        """``clients * trials + 1``: one more than the largest sum."""
+        """The modulus ``clients * trials + 1``, one more than the largest sum."""
         return self.clients * self.trials + 1
 
     @property
     def padded_dimension(self) -> int:
-        """The size of the frame, from twice to four times the dimension."""
+        """Size of the frame, from twice to four times the dimension."""
         return self.frame.size
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum, for any vector that a client has (`poisson_binomial_privacy`)."""
+        """Return the privacy of one sum, for any vectors (`poisson_binomial_privacy`)."""
         return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
 
     def facts(self) -> dict[str, Any]:
-        """Return the size of the frame and the configuration of the other clients that hides one client the least."""
+        """Return the size of the frame and the other clients that hide a client least."""
         every = all_configurations(self.clients, self.trials, self.theta)
         return {
             "padded_dimension": self.padded_dimension,
@@ -251,33 +251,33 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         }
 
     def divergences(self, order: float) -> dict[str, float]:
-        """Return the Rényi divergence of one coefficient in the worst case, and with the clients that are proven to hide it."""
+        """Return the divergence of a coefficient in the worst case and as proven."""
         check_order(order)
         counted = {"rdp": self.clients, "rdp_proven": hiding_clients(self.clients, self.trials, self.theta)}
         return {name: float(poisson_binomial_renyi(number, self.trials, self.theta, [order])[0]) for name, number in counted.items()}
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: no sum is above clients * trials."""
+        """The probability 0.0: no sum exceeds clients * trials."""
         return 0.0
 
     @property
     def bias_bound(self) -> float:
-        """Largest length that scaling down takes off a vector of the ball, whatever the seed: 0.0 up to three dimensions."""
+        """Largest length by which scaling shortens a vector of the ball, for every seed."""
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
-        """Return what scaling down takes off each clipped vector, at the cost of encoding; one 0.0 where nothing is scaled down."""
+        """Return each clipped vector's loss by scaling, or a single 0.0; costs an encoding."""
         clipped = self.ball.clip(vectors)
         return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
 
     @property
     def worst_variance(self) -> float:
-        """Largest variance that a vector of the ball can have: that of the zero vector."""
+        """Largest variance of a vector of the ball: the variance of the zero vector."""
         return self._tosses
 
     def for_clients(self, clients: int) -> Self:
-        """Each client tosses for itself."""
+        """Return the mechanism for another number of clients: tosses do not depend on it."""
         return replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
@@ -326,7 +326,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return np.asarray(self._tosses - share * np.einsum("ij,ij->i", coefficients, coefficients))
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
-        """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""
+        """Return the number of clipped vectors without a Kashin representation at the level."""
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
 
     @property

@@ -39,12 +39,12 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     inner: RoundedSecureSum
 
     def facts(self) -> dict[str, Any]:
-        """Return also what is known of the sum of rotated sketches."""
+        """Return the facts, with those of the sum of rotated sketches."""
         return {**self.inner.facts(), "rotation": self.inner.rotation, **super().facts()}
 
     @property
     def sketch_clip(self) -> float:  # type: ignore[override]
-        """L2 norm that sketches are clipped to."""
+        """L2 norm to which sketches are clipped."""
         return self.inner.ball.clip_norm
 
     def _vectors(self, inputs: ArrayLike) -> FloatArray:
@@ -81,13 +81,13 @@ class SketchedSum(SketchedSecureSum):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the bias that clipping of sketches causes, and on that of the secure sum, which may be aligned with S."""
+        """Upper bound on the bias of clipping sketches and of the secure sum."""
         aligned = self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound) / self.sketch.length_factor
         return super().bias_bound + aligned
 
     @property
     def seed_bias_bound(self) -> float:
-        """That of decoded sketches, and that of the secure sum, decoded."""
+        """Sum of the bounds of decoded sketches and of the decoded secure sum."""
         decoded = self.inner.seed_bias_bound * self.sketch.operator_norm_bound / self.sketch.length_factor
         return super().seed_bias_bound + decoded
 

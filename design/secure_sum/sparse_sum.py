@@ -71,7 +71,7 @@ class SparseSum(SketchedSecureSum):
     failure_probability: float = 0.05
 
     def facts(self) -> dict[str, Any]:
-        """Return also the penalty of the Lasso, and the squared error where the coordinates of a sparse mean are found."""
+        """Return the facts, with the penalty and the squared error of the right coordinates."""
         sparse = {"sparsity": self.sparsity, "penalty": self.penalty, "oracle_squared_error": self.worst_variance / self.clients}
         return {**super().facts(), **sparse}
 
@@ -83,26 +83,26 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def bias_bound(self) -> float:
-        """The ball's diameter: no estimate is further off."""
+        """The ball's diameter: no estimate has a larger error."""
         return 2 * self.ball.clip_norm
 
     @property
     def seed_bias_bound(self) -> float:
-        """`bias_bound`."""
+        """The bound `bias_bound`, which holds for every seed."""
         return self.bias_bound
 
     @property
     def worst_variance(self) -> float:
-        """Sparsity times the variance of a measurement: with `bias_bound`, an error that is never exceeded."""
+        """Sparsity times the variance of a measurement; adds up with `bias_bound`."""
         return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     @property
     def worst_shared_variance(self) -> float:
-        """0.0: measurements of a sparse mean that are decoded right lose nothing."""
+        """The variance 0.0: a rightly decoded sparse mean has no compression error."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0."""
+        """Return 0.0: a rightly decoded sparse mean has no compression error."""
         return 0.0
 
     @property
@@ -112,7 +112,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def penalty(self) -> float:
-        """The Lasso's, for columns of their average length."""
+        """The penalty of the Lasso, for columns of average length."""
         from ...solvers.decoders.lasso import noise_penalty
 
         length = self.sketch.length_factor
@@ -120,7 +120,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def noise_level(self) -> float:
-        """What noise alone makes of the largest coordinate by least squares, exceeded as seldom as the penalty."""
+        """Least-squares size of noise that it exceeds as seldom as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
@@ -129,7 +129,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def decodes_linearly(self) -> bool:
-        """False."""
+        """The value False: the Lasso is not linear in the sum."""
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002

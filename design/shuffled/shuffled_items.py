@@ -62,11 +62,11 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
 
     @property
     def letters(self) -> int:
-        """Number of items."""
+        """Number of letters, one for each item."""
         return self.categories
 
     def privacy(self) -> Privacy:
-        """Privacy of the histogram of messages, whatever the other clients hold."""
+        """Return the privacy of the histogram of messages, for any other clients' items."""
         return shuffled_response_privacy(self.epsilon, self.categories, self.clients)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:

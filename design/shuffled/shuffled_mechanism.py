@@ -28,7 +28,7 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def joint_clients(self) -> int:
-        """`clients`."""
+        """Number of clients: the server sees only the counts of their letters."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
@@ -51,13 +51,13 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def secure_sum_bits(self) -> float:
-        """``letters log2(clients + 1)``: bits of a one-hot letter in a secure sum; what secure aggregation itself sends is not in it."""
+        """Bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``."""
         return self.letters * math.log2(self.clients + 1)
 
     def facts(self) -> dict[str, Any]:
-        """Return also the bits of a message in a secure sum."""
+        """Return the facts, with the bits of a message in a secure sum."""
         return {**super().facts(), "secure_sum_bits": self.secure_sum_bits}
 
     @abstractmethod
     def letter_law(self, value: ArrayLike) -> FloatArray:
-        """Return the probability of each letter for one input, shape (letters,)."""
+        """Return the probability of each letter for an input, shape (letters,)."""

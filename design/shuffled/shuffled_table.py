@@ -61,12 +61,12 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
         return len(self.table.alphabet)
 
     def privacy(self) -> Privacy:
-        """Privacy of the histogram of letters, whatever the other clients hold."""
+        """Return the privacy of the histogram of letters, for any other clients' values."""
         return shuffled_table_privacy(self.table, self.clients)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proven of one round, for any two inputs: a table's metric is not amplified."""
+        """The guarantee of one round for any two inputs, without the metric."""
         return self.privacy().guarantee(self.delta, self.adjacency)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:

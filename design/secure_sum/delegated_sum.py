@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DelegatedSum(SecureSumMechanism):
-    """Clients send what another mechanism makes of the vectors that their inputs stand for; on it the guarantee rests.
+    """Clients send the messages of another secure sum for their inputs; the guarantee is its own.
 
     Attributes
     ----------
@@ -102,7 +102,7 @@ class DelegatedSum(SecureSumMechanism):
 
 @dataclass(frozen=True)
 class NumberSum(DelegatedSum, ScalarMechanism):
-    """Mean estimation for numbers in a secure sum, by a mechanism for vectors.
+    """Mean estimation for numbers in a secure sum, by a mechanism for vectors of one coordinate.
 
     Messages, errors and the guarantee are those of `inner`. For add-or-remove-one adjacency a number is there or counts as the middle of
     the interval.
@@ -110,10 +110,10 @@ class NumberSum(DelegatedSum, ScalarMechanism):
     Attributes
     ----------
     inner : SecureSumMechanism
-        A mechanism for vectors of one coordinate, whose ball is at least half as wide as the interval. If it is a step wider, conditional
-        rounding rejects nothing, and has no bias.
+        A mechanism for vectors of one coordinate, whose ball is at least half as wide as the interval. In a ball that is a step wider,
+        conditional rounding rejects nothing, and has no bias.
     interval : tuple of float
-        Smallest and largest number; those outside count as the nearer end.
+        Smallest and largest number; numbers outside count as the nearer end.
 
     Examples
     --------

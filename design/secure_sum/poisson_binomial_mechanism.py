@@ -1,4 +1,4 @@
-"""The Poisson-binomial mechanism: clients send a few coin tosses per coordinate of a vector, and no other noise. With its calibration.
+"""The Poisson-binomial mechanism and its calibration: clients send coin tosses without other noise.
 
 Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federated learning with secure aggregation*.
 """
@@ -49,14 +49,14 @@ from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
 LARGEST_KASHIN_CONSTANT = 1e5
-# Every other order: with many clients each costs a sum over all values that are possible.
+# Every other order: with many clients each order costs a sum over all possible values.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
-# Share of a slope of divergences that their rounding may be.
+# Largest relative rounding error of a slope of divergences.
 EXTRAPOLATED = 1e-6
 MOST_BITS = 62
 # The worst configuration of the other clients was searched for up to this theta.
 LARGEST_SEARCHED_THETA = 0.45
-# More trials take longer to account for: of one client, and of all together unless each has only one.
+# Accounts of more trials take longer: the limits are for each client, and for all clients with several trials each.
 MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 
 
@@ -103,7 +103,7 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
 
 
 def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
-    """Return the account by divergences of the widest window, by a narrower one wherever that is the same."""
+    """Return the account by divergences of the widest window, or of an equal narrower window."""
 
     def curve_of(window: float, share: int) -> RenyiCurve:
         return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
@@ -113,7 +113,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
     *narrow, widest = windows(clients, trials, theta)
     if not narrow:
-        # Refused before anything is asked of it, if probabilities are too small.
+        # Too small probabilities are refused before any computation.
         _divergences(clients, trials, theta, widest)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
@@ -129,17 +129,17 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
 @lru_cache(maxsize=64)
 def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return bounds on the divergences of one coordinate from above and from below: they rise with the order."""
+    """Return upper and lower bounds on the divergences of one coordinate, rising with the order."""
     pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
     tight = pairs.tight(orders)
-    # Those of a narrow window that are not tight would not be used.
+    # Divergences of a narrow window that are not tight would not be used.
     counts = tight | (window == windows(clients, trials, theta)[-1])
     above = np.full(len(orders), pairs.largest_loss)
     above[counts] = pairs.renyi_divergences(orders[counts])
     below = np.where(tight, above, 0.0)
     last = np.flatnonzero(tight & np.isfinite(orders))[-2:]
     if len(last) == 2:
-        # (a - 1) D_a is convex in a: from the last two that are known it rises at least as a straight line, less their rounding.
+        # (a - 1) D_a is convex in a: beyond its last two values it rises at least as a straight line, less their rounding.
         logarithms, later = (orders[last] - 1) * above[last], ~tight & (orders > orders[last[1]])
         slope = (logarithms[1] - logarithms[0]) / (orders[last[1]] - orders[last[0]]) * (1 - EXTRAPOLATED)
         below[later] = (logarithms[1] + slope * (orders[later] - orders[last[1]])) / (orders[later] - 1)
@@ -147,23 +147,23 @@ def _divergences(clients: int, trials: int, theta: float, window: float) -> tupl
 
 
 def hiding_clients(clients: int, trials: int, theta: float) -> int:
-    """Return how many clients at the same extreme give divergences that bound those of every configuration of the other clients.
+    """Return the number of clients at one extreme that bounds every configuration's divergences.
 
     The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
-    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So they are all clients where all
-    configurations were computed, and half as many others where not: divergences are about twice as large where they are small.
+    The sum consists of the messages of these clients and of the client itself, and further noise, which cannot raise a divergence. So the
+    number is all clients if all configurations were computed, and half of the other clients if not: small divergences then double.
     """
     return clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1
 
 
 @dataclass(frozen=True)
 class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
-    """Every client counts successes in a few trials for each coefficient of its vector; the server sees the counts' sums only.
+    """Clients send numbers of successes in a few trials per coefficient; the server sees sums.
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above
     `level` in absolute value: Kashin's representation. Each becomes the number of successes in `trials` trials of probability
-    ``1/2 + theta z / level``. The tosses of the other clients hide those of one, so that the guarantee is for exactly `clients` of them,
-    and `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
+    ``1/2 + theta z / level``. The tosses of the other clients hide a client's, so that the guarantee is for exactly `clients` clients, and
+    `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
     representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds
@@ -183,7 +183,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     theta : float
         Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499; the paper uses at most 1/4.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
     frame_seed : int
         Public seed of the frame, from 0 to 2**63 - 1.
     kashin_constant : float
@@ -281,18 +281,21 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Count each client's successes, from 0 to `trials`. Five arrays of the padded shape are in use: encode in chunks."""
+        """Return each client's successes, from 0 to `trials`; encode in chunks.
+
+        Five arrays of the padded shape are in use.
+        """
         words = word_source(words)
         coefficients = self._represent(vectors).coefficients
-        # No ratio is above 1 in absolute value, and rounding is monotone: no bias is above theta.
+        # No ratio exceeds 1 in absolute value, and rounding is monotone: no bias exceeds theta.
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words: the same numbers, which are below the modulus."""
+        """Return `noisy_steps` in the narrowest words; they are below the modulus."""
         return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo clients * trials + 1; sums of chunks need not be reduced."""
+        """Return the sum of messages modulo clients * trials + 1, without reduction of chunks."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
@@ -300,7 +303,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return what the sums exceed half of all trials by, in the vectors' units, combined by the frame.
+        """Return the estimated mean: the excess of the sums over half of all trials, by the frame.
 
         `clients` must be the mechanism's own number; the estimate may lie outside the ball.
         """
@@ -312,7 +315,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each vector: exact, at the cost of encoding.
+        """Return the exact variance of each vector, at the cost of encoding.
 
         With D the size of the frame and a the coefficients, it is
 
@@ -345,7 +348,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 def calibrate_theta(
     clients: int, trials: int, dimension: int, budget: Budget, *, largest: float = LARGEST_THETA, start: float | None = None
 ) -> float:
-    """Return the largest theta, from 1e-6 to `largest`, with which all rounds stay within a budget; errs downward.
+    """Return the largest theta, from 1e-6 to `largest`, that keeps a budget; a lower bound.
 
     Examples
     --------
@@ -358,7 +361,7 @@ def calibrate_theta(
     else:
         first = _ratio(start)
 
-    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2: fewer evaluations find it.
+    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2: the search needs fewer evaluations.
     def theta_of(ratio: float) -> float:
         return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
@@ -379,9 +382,9 @@ def calibrate_poisson_binomial(
 ) -> PoissonBinomialMechanism:
     """Return the Poisson-binomial mechanism with the least variance whose sums fit the bits.
 
-    With many clients that is the one with the most trials, as the variance for a coefficient of zero at the largest theta is about
-    ``level**2 (A + 1 / trials)``, A the same for all of them. With few clients, one trial with pure privacy may be better than any number.
-    So the largest number of trials is tried, and all powers of two below.
+    With many clients that mechanism has the most trials, as the variance for a coefficient of zero at the largest theta is about
+    ``level**2 (A + 1 / trials)``, with A the same for all of them. With few clients, one trial with pure privacy may be better than any
+    number. So the search tries the largest number of trials and all powers of two below.
 
     Parameters
     ----------
@@ -393,7 +396,7 @@ def calibrate_poisson_binomial(
         Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. No more trials are taken than 256, nor than 2**20 / n
         (but at least one): with t trials, all that more could gain is about ``level**2 / t``.
     budget : Budget
-        What all rounds are to keep to.
+        The budget of all rounds together.
     trials : int or None
         Number of trials of each client; None for the best number that the bits hold.
     frame_seed : int
@@ -409,8 +412,7 @@ def calibrate_poisson_binomial(
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits do not hold one trial of each client, in which case the message says how many do; or if no theta from 1e-6 is small
-        enough.
+        If the bits do not hold one trial of each client, where the message states how many do; or if no theta from 1e-6 is small enough.
 
     Examples
     --------

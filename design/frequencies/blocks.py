@@ -1,4 +1,4 @@
-"""Messages from blocks of outputs: a client's item has a block, and in it a set of outputs that are likelier than all others."""
+"""Messages from blocks of outputs: an item's block has a set of likelier outputs."""
 
 import math
 from abc import abstractmethod
@@ -18,23 +18,23 @@ from .support import SupportMechanism
 
 
 class BlockMechanism(SupportMechanism):
-    """Items are spread evenly over blocks of outputs; each has a set of its block's outputs, E times as likely for its holder as others.
+    """A mechanism that spreads items over blocks of outputs; an item's set is E times as likely.
 
     All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
     output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by
 
         (supporters - messages in its block i / c) Z / ((E - 1) (c - i)) / clients + a constant,
 
-    which is unbiased: by what of an item of the same block differs from one of another block, its mean over each is 0. The decoded
-    frequency of one message has one of three values, for an output of the set, of the rest of the block, and of the other blocks, which
-    gives the variances for the item that is held, for others of its block, and for those of other blocks: the first of the block are worst.
+    which is unbiased: the constant cancels the mean for items of other blocks. The decoded frequency of one message has one of three
+    values, for an output of the set, of the rest of the block, and of the other blocks. This gives the variances for the held item, for
+    others of its block, and for items of other blocks: holders of the same block have the largest.
 
     Attributes
     ----------
     epsilon, categories
         As in `SupportMechanism`.
     blocks : int
-        Their number h, from 1 to `categories`.
+        Number h of blocks, from 1 to `categories`.
     """
 
     blocks: int
@@ -123,15 +123,18 @@ class BlockMechanism(SupportMechanism):
         """Return the number of messages of each block, shape (blocks,)."""
 
     def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the share of clients whose items are of each block that has items: at least 0, with a sum of 1.
+        """Return the share of clients with items of each block, at least 0, with a sum of 1.
 
-        From the messages of the block. The sum of its items' estimates says the same with all of their noise.
+        The shares come from the numbers of messages. The sums of items' estimates estimate the same, with all of their noise.
         """
         with_items = -(-self.categories // self.block_items)
         return project_onto_simplex(self._raw_shares(self.block_messages(aggregate)[:with_items], clients))
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
-        """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items (`SupportCounts`)."""
+        """Return unbiased frequencies with standard errors.
+
+        The squared z-scores have a mean of 1 over the items (`SupportCounts`).
+        """
         estimate = super().estimate(aggregate, clients)
         decoded, threshold = estimate.decoded, self.standing_frequency(clients)
         shares, blocks = self.block_shares(aggregate, clients), self.block_of(np.arange(self.categories))
@@ -218,15 +221,15 @@ class BlockMechanism(SupportMechanism):
         return outputs / self._weight
 
     def _variance(self, mean: float, inside: float, of_rest: float, elsewhere: float) -> float:
-        """Return the variance of a decoded frequency, from the probabilities of the set, the rest of the block, and the other blocks."""
+        """Return the variance of a decoded frequency from its probabilities and values."""
         values = np.array([self.unit + self.block_unit, self.block_unit, 0.0]) + self.constant - mean
         return float(np.dot([inside, of_rest, elsewhere], values**2))
 
     def _support_scores(self, inside: FloatArray, messages: FloatArray, variance: OfCounts, clients: int) -> FloatArray:
-        """Return estimates of squared z-scores from supporters among all clients, or among the messages of a block.
+        """Return estimates of squared z-scores from supporters in all messages or in a block's.
 
-        They are unbiased where there is one block, or where the estimate does not depend on the messages of the block. With several large
-        blocks the messages of a block, of which the item's holders are a random part, are taken as they are.
+        The estimates are unbiased for a single block, or if the estimate does not depend on the messages of the block. With several large
+        blocks the messages of a block, of which the item's holders are a random part, count as fixed.
         """
         less = math.exp(-self.epsilon)
         gained = -math.expm1(-self.epsilon) * self.common_outputs + less * self.set_outputs
@@ -240,7 +243,7 @@ class BlockMechanism(SupportMechanism):
         return scores + holders * self._scaled(self._elsewhere) * less * (law.held_support - law.other_support)
 
     def _raw_shares(self, messages: NDArray[Any], clients: int) -> FloatArray:
-        """Return unbiased shares of clients whose items are of blocks, from numbers of messages."""
+        """Return unbiased shares of clients by block, from numbers of messages."""
         of_others = math.exp(-self.epsilon) * self._scaled(self.block_outputs)
         gained = -math.expm1(-self.epsilon) * self._scaled(self.set_outputs)
         return np.asarray((messages / clients - of_others) / gained)

@@ -1,4 +1,4 @@
-"""Secure sums of sketches: clients compress their vectors by a common linear sketch, and a secure sum adds the sketches up.
+"""Secure sums of sketches: clients compress their vectors by a common linear sketch.
 
 Algorithm 2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
 Learning*: as privacy tightens, noise grows, and shorter sketches are as good.
@@ -22,7 +22,7 @@ from .rounded_secure_sum import RoundedSecureSum
 class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     """Clients send clipped sketches of their clipped vectors by a secure sum.
 
-    The guarantee is that of the secure sum of sketches, whose sensitivity is the norm that sketches are clipped to.
+    The guarantee is that of the secure sum of sketches, with the clip norm of the sketches as its sensitivity.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     sketch : LinearSketch
         The sketch, which keeps lengths on average.
     inner : RoundedSecureSum
-        The secure sum of sketches: its ball has the sketch's dimension and the norm that sketches are clipped to.
+        The secure sum of sketches: its ball has the sketch's dimension and clip norm.
     """
 
     ball: NormBall
@@ -59,7 +59,9 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
 
 @dataclass(frozen=True)
 class SketchedSum(SketchedSecureSum):
-    """The server decodes the sum of sketches without bias, except for clipping and rounding; fields are those of `SketchedSecureSum`.
+    """A sum of sketches that the server decodes without bias, except for clipping and rounding.
+
+    The fields are those of `SketchedSecureSum`.
 
     Examples
     --------
@@ -93,9 +95,9 @@ class SketchedSum(SketchedSecureSum):
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, on average over the sketch, wrapping left out; errs upward.
+        """Upper bound on the variance over the ball, on average over the sketch, without wrapping.
 
-        Each of the sketch's d columns has length one on average, and the sum's variance along it is at most the largest one.
+        Each of the sketch's d columns has length 1 on average, and the sum's variance along it is at most the largest directional variance.
         """
         return self.ball.dimension * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
@@ -104,5 +106,5 @@ class SketchedSum(SketchedSecureSum):
         return self.sketch.decode(self.inner.decode(aggregate, clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each client's sketch, noise and rounding, times what decoding makes of it on average, about d/m."""
+        """Return the variance of each client's decoded sketch, noise and rounding, about d/m times its own."""
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

@@ -25,9 +25,9 @@ class BlockMechanism(SupportMechanism):
 
         (supporters - messages in its block i / c) Z / ((E - 1) (c - i)) / clients + a constant,
 
-    which is unbiased: the constant cancels the mean for items of other blocks. The decoded frequency of one message has one of three
-    values, for an output of the set, of the rest of the block, and of the other blocks. This gives the variances for the held item, for
-    others of its block, and for items of other blocks: holders of the same block have the largest.
+    which is unbiased: its mean for another item of the same block, and for an item of another block, is 0. The decoded frequency of one
+    message has one of three values, for an output of the set, of the rest of the block, and of the other blocks. This gives the variances
+    for the held item, for other items of its block, and for items of other blocks.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Projective geometry response: a point of the item's hyperplane, or any other one.
+"""Projective geometry response: a message is a point of the item's hyperplane, or any other.
 
 Feldman, Nelson, Nguyen, Talwar 2022, *Private frequency estimation via projective geometry*. `ProjectiveSpace` numbers the points of a
 projective space over the numbers modulo a prime, and sums over its hyperplanes.
@@ -21,24 +21,24 @@ from .blocks import BlockMechanism
 MOST_POINTS = 2**40
 
 LARGEST_PRIME = 2**12
-# Of those that are tried: a larger one would lower the variance by less than 1/250, and the server's time is proportional to it.
+# Primes that are tried: a larger prime would lower the variance by less than 1/250, and the server's time is proportional to it.
 PRIMES = tuple(prime for prime in range(2, 252) if all(prime % divisor for divisor in range(2, math.isqrt(prime) + 1)))
-# Outputs for each item, and for few items, that the server's memory is spent on.
+# Most outputs for each item, and for few items, in the server's memory.
 OUTPUTS_PER_ITEM, LEAST_OUTPUTS = 16, 2**20
 
 
 @dataclass(frozen=True)
 class ProjectiveSpace:
-    """Lines through the origin of F^length, where F is the numbers modulo a prime.
+    """The projective space of lines through the origin of F^length, F a prime field.
 
-    A line is named by its one vector whose last digit other than 0 is 1, and points are numbered in the order of these vectors, which are
-    read as numbers whose first digit counts the least. Two lines are incident if their vectors' inner product is 0: the points that are
-    incident with one point are its hyperplane.
+    F has the numbers modulo the prime. A line is named by its only vector whose last digit other than 0 is 1, and points are numbered in
+    the order of these vectors, which are read as numbers whose first digit counts the least. Two lines are incident if their vectors' inner
+    product is 0: the points that are incident with one point are its hyperplane.
 
     Attributes
     ----------
     prime : int
-        At least 2. It is not checked that it is a prime.
+        The prime, at least 2; whether it is a prime is not checked.
     length : int
         Number of digits, at least 1; there are at most 2**40 points.
 
@@ -92,9 +92,13 @@ class ProjectiveSpace:
         return np.asarray(code - self._powers[last] + self._starts[last])
 
     def on_hyperplanes(self, points: IntegerArray, ranks: IntegerArray) -> IntegerArray:
-        """Return a point of the hyperplane of each point: for ranks from 0 to ``hyperplane_points - 1``, each of them once."""
+        """Return the point of a rank on the hyperplane of each point.
+
+        Ranks from 0 to ``hyperplane_points - 1`` give each point once.
+        """
         normals = self.vectors(points)
-        # The digit at which the normal has its 1 follows from the others, which are those of any point of a space of one dimension less.
+        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space of one dimension
+        # less.
         free = np.arange(self.length) != self._last_digits(points)[:, None]
         vectors = np.zeros(normals.shape, dtype=np.int64)
         vectors[free] = ProjectiveSpace(self.prime, self.length - 1).vectors(ranks).ravel()
@@ -106,7 +110,7 @@ class ProjectiveSpace:
         return np.asarray((self.vectors(points) * self.vectors(others)).sum(axis=-1) % self.prime == 0)
 
     def hyperplane_sums(self, counts: IntegerArray, normals: int) -> FloatArray:
-        """Return how many of some points lie on the hyperplane of each of the first points, of which `normals` are asked for.
+        """Return the number of counted points on the hyperplanes of the first points.
 
         An inner product is 0 modulo the prime in ``1/prime sum_s exp(-2 pi i s <x, y> / prime)`` cases, over all s modulo the prime. For
         points y whose last digit is the m-th, the sum over y is a Fourier transform in m dimensions, at s x: time is proportional to
@@ -115,15 +119,15 @@ class ProjectiveSpace:
         Parameters
         ----------
         counts : ndarray of shape (..., points)
-            How many there are of each point.
+            Number of copies of each point.
         normals : int
-            Number of hyperplanes.
+            Number of hyperplanes, those of the first points.
         """
         spectra = [self._spectrum(counts, digit) for digit in range(self.length)]
         vectors = self.vectors(np.arange(normals))
         roots = np.exp(-2j * np.pi * np.arange(self.prime) / self.prime)
         total = np.zeros((*counts.shape[:-1], normals))
-        # The sums for s and for prime - s are conjugate.
+        # Sums for s and for prime - s are conjugate.
         for scale in range(1, self.prime // 2 + 1):
             digits = vectors * scale % self.prime
             place = np.zeros(normals, dtype=np.int64)
@@ -135,7 +139,7 @@ class ProjectiveSpace:
         return np.asarray(np.rint((counts.sum(axis=-1, keepdims=True) + total) / self.prime))
 
     def _spectrum(self, counts: IntegerArray, digit: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.complex128]]":
-        """Return the Fourier transform of the counts of points with that last digit, shape (..., prime**digit)."""
+        """Return the Fourier transform of counts of points with a last digit, (..., prime**digit)."""
         of_these = counts[..., self._starts[digit] : self._starts[digit + 1]]
         if digit == 0:
             return np.asarray(of_these, dtype=complex)
@@ -164,18 +168,19 @@ class ProjectiveSpace:
 
 @dataclass(frozen=True)
 class ProjectiveGeometryResponse(BlockMechanism):
-    """Items and outputs of a block are points of a projective space over a prime field; an item's set is its hyperplane.
+    """Projective geometry response: an item's set is its hyperplane in a projective space.
 
-    With one block and prime - 1 = E the variance is that of subset selection, 4 E/(E - 1)**2 to first order, in log2(points) bits, and the
-    server decodes as in `ProjectiveSpace.hyperplane_sums`. With several blocks of a smaller prime (the paper's hybrid) it is larger by a
-    factor of about 1 + 1/(prime - 1). With two digits, a set is one output, which makes it randomised response.
+    Items and outputs of a block are points of the space. With one block and prime - 1 = E the variance is that of subset selection, 4 E/(E
+    - 1)**2 to first order, in log2(points) bits, and the server decodes as in `ProjectiveSpace.hyperplane_sums`. With several blocks of a
+    smaller prime (the paper's hybrid) it is larger by a factor of about 1 + 1/(prime - 1). With two digits, a set is one output, which
+    makes it randomised response.
 
     Attributes
     ----------
     epsilon, categories, blocks
         As in `BlockMechanism`.
     prime, digits : int
-        Of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
+        Prime and digits of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
 
     Examples
     --------
@@ -263,10 +268,10 @@ class ProjectiveGeometryResponse(BlockMechanism):
 
 @lru_cache(maxsize=64)
 def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveGeometryResponse:
-    """Return projective geometry response with the prime and the number of blocks whose worst variance is the least.
+    """Return projective geometry response with the prime and blocks of least worst variance.
 
-    Of primes up to 251, with at most 16 outputs per item and 2**20 more. (Fields of prime powers would serve as well, and lower the
-    variance by 3% at most.)
+    The search tries primes up to 251, with at most 16 outputs per item and 2**20 more. (Fields of prime powers would serve as well, and
+    lower the variance by 3% at most.)
 
     Examples
     --------
@@ -282,7 +287,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
     for prime in PRIMES:
         for digits in range(2, padded_digits(prime, categories) + 1):
             space = ProjectiveSpace(prime, digits)
-            # Without the loss by blocks, the best share of outputs in a set would be 1/(E + 1).
+            # The best share of outputs in a set would be 1/(E + 1) without the loss by blocks.
             ideal = min(float(categories), (1 + math.exp(epsilon)) * space.hyperplane_points / space.points)
             fewest = -(-categories // space.points)
             choices = {max(fewest, round(ideal) + step) for step in (-1, 0, 1)} | {fewest}
@@ -295,7 +300,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
 
 
 def padded_digits(prime: int, points: int) -> int:
-    """Return how many digits, at least 2, a space of that many points has.
+    """Return the number of digits, at least 2, of a space with that many points.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Randomised response on items: each client sends its item, or with some probability any other one.
+"""Randomised response on items: a client sends its item, or with some probability another.
 
 Warner 1965, *Randomized response*; Kairouz, Bonawitz, Ramage 2016, *Discrete distribution estimation under local privacy*.
 """
@@ -19,7 +19,7 @@ from .support import SupportCounts
 
 @dataclass(frozen=True)
 class FrequencyRandomisedResponse(SupportCounts):
-    """A message is the client's item with probability E/(E + k - 1), and each other item with 1/(E + k - 1); E = exp(epsilon).
+    """Randomised response: the client's item is E = exp(epsilon) times as likely as any other.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class FrequencyRandomisedResponse(SupportCounts):
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each client's message, an item."""
         words, held = word_source(words), self.domain.clip(items)
-        # Any item, and the client's own one with the probability that is left: it is drawn as "any" as often as another one.
+        # The draw is any item, or the client's own item with the remaining probability: "any" includes the own item as often as another.
         others = words.integers(self.categories, held.shape)
         return np.where(words.uniforms(held.shape) < self._truth - self._lie, held, others)
 

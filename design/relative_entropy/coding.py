@@ -24,9 +24,10 @@ LARGEST_SHIFT = 1e4
 def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
     """Return the log importance weights of all 2**bits shared samples.
 
-    At the sample sigma z it is ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: only inner products are needed. Samples are made and
-    dropped in pieces of 2**16 numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32:
-    errors are of the order of 1e-6 times ``||mean|| / sigma``.
+    The weight is the log density ratio of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I). At the sample sigma z the weight is
+    ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: only inner products are needed. Samples are made and dropped in pieces of 2**16
+    numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32: errors are of the order of 1e-6
+    times ``||mean|| / sigma``.
 
     Parameters
     ----------

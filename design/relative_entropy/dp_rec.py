@@ -106,7 +106,7 @@ class DpRecMechanism(VectorMechanism):
     groups independently. The server makes the samples with these numbers, and no others, and averages over clients.
 
     **The client draws the seed.** A server that may choose it looks for one whose samples give the vector away (section 4.3 of the paper);
-    there is no argument by which it could pass one.
+    no argument lets the server pass a seed.
 
     `guarantee` is that of one message against an untrusted server. The privacy of a training against observers of its models depends on
     rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased

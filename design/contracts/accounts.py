@@ -199,7 +199,7 @@ def composed_singles(single: Callable[[float], EpsilonBound], delta: float, roun
 
 
 def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
-    """Return the epsilon of (epsilon, d)-private rounds at ``rounds * d + delta``; an upper bound.
+    """Return an upper bound on epsilon of (epsilon, d)-private rounds at ``rounds * d + delta``.
 
     It is the epsilon of as many uses of binary randomised response (Kairouz, Oh, Viswanath 2015, *The composition theorem for
     differential privacy*, theorem 3.3), or the sum of all epsilons where the uses are too many, or epsilon is too large, to compute it.

@@ -30,7 +30,7 @@ EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
 
 @dataclass(frozen=True)
 class Error:
-    """The error of an estimate of the mean: squared L2 distances, in squared units of the inputs.
+    """The error of an estimate of the mean, in squared L2 distances and squared input units.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class Mechanism(ABC):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Upper bound on the norm of the bias for inputs that may depend on the public seed, wrap-around included.
+        """Upper bound on the norm of the bias, wrap-around included, for seed-dependent inputs.
 
         Its square bounds the squared error that the noise's variance leaves out.
         """
@@ -137,7 +137,7 @@ class Mechanism(ABC):
 
     @property
     def wrap_probability(self) -> float:
-        """Upper bound on the probability that any coordinate of a modular sum wraps; 0.0 where none can."""
+        """Upper bound on the probability that any coordinate of a modular sum wraps."""
         return 0.0
 
     @property
@@ -189,7 +189,7 @@ class Mechanism(ABC):
         """
 
     def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the number of bits of each message; it varies only where `bits_per_client` is a mean."""
+        """Return the bits of each message, which vary only if `bits_per_client` is a mean."""
         return np.full(len(messages), self.bits_per_client)
 
     def combine(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -231,7 +231,7 @@ class Mechanism(ABC):
         return None
 
     def for_clients(self, clients: int) -> Self:  # noqa: ARG002
-        """Return the mechanism for another number of clients, such as the clients that did not drop out.
+        """Return the mechanism for another number of clients, such as those left after drop-outs.
 
         A mechanism whose server sees each message returns itself. Clients of a secure sum send the same messages, so that fewer clients
         add less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` where messages depend on the number of clients.
@@ -499,7 +499,7 @@ class SecureSumMechanism(Mechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Number of bits of a message, ``padded_dimension * log2(M)``, without the overhead of secure aggregation."""
+        """Bits of a message, ``padded_dimension * log2(M)``, without secure aggregation's overhead."""
         return self.padded_dimension * math.log2(self.modulus)
 
     @property

@@ -103,7 +103,7 @@ class _LeastOfSampled:
 
 
 def participation_bound(bound: Bound, delta: float, participations: int) -> EpsilonBound:
-    """Return the bound of the rounds in which a client takes part, with their number as a detail."""
+    """Return the bound of a client's own rounds, with their number as a detail."""
     of_participations = EpsilonBound(0.0) if participations == 0 else _or_nothing(bound, delta, participations, None)
     return replace(of_participations, details={**of_participations.details, "participations": participations})
 

@@ -103,7 +103,7 @@ class AccountReport(Shown):
 
     @property
     def epsilon(self) -> float:
-        """Upper bound on epsilon by the least proven account for the adjacency; infinite without one."""
+        """Upper bound on epsilon by the least proven account, infinite without such an account."""
         return self.privacy.epsilon
 
     def epsilon_by(self, account: str | None) -> float:
@@ -149,7 +149,7 @@ The parameters have the ``delta`` of the question among them: some mechanisms de
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """An account that needs fewer parameters than a mechanism: bare noise, a table's file, a training.
+    """An account with few parameters: of bare noise, a table's file, or a training.
 
     Attributes
     ----------
@@ -278,7 +278,7 @@ class Entry:
     in_place_of_budget: InPlaceOfBudget | None = None
 
     def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
-        """Return the mechanism for a task from checked design choices; missing choices have defaults.
+        """Return the mechanism for a task from design choices; missing choices have defaults.
 
         Raises ``InfeasibleError`` if the message exceeds `Task.most_message_bits`; a default number of bits stays within it.
         """
@@ -424,7 +424,7 @@ class Entry:
         return NormBall in self.domains and values["dimension"] is None
 
     def bare_subject(self, epsilon: float, adjacency: str) -> AccountSubject:
-        """Return a purely private mechanism with a given epsilon of one round, and no other parameters."""
+        """Return a purely private mechanism with only the epsilon of one round."""
         details = {"epsilon_per_round": epsilon}
         return self._noted(
             AccountSubject(f"{self.title}, epsilon {epsilon:g} per round", pure_privacy(epsilon), adjacency, details=details)

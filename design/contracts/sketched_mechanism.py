@@ -16,7 +16,7 @@ CLIP_MARGIN = 1.1
 
 
 class SketchedMechanism(VectorMechanism):
-    """Clients clip their vectors, sketch them, and clip the sketches; the guarantee rests on the clipped sketches alone.
+    """A mechanism whose clients clip vectors, sketch them, and clip the sketches.
 
     The guarantee holds for all vectors and sketches. Vectors must not depend on the sketch's public seed, or the estimate has a larger
     error than stated. The error of compression, ``distortion ||mean||**2``, is common to all clients of a round, whatever their number.
@@ -57,7 +57,7 @@ class SketchedMechanism(VectorMechanism):
 
     @property
     def clipping_probability(self) -> float:
-        """Upper bound on the probability, over the sketch, of clipping the sketch of a longest vector."""
+        """Upper bound on the probability that the sketch of a longest vector is clipped."""
         factor = self.sketch_clip / (self.ball.clip_norm * self.sketch.length_factor)
         return self.sketch.excess_probability(factor) if factor > 1 else 1.0
 

@@ -228,7 +228,7 @@ class BernoulliCode(HistogramCode):
 
     @classmethod
     def of_rigorous_size(cls, dimension: int, clients: int, failure_probability: float = 0.01, seed: int = 0) -> Self:
-        """Return the code of `code_size` measurements, which separates all histograms for most seeds.
+        """Return the code of `code_size` measurements, which separates histograms for most seeds.
 
         The failure probability is over seeds.
         """

@@ -171,7 +171,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def squared_distance(self) -> int:
-        """Largest squared L2 distance of two neighbours' sketches, in squared steps (`squared_distance`)."""
+        """Largest squared L2 distance of two neighbours' sketches, in squared steps."""
         return squared_distance(self.sketch, self.adjacency)
 
     def facts(self) -> dict[str, Any]:

@@ -94,11 +94,11 @@ class SubsetSelection(SupportCounts):
 
     @property
     def is_listed(self) -> bool:
-        """Whether `encode` returns lists of items, in ascending order; otherwise rows of bits, eight to a byte."""
+        """Whether `encode` returns sorted lists of items; otherwise rows of bits, eight to a byte."""
         return self.subset_size == 1 or self.subset_size < LISTED_SHARE * self.categories
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return each client's subset, shape (clients, subset_size) or (clients, bytes): see `is_listed`."""
+        """Return each client's subset as a list or as packed bits (`is_listed`), one per row."""
         words, held = word_source(words), self.domain.clip(items)
         # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
         included = words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)

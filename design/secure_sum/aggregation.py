@@ -209,7 +209,7 @@ class MaskGraph:
         return np.unique(self.order[(place + np.concatenate([self.offsets, -self.offsets])) % self.clients])
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return both ends of all pairs of neighbours, two arrays of shape (clients * neighbours / 2,)."""
+        """Return both ends of all pairs of neighbours, two arrays of one entry per pair."""
         firsts, seconds = [], []
         for offset in self.offsets:
             # The opposite client is as far ahead as behind: once around the ring would count each pair twice.
@@ -373,7 +373,7 @@ class SecureSumSession:
         return result
 
     def _check_recovery(self, alive: NDArray[np.bool_]) -> None:
-        """Raise InfeasibleError if masks cannot be recovered, or if more than one sum would be learnt."""
+        """Raise InfeasibleError if masks are lost, or the server would learn several sums."""
         clients, threshold = self.parameters.clients, self.parameters.shares_needed
         first, second = self.graph.edges()
         helpers = np.bincount(first[alive[second]], minlength=clients) + np.bincount(second[alive[first]], minlength=clients)
@@ -430,7 +430,7 @@ class MaskCost:
 
 
 def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> MaskCost:
-    """Return the cost of the masks of one sum in expanded coordinates; an upper bound for the server.
+    """Return the cost of one sum's masks in expanded coordinates; the server's is a bound.
 
     Parameters
     ----------
@@ -460,7 +460,7 @@ def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> M
 
 
 def rate_at_equal_cost(clients: int, reference_clients: int) -> float:
-    """Return the factor of extra compression at which a larger cohort's secure sum costs the same.
+    """Return the extra compression at which a larger cohort's secure sum costs the same.
 
     ``n2 ln(n2) / (n1 ln(n1))`` (Chen, Choquette-Choo, Kairouz, Suresh 2022): n clients with a multiple of log(n) neighbours each expand
     masks of n log(n) times the length of a message.

@@ -180,7 +180,7 @@ class BinomialNoise:
         return Privacy("secure-sum", accounts)
 
     def _theorem(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-        """Return the bound of Theorem 1; rounds compose as (epsilon, delta), half of delta for either part."""
+        """Return the bound of Theorem 1; rounds compose as (epsilon, delta)."""
 
         def single(delta: float) -> EpsilonBound:
             epsilon = binomial_theorem_epsilon(
@@ -197,7 +197,7 @@ class BinomialNoise:
         return binomial_near_gaussian_epsilon(self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds, sampled=sampled)
 
     def _sampled_once(self, unsampled: "Bound", what: str) -> "Bound":
-        """Return a bound that also holds for one sampled round, exact for a worst pair at every epsilon."""
+        """Return a bound that also holds for one sampled round."""
 
         def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is None:

@@ -229,7 +229,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + SLACK)
 
     def privacy(self) -> Privacy:
-        """Return the privacy of sums, by ``"theorem-1"`` as published, ``"rdp"`` and ``"near-gaussian"``.
+        """Return the privacy of sums by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
 
         The theorem is not proven: exact accounts contradict it for large epsilon, and it has no bound where it is known to fail
         (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta).
@@ -375,7 +375,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return noisy
 
     def _event_delta(self, delta: float) -> float:
-        """Return the failure probability per event: noise, sensitivity, and coordinate size if rotated."""
+        """Return the failure probability of each event: noise, sensitivity, coordinate size."""
         return delta / (3 if self.rotated else 2)
 
     def _flattened(self, vectors: ArrayLike) -> FloatArray:
@@ -498,7 +498,7 @@ def _keeps(mechanism: CpsgdMechanism, budget: Budget) -> bool:
 
 
 def _first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, int]], enough: Enough, likely: Enough) -> int:
-    """Return the first number whose levels and trials suffice, searching from a likely first number."""
+    """Return the first number whose levels and trials suffice, from a likely first number."""
     start = first_true(low, high, lambda number: likely(*levels_and_trials(number)))
     return first_true(low, high, lambda number: enough(*levels_and_trials(number)), start=start)
 

@@ -458,5 +458,5 @@ def _epsilon(clients: int, trials: int, theta: float, dimension: int, budget: Bu
 
 
 def _ratio(theta: float) -> float:
-    """Return half of theta over the standard deviation of a trial with the probability 1/2 + theta."""
+    """Return half of theta over the deviation of a trial with the probability 1/2 + theta."""
     return theta / math.sqrt(1 - 4 * theta**2)

@@ -107,7 +107,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return self._rotation.padded_dimension
 
     def facts(self) -> dict[str, Any]:
-        """Return the padded dimension, the largest norm after rounding, and bounds on error and bias."""
+        """Return the padded dimension, the rounded norm, and bounds on error and bias."""
         return {
             "padded_dimension": self.padded_dimension,
             "rounded_norm": rounded_norm(self.ball.clip_norm, self.granularity, self.padded_dimension),
@@ -130,7 +130,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Upper bound on the wrap probability of a coordinate, over rotation seed, rounding and noise.
+        """Upper bound on a coordinate's wrap probability over seed, rounding and noise.
 
         A coordinate of the sum, in steps, has three parts, the first two of which have moment generating functions that are at most those
         of Gaussians:
@@ -167,7 +167,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return self._wrap_probability(self.clients * math.isqrt(self._rounding.largest_squared_norm), 0.0)
 
     def _wrap_probability(self, shift: float, variance: float) -> float:
-        """Return Chernoff's bound for a coordinate that is shifted by some steps and has a Gaussian part beside the noise."""
+        """Return Chernoff's bound for a shifted coordinate with noise and a Gaussian part."""
         exponent = self._tail_exponent(max(0.0, 2.0 ** (self.bits - 1) - shift * (1 + SLACK)), variance)
         # The exponent's rounding error is below 60 units; Skellam's exponent is a difference, at least half of its first term, below 200
         # units.
@@ -188,7 +188,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def largest_directional_variance(self) -> float:
-        """Upper bound on the variance of one client's decoded message along any direction, without wrapping.
+        """Upper bound on a decoded message's variance along any direction, without wrapping.
 
         Coordinates of the noise are independent, and so are those of the rounding before tries are rejected, each with a variance of at
         most a quarter of a squared step: a rotation does not raise the largest variance, and rejection divides by 1 - q at most.

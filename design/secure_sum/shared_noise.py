@@ -45,7 +45,7 @@ def calibrate_granularity(
     budget: Budget,
     deviations: float,
 ) -> NamedParameters:
-    """Return the least noise and the granularity whose sum fits the bits; errs toward more noise.
+    """Return the least noise and its granularity that fit the bits; errs toward more noise.
 
     Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
     the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
@@ -116,7 +116,7 @@ def calibrate_granularity(
 def calibrate_discrete_gaussian(
     clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float = 4.0
 ) -> dict[str, float]:
-    """Return the least ``local_sigma`` within a budget, and its ``granularity``; errs toward more noise.
+    """Return the least ``local_sigma`` within a budget, rounded up, and its ``granularity``.
 
     Parameters are those of `calibrate_granularity`, and of `discrete_gaussian_privacy`, the account of the result.
 
@@ -145,7 +145,7 @@ def calibrate_discrete_gaussian(
 def calibrate_distributed_skellam(
     clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float = 4.0
 ) -> dict[str, float]:
-    """Return the least ``local_variance`` within a budget, and its ``granularity``; errs toward more noise.
+    """Return the least ``local_variance`` within a budget, rounded up, and its ``granularity``.
 
     Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, the account of the result. The granularity is the
     standard deviation of a client's noise over 141 421 where the bits would allow a finer one: sampling does not handle finer noise.

@@ -86,7 +86,7 @@ class SketchChoice:
         return self.sketch(dimension, self._most_units(dimension) * self.unit)
 
     def fewest(self, dimension: int, distortion: float) -> int | None:
-        """Return the fewest coordinates with at most a distortion, or None if the vectors have no more."""
+        """Return the fewest coordinates with at most a distortion; None for no sketch."""
         if self.longest(dimension).distortion > distortion:
             return None
         most = self._most_units(dimension)
@@ -129,7 +129,7 @@ class CalibratedSketch(Generic[Sketched]):
 
 
 def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
-    """Return the distributed discrete Gaussian mechanism on the shortest sketch within the slack.
+    """Return the distributed discrete Gaussian on the shortest sketch within the slack.
 
     The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression
     adds ``distortion c**2`` at most. Sketches are clipped at 1.1 c, which takes 1.21 times the variance: a slack must be above that.
@@ -185,7 +185,7 @@ def check_sketch_of_noise(sketch_dimension: int | None) -> int:
 def calibrate_sparse_sum(
     ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, sparsity: int, *, refit: bool = True
 ) -> SparseSum:
-    """Return the distributed discrete Gaussian mechanism on enough measurements of a sparse mean.
+    """Return the distributed discrete Gaussian on enough measurements of a sparse mean.
 
     By default there are ``4 s ln d`` measurements for s coordinates, twice what the Lasso needs in the limit to find the right ones by
     Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a
@@ -239,7 +239,7 @@ def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Bu
 
 
 def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callable[[int], float], without: str) -> int:
-    """Return the chosen sketch dimension, or the smallest within the slack of the unsketched error."""
+    """Return the chosen sketch dimension, or the smallest within the slack."""
     if choice.sketch_dimension is not None:
         return choice.sketch(ball.dimension, choice.sketch_dimension).sketch_dimension
     square, allowed, most = ball.clip_norm**2, choice.slack * plain, choice.longest(ball.dimension).sketch_dimension

@@ -106,5 +106,5 @@ class SketchedSum(SketchedSecureSum):
         return self.sketch.decode(self.inner.decode(aggregate, clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each client's decoded sketch, noise and rounding, about d/m times its own."""
+        """Return the variance of each client's decoded sketch, about d/m times its own."""
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

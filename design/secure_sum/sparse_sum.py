@@ -133,7 +133,7 @@ class SparseSum(SketchedSecureSum):
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
-        """Return the error of decoding noisy measurements of the mean, each draw with another sketch.
+        """Return the error of decoding noisy measurements of the mean, over sketches.
 
         Draws are compared with least squares on the right coordinates, projected on the ball, whose error is far more precise.
         """

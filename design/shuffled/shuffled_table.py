@@ -70,7 +70,7 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
         return self.privacy().guarantee(self.delta, self.adjacency)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:
-        """Return the probability of each letter: of a mixture of two rows where the value lies between grid points."""
+        """Return each letter's probability, by a mixture of two rows between grid points."""
         steps = len(self.table.weights) - 1
         position = float(grid_position(finite_values("value", value), self.interval, steps))
         lower = min(int(position), steps - 1)

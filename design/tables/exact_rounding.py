@@ -251,7 +251,7 @@ def _best_grid(
 
 
 def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
-    """Choose letters along the alphabet with large smallest entries, where units change ratios least."""
+    """Choose letters along the alphabet with large smallest entries."""
     groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
     chosen = [int(group[smallest[group].argmax()]) for group in groups]
     others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]

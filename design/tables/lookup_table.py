@@ -369,7 +369,7 @@ class LookupTable(Shown):
         return self._look_up(array.ravel(), *words).reshape(array.shape)
 
     def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
-        """Return the letters of rows for given random words, for mechanisms with their own dithering.
+        """Return the letters of rows for given random words; the caller dithers.
 
         `rows` are indices of rows. The upper log2(total) bits of a word draw the letter.
         """

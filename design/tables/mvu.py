@@ -282,7 +282,7 @@ def _randomised_response(
     interval: tuple[float, float],
     provenance: Provenance,
 ) -> LookupTable:
-    """Return generalised randomised response for the same task, the better table at large epsilon."""
+    """Return generalised randomised response for the same task."""
     response = generalised_randomised_response(epsilon, bits_in)
     # Letters of weight zero complete the alphabet, mirrored, in the outer halves of the first and the last gap.
     pairs = (2**bits_out - 2**bits_in) // 2

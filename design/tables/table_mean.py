@@ -48,7 +48,7 @@ class TableMeanMechanism(ScalarMechanism):
 
     @property
     def guarantee(self) -> Guarantee:
-        """The realised guarantee, or the stronger declared metric guarantee of a table with a metric."""
+        """The realised guarantee, or the stronger declared metric guarantee if there is one."""
         return super().guarantee if self.table.metric is None else self.table.guarantee
 
     @property

@@ -23,7 +23,7 @@ LARGEST_LOCAL_EPSILON = 15.0
 def local_epsilon(
     privacy: Callable[[float], Privacy], budget: Budget, *, tolerance: float = TOLERANCE, start: float | None = None
 ) -> float:
-    """Return the largest local epsilon up to 15 whose shuffled letters keep a budget.
+    """Return the largest local epsilon, up to 15, that keeps a budget; a lower bound.
 
     Parameters
     ----------

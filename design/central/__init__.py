@@ -1,1 +1,1 @@
-"""Mechanisms of a trusted server, which sees messages as they are and adds the noise: references for all who trust less."""
+"""Mechanisms of the central trust model, the references for mechanisms with less trust."""

@@ -1,8 +1,8 @@
-"""Project and perturb: a trusted server adds Gaussian noise to the sum of sketches, and decodes it.
+"""Project and perturb: a trusted server adds Gaussian noise to the sum of sketches.
 
 Lemma 5.1 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*: what compression costs where no secure sum rounds and wraps. A reference for comparisons, not for releases: noise is in
-floating point.
+Learning*: the error of compression without the rounding and wrapping of a secure sum. The mechanism is a reference for comparisons, not
+for releases: its noise is in floating point.
 """
 
 import math
@@ -32,10 +32,10 @@ FLOAT_BITS = 64
 
 @dataclass(frozen=True)
 class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
-    """Clients send their clipped, sketched and again clipped vectors as 64-bit floats to a server that is trusted to add Gaussian noise.
+    """A mechanism whose trusted server adds Gaussian noise to the sum of clients' sketches.
 
-    The noise is drawn in equal shares, one with each client's message: the sum has the law of the server's noise. `decode` refuses a sum
-    over another number of clients.
+    Vectors are clipped and sketched, and sketches are clipped and sent as 64-bit floats. The noise is drawn in equal shares, one with each
+    client's message: the sum has the law of the server's noise. `decode` refuses a sum over another number of clients.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
     clients : int
         Number of clients.
     sketch_clip : float
-        L2 norm that sketches are clipped to.
+        L2 norm to which sketches are clipped.
     noise_multiplier : float
         Standard deviation of the sum's noise, over its sensitivity: `sketch_clip`, or twice that for ``"replace-one"``.
     delta : float
-        Failure probability that the guarantee is stated for.
+        Failure probability of the guarantee.
     adjacency : str
         Which data sets are neighbours.
 
@@ -83,11 +83,11 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     @property
     def joint_clients(self) -> int:
-        """`clients`: the server releases the noisy sum alone."""
+        """Number of clients: the server releases only the noisy sum."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
-        """Return the mechanism of other clients with the same noise on their sum."""
+        """Return the mechanism for other clients, with the same noise on their sum."""
         return replace(self, clients=clients)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
@@ -97,7 +97,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """64 for each coordinate of a sketch."""
+        """Number of bits of a message, 64 for each coordinate of a sketch."""
         return float(FLOAT_BITS * self.sketch_dimension)
 
     @property
@@ -111,7 +111,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         return self.ball.dimension * self.noise_deviation**2 / self.clients / self.sketch.length_factor**2
 
     def privacy(self) -> Privacy:
-        """Privacy of Gaussian noise on the sum of sketches."""
+        """Return the privacy of Gaussian noise on the sum of sketches."""
         return self.stated(gaussian_privacy(self.noise_multiplier, self.adjacency, "central"))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The error of a trusted server's noisy histogram, which is the reference for frequencies whose clients trust less."""
+"""The error of a trusted server's noisy histogram, the reference for frequencies."""
 
 from ...arguments import check_choice
 from ..contracts.domains import Categories
@@ -7,10 +7,10 @@ from ..contracts.guarantee import ADJACENCIES
 
 
 def gaussian_histogram_error(categories: int, clients: int, epsilon: float, delta: float, adjacency: str) -> float:
-    """Return the expected squared L2 error of frequencies where a trusted server adds Gaussian noise to every count.
+    """Return the expected squared L2 error of a trusted server's noisy frequencies.
 
-    The L2 sensitivity of the counts is sqrt(2) for ``"replace-one"`` adjacency and 1 for ``"add-or-remove-one"``. The number of clients is
-    public.
+    The server adds Gaussian noise to every count. The L2 sensitivity of the counts is sqrt(2) for ``"replace-one"`` adjacency and 1 for
+    ``"add-or-remove-one"``. The number of clients is public.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""What every mechanism is to the rest of the house: tasks, mechanisms, privacy, registry entries."""
+"""Contracts of all mechanisms: tasks, mechanisms, privacy, registry entries."""

@@ -1,4 +1,7 @@
-"""Ways of accounting that mechanisms share: pure privacy, Rényi divergences, privacy losses; over rounds, and with secret sampling."""
+"""Privacy accounts that mechanisms share: pure privacy, Rényi divergences, privacy losses.
+
+Each account composes over rounds, and covers secret sampling.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,10 +29,10 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 NEEDS_DELTA = "delta must be above 0 for this account"
-# Uses of a privacy loss distribution on a grid that are composed.
+# Most uses of a privacy loss distribution on a grid that are composed.
 MOST_COMPOSITIONS = 20_000
-# What the Fourier transform of a composition may leave out of delta, for each use. dp-accounting does not count it; 1e-17 and
-# 2e-17 were seen, up and down, against exact composition.
+# Bound on the delta that the Fourier transform of a composition leaves out, for each use. dp-accounting does not count this error;
+# differences of 1e-17 and 2e-17, up and down, were measured against exact composition.
 FOURIER_ERROR = 2e-15
 
 SampledCurve = Callable[[RenyiCurve, Sampling], RenyiCurve]
@@ -73,13 +76,13 @@ def renyi_account(
     Parameters
     ----------
     curve : callable
-        Makes the divergences of one round, once, when they are asked for; a lazy curve where each order takes long.
+        Computes the divergences of one round, once, on demand; a lazy curve where each order takes long.
     adjacency : str
         Which data sets are neighbours.
     name, assumes
         As in `Account`.
     sampled : callable or None
-        Divergences of a round with sampled clients; by default those that hold for every mechanism whose sample is secret.
+        Divergences of a round with sampled clients; the default holds for every mechanism whose sample is secret.
     conversion : str
         As in `RenyiCurve.epsilon`.
     """
@@ -87,18 +90,18 @@ def renyi_account(
 
     @cache
     def of_one_round(sampling: Sampling | None) -> RenyiCurve | LazyRenyiCurve:
-        found = curve()
+        divergences = curve()
         if sampling is None:
-            return found
-        whole = found.whole() if isinstance(found, LazyRenyiCurve) else found
+            return divergences
+        whole = divergences.whole() if isinstance(divergences, LazyRenyiCurve) else divergences
         return (secretly_sampled_curve(adjacency) if sampled is None else sampled)(whole, sampling)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if delta == 0:
             return EpsilonBound.nothing(NEEDS_DELTA)
-        found = of_one_round(sampling).composed(rounds).epsilon(delta, conversion)
-        reason = None if math.isfinite(found.epsilon) else "no Rényi divergence is finite"
-        return EpsilonBound(found.epsilon, reason, found.order, found.at_edge)
+        least = of_one_round(sampling).composed(rounds).epsilon(delta, conversion)
+        reason = None if math.isfinite(least.epsilon) else "no Rényi divergence is finite"
+        return EpsilonBound(least.epsilon, reason, least.order, least.at_edge)
 
     return Account(name, adjacency, bound, assumes=assumes, curve=curve)
 
@@ -118,40 +121,43 @@ def loss_account(
     name, adjacency, assumes
         As in `Account`.
     epsilon_by_loss : callable
-        Epsilon as a function of rounds and delta; None where it is too expensive or not known.
+        Epsilon as a function of rounds and delta; None where epsilon is too expensive to compute or unknown.
     sampled : callable or None
-        The same for rounds with sampled clients. By default one round is amplified as (epsilon, delta) is, and several are not accounted
-        for unless everybody takes part.
+        The same for rounds with sampled clients. By default one round is amplified as (epsilon, delta) is, and several rounds have an
+        account only if every client takes part.
     """
 
     def secretly_sampled(rounds: int, delta: float, sampling: Sampling) -> float | None:
         share = sampled_share(sampling, adjacency)
         if share < 1 and rounds > 1:
             return None
-        found = epsilon_by_loss(rounds, delta_of_everyone(delta, share))
-        return None if found is None else amplified_epsilon(found, share)
+        epsilon = epsilon_by_loss(rounds, delta_of_everyone(delta, share))
+        return None if epsilon is None else amplified_epsilon(epsilon, share)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if delta == 0:
             return EpsilonBound.nothing(NEEDS_DELTA)
         if sampling is None:
-            found = epsilon_by_loss(rounds, delta)
+            epsilon = epsilon_by_loss(rounds, delta)
         else:
-            found = (secretly_sampled if sampled is None else sampled)(rounds, delta, sampling)
-        if found is None or math.isinf(found):
+            epsilon = (secretly_sampled if sampled is None else sampled)(rounds, delta, sampling)
+        if epsilon is None or math.isinf(epsilon):
             return EpsilonBound.nothing("too expensive to compute, or not known, for these rounds, this sampling and this delta")
-        return EpsilonBound(found)
+        return EpsilonBound(epsilon)
 
     return Account(name, adjacency, bound, assumes=assumes)
 
 
 def needing_delta(bound: Bound) -> Bound:
-    """Return a bound that says nothing at delta = 0, from one that needs more."""
+    """Return a bound that is infinite at delta = 0, from a bound that needs a positive delta."""
     return lambda delta, rounds, sampling: EpsilonBound.nothing(NEEDS_DELTA) if delta == 0 else bound(delta, rounds, sampling)
 
 
 def secretly_sampled_curve(adjacency: str) -> SampledCurve:
-    """Return what makes of a round's divergences those of a round whose sample is secret, for every mechanism of that adjacency."""
+    """Return a function that amplifies a round's divergences for a secret sample.
+
+    The amplified divergences hold for every mechanism of the adjacency.
+    """
 
     def sampled(curve: RenyiCurve, sampling: Sampling) -> RenyiCurve:
         share = sampled_share(sampling, adjacency)
@@ -163,10 +169,10 @@ def secretly_sampled_curve(adjacency: str) -> SampledCurve:
 def amplified_rounds(
     single: Callable[[float], EpsilonBound], delta: float, rounds: int, sampling: Sampling, adjacency: str
 ) -> EpsilonBound:
-    """Return the bound of sampled rounds from that of one round with everyone, as a function of delta.
+    """Return the bound of sampled rounds from the bound of one round with all clients.
 
-    Each round has ln(1 + q (e^epsilon - 1)) at q delta. Rounds that are (e, d)-private each are, for every d', (e', T d + d')-private
-    together, with e' that of T uses of binary randomised response (`composed_singles`).
+    Both bounds are functions of delta. Each round has ln(1 + q (e^epsilon - 1)) at q delta. Rounds that are (e, d)-private each are, for
+    every d', (e', T d + d')-private together, with e' the epsilon of T uses of binary randomised response (`composed_singles`).
     """
     share = sampled_share(sampling, adjacency)
 
@@ -178,9 +184,10 @@ def amplified_rounds(
 
 
 def composed_singles(single: Callable[[float], EpsilonBound], delta: float, rounds: int) -> EpsilonBound:
-    """Return the bound of rounds from that of one, as a function of delta, by `composed_rounds`: half of delta is spent on either part.
+    """Return the bound of several rounds from the bound of one round, by `composed_rounds`.
 
-    Never less than that of one round, which where epsilon is tiny may not be the least that could be said of it.
+    Both bounds are functions of delta; half of delta is spent on either part. The result is never below the bound of one round, which
+    may be loose where epsilon is tiny.
     """
     whole = single(delta)
     if rounds == 1 or math.isinf(whole.epsilon):
@@ -192,10 +199,10 @@ def composed_singles(single: Callable[[float], EpsilonBound], delta: float, roun
 
 
 def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
-    """Return the epsilon of rounds that are (epsilon, d)-private each, at ``rounds * d + delta``; errs upward.
+    """Return an upper bound on epsilon of (epsilon, d)-private rounds at ``rounds * d + delta``.
 
-    That of the given number of uses of binary randomised response (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential
-    privacy*, theorem 3.3), or the sum of all epsilons where these are too many, or epsilon too large, for it to be computed.
+    It is the epsilon of as many uses of binary randomised response (Kairouz, Oh, Viswanath 2015, *The composition theorem for
+    differential privacy*, theorem 3.3), or the sum of all epsilons where the uses are too many, or epsilon is too large, to compute it.
 
     Examples
     --------
@@ -207,7 +214,9 @@ def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
 
 
 def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_before: int = 1) -> float | None:
-    """Return epsilon after independent uses of a loss distribution; None where too expensive, or delta cannot be told from rounding.
+    """Return epsilon after independent uses of a privacy loss distribution, or None.
+
+    The result is None where the composition is too expensive, or where rounding errors exceed delta.
 
     Parameters
     ----------
@@ -224,14 +233,16 @@ def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_befor
     if times > MOST_COMPOSITIONS or allowed < delta / 2:
         return None
     composed = loss.self_compose(times) if times > 1 else loss
-    # Of losses near 700 and beyond, the ratio that epsilon is the logarithm of may overflow: it is infinite then.
+    # The ratio whose logarithm epsilon is may overflow for losses near 700 and above: epsilon is infinite then.
     with np.errstate(over="ignore"):
         epsilon = float(composed.get_epsilon_for_delta(allowed))
     return epsilon if math.isfinite(epsilon) else None
 
 
 def pure_privacy(epsilon: float, trust_model: str = "local", adjacency: str = "replace-one") -> Privacy:
-    """Return the privacy of a mechanism that is known by its pure epsilon: binary randomised response dominates it.
+    """Return the privacy of a mechanism with a given pure epsilon.
+
+    Binary randomised response dominates every such mechanism.
 
     Composition by privacy loss (``"pld"``) is exact for randomised response, and an upper bound for others.
 

@@ -1,4 +1,4 @@
-"""Calibration: the largest parameter with which all rounds of a mechanism stay within a budget, on the safe side."""
+"""Calibration: the largest parameter with which all rounds of a mechanism stay within a budget."""
 
 import math
 from collections.abc import Callable
@@ -11,10 +11,10 @@ from .accounts import pure_privacy
 from .mechanism import Mechanism
 from .task import Budget
 
-# How far below its target epsilon may end, where it is a continuous function of what is calibrated; relative below epsilon 1.
+# Largest distance of a continuous epsilon below its target; relative below epsilon 1.
 TOLERANCE = 1e-6
-# Epsilon near zero is a steep function of the parameter, where delta is large: a jump is only what is one at this scale. Not with
-# sampling, whose accounts take longer and do jump.
+# Epsilon near zero is a steep function of the parameter where delta is large: only a jump at this scale counts as a jump. Accounts of
+# sampled rounds take longer and do jump, so they have a coarser scale.
 JUMP, SAMPLED_JUMP = 1e-13, 1e-6
 # Range of the pure epsilon of one round.
 SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON = 1e-6, 100.0
@@ -31,22 +31,22 @@ def calibrate_parameter(
     shown: Callable[[float], float] = float,
     pure: bool = False,
 ) -> float:
-    """Return the largest argument at which epsilon, a rising function of it, is within the budget; errs toward more privacy.
+    """Return the largest argument at which a rising epsilon is within the budget; a lower bound.
 
     Parameters
     ----------
     epsilon_of : callable
         Epsilon of all rounds together; infinite where nothing is proven.
     budget : Budget
-        What epsilon is to be, with a delta above 0.
+        The target for epsilon, with a delta above 0.
     low, high : float
         Smallest and largest argument that may be tried.
     name : str
-        What the argument is, for messages.
+        Name of the argument in messages.
     start : float or None
-        Where to begin; None for a guess from the budget.
+        First argument that the search tries; None for a guess from the budget.
     shown : callable
-        What messages say for an argument, where it is not the parameter itself.
+        Text that messages show for an argument, where the argument is not the parameter itself.
     pure : bool
         Whether delta may be 0.
 
@@ -75,9 +75,9 @@ def calibrate_parameter(
 
 
 def per_round_epsilon(budget: Budget) -> float:
-    """Return the largest pure epsilon of one round with which all rounds stay within a budget; errs downward.
+    """Return the largest pure epsilon of one round that keeps a budget; a lower bound.
 
-    One round has the whole epsilon: purely private mechanisms state their guarantee at delta = 0.
+    A single round gets the whole epsilon: purely private mechanisms state their guarantee at delta = 0.
     """
     if budget.delta == 0 or (budget.rounds == 1 and budget.method in (None, "pure")):
         return budget.epsilon / budget.rounds
@@ -94,9 +94,10 @@ def _pure_epsilon_of_rounds(budget: Budget) -> float:
 
 
 def over_rounds(budget: Budget, build: Callable[[float], Mechanism], high: float = 1e2) -> Mechanism:
-    """Return the mechanism, built for an epsilon of one round up to `high`, whose rounds together stay within a budget.
+    """Return the mechanism whose rounds together stay within a budget.
 
-    One round of a mechanism that states its guarantee at delta = 0 has the budget's epsilon.
+    `build` makes the mechanism for an epsilon of one round, which is at most `high`. A single round of a mechanism that states its
+    guarantee at delta = 0 gets the budget's epsilon.
     """
     if budget.delta == 0 or budget.rounds == 1:
         mechanism = build(budget.epsilon / budget.rounds)

@@ -1,4 +1,4 @@
-"""What a client may hold: one number of an interval, or one item of a list. Vectors of a ball are in `norm_ball`."""
+"""Domains of clients' inputs: numbers of an interval, and items of a list; `norm_ball` has vectors."""
 
 import math
 from dataclasses import dataclass
@@ -31,12 +31,12 @@ class Interval:
         return np.clip(finite_values("values", values), self.low, self.high)
 
     def clipped_count(self, values: ArrayLike) -> int:
-        """Return how many finite values lie outside the interval."""
+        """Return the number of finite values outside the interval."""
         array = finite_values("values", values)
         return int(np.count_nonzero((array < self.low) | (array > self.high)))
 
     def total(self, values: NDArray[Any]) -> FloatArray:
-        """Return the sum of clients' values, as `Mechanism.decode` estimates their mean."""
+        """Return the sum of clients' values: `Mechanism.decode` estimates their mean."""
         return np.asarray(values.sum(axis=0))
 
     @property
@@ -46,17 +46,20 @@ class Interval:
 
     @property
     def middle(self) -> float:
-        """The answer of a server that is sent nothing."""
+        """The estimate of a server that receives no message."""
         return (self.low + self.high) / 2
 
     def ball(self, adjacency: str) -> NormBall:  # noqa: ARG002
-        """Return the ball of vectors whose mean is as hard for a trusted server's Gaussian noise."""
+        """Return the ball of vectors whose mean has the same error under a trusted server's noise."""
         return NormBall(1, 2.0, (self.high - self.low) / 2)
 
 
 @dataclass(frozen=True)
 class Categories:
-    """Items, numbered from 0; `size` is how many there are. The mean of clients' items is the frequency of each."""
+    """A list of items, numbered from 0; `size` is the number of items.
+
+    The mean of clients' items is the frequency of each item.
+    """
 
     size: int
 
@@ -65,7 +68,7 @@ class Categories:
         object.__setattr__(self, "size", check_integer("size", self.size, low=1, high=MOST_CATEGORIES))
 
     def clip(self, items: ArrayLike) -> IntegerArray:
-        """Return items as whole numbers, shape (clients,); there is nothing to clip an unknown item to: it is refused."""
+        """Return items as whole numbers, shape (clients,), and refuse unknown items."""
         check_unmasked("items", items)
         array = np.asarray(items)
         if array.ndim != 1 or array.dtype.kind not in "iu":
@@ -76,12 +79,12 @@ class Categories:
         return array.astype(np.int64, copy=False)
 
     def clipped_count(self, items: ArrayLike) -> int:
-        """Return 0, if all items are known."""
+        """Return 0, after a check that all items are in the list."""
         self.clip(items)
         return 0
 
     def total(self, items: NDArray[Any]) -> FloatArray:
-        """Return how many clients hold each item, shape (size,)."""
+        """Return the number of clients that hold each item, shape (size,)."""
         return np.bincount(items, minlength=self.size).astype(float)
 
     @property
@@ -91,13 +94,13 @@ class Categories:
 
     @property
     def middle(self) -> float:
-        """The answer of a server that is sent nothing: all items are as frequent."""
+        """The estimate of a server that receives no message: all items are equally frequent."""
         return 1 / self.size
 
     def ball(self, adjacency: str) -> NormBall:
-        """Return the ball of vectors whose mean is as hard for a trusted server's Gaussian noise.
+        """Return the ball of vectors whose mean has the same error under a trusted server's noise.
 
-        Two clients' indicators are sqrt(2) apart, and one is 1 away from none.
+        The indicator vectors of two items are sqrt(2) apart, and an indicator vector is 1 away from zero.
         """
         return NormBall(self.size, 2.0, math.sqrt(0.5) if adjacency == "replace-one" else 1.0)
 

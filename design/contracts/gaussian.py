@@ -1,4 +1,4 @@
-"""Gaussian noise: what it reveals, and the error of a trusted server that adds it, which is the reference for all who trust less."""
+"""Gaussian noise: its privacy, and the error of a trusted server that adds it, the reference error."""
 
 import math
 from dataclasses import replace
@@ -31,7 +31,7 @@ LARGEST_MULTIPLIER = 1e6
 
 
 def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", trust_model: str = "local") -> Privacy:
-    """Return what Gaussian noise reveals.
+    """Return the privacy of Gaussian noise.
 
     Parameters
     ----------
@@ -39,14 +39,14 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
         Standard deviation of a coordinate's noise over the L2 sensitivity for the adjacency; from 0.001 to 10**6. (For a clip norm c the
         sensitivity of a sum is 2 c with replace-one and c with add-or-remove-one adjacency.)
     adjacency, trust_model : str
-        Which data sets the sensitivity is for, and whom the guarantee is against.
+        The neighbours that the sensitivity is for, and the observer that the guarantee is against.
 
     Returns
     -------
     Privacy
         By ``"rdp"`` (Mironov 2017, *Rényi differential privacy*, proposition 7); by ``"rdp-classic"``, the same divergences converted as
-        papers before 2020 did, which is looser, to be put beside their tables; and by ``"pld"``, which without sampling is exact: T rounds
-        are one with the noise multiplier divided by sqrt(T).
+        papers before 2020 did, which is looser and serves comparisons with their tables; and by ``"pld"``, which is exact without
+        sampling: T rounds equal one round with the noise multiplier divided by sqrt(T).
 
     Examples
     --------
@@ -74,7 +74,7 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
     def by_loss(rounds: int, delta: float) -> float | None:
         of_all_rounds = multiplier / math.sqrt(rounds)
         within = of_all_rounds >= SMALLEST_MULTIPLIER and delta >= SMALLEST_DELTA
-        # What holds with a smaller delta holds with a larger one.
+        # A bound for a smaller delta also holds for a larger delta.
         return gaussian_epsilon(of_all_rounds, min(delta, LARGEST_DELTA)) if within else None
 
     def by_sampled_loss(rounds: int, delta: float, sampling: Sampling) -> float | None:
@@ -99,9 +99,9 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
 
 
 def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: str) -> Account:
-    """Return the account ``"near-gaussian"``, also for clients that are sampled in secret.
+    """Return the account ``"near-gaussian"``, for all clients or for a secret sample of clients.
 
-    Sampled rounds are those of sampled Gaussian noise, or rounds that are (epsilon, delta)-private each, whichever is less.
+    For sampled rounds the account takes the lesser of two bounds: by sampled Gaussian noise, and by (epsilon, delta)-private rounds.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: 
         def sampled(multiplier: float, delta: float) -> float | None:
             if multiplier < SMALLEST_MULTIPLIER:
                 return None
-            # Less noise than there is reveals more.
+            # Lowering the noise multiplier gives an upper bound.
             privacy = gaussian_privacy(min(multiplier, LARGEST_MULTIPLIER), adjacency, "central")
             return privacy.report(min(delta, LARGEST_DELTA), adjacency, rounds, sampling).epsilon
 
@@ -159,7 +159,9 @@ def l2_radius(ball: NormBall) -> float:
 
 
 def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: float, adjacency: str) -> float:
-    """Return the expected squared L2 error of the mean where a trusted server adds the noise: the reference for all that trust less.
+    """Return the expected squared L2 error of the mean under a trusted server's Gaussian noise.
+
+    The error is the reference for mechanisms whose clients trust the server less.
 
     Parameters
     ----------
@@ -168,7 +170,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     clients : int
         Number of clients, which is public.
     epsilon, delta : float
-        Promise that the noise keeps, as in `VectorGaussianMechanism.of_epsilon`.
+        Guarantee that the noise gives, as in `VectorGaussianMechanism.of_epsilon`.
     adjacency : str
         ``"replace-one"``: the sum moves by the ball's diameter at most; ``"add-or-remove-one"``: by its radius.
 

@@ -1,4 +1,4 @@
-"""What a mechanism promises: how much privacy, for which neighbours, and against whom."""
+"""The guarantee of a mechanism: its privacy parameters, its neighbours, and its trust model."""
 
 import math
 from dataclasses import dataclass, replace
@@ -7,9 +7,9 @@ from ...arguments import check_choice
 from ...errors import InfeasibleError
 
 ADJACENCIES = ("replace-one", "add-or-remove-one")
-# From nobody who is trusted to a trusted server.
+# The order is from no trusted party to a trusted server.
 TRUST_MODELS = ("local", "shuffled", "secure-sum", "central")
-# Above this epsilon, twice a guarantee permits any mechanism for every delta above 1e-304.
+# Doubled for replace-one adjacency, a guarantee above this epsilon permits any mechanism for every delta above 1e-304.
 LARGEST_DOUBLED = 700.0
 
 
@@ -20,19 +20,19 @@ class Guarantee:
     Attributes
     ----------
     epsilon : float
-        Privacy parameter; at least 0, infinite for no privacy. Errs upward.
+        Upper bound on the privacy parameter; at least 0, infinite for no privacy.
     adjacency : str
         ``"replace-one"`` or ``"add-or-remove-one"``: which data sets are neighbours.
     trust_model : str
-        ``"local"``: nobody is trusted; ``"shuffled"``: messages are seen without their order and senders; ``"secure-sum"``: only the sum of
-        the messages is seen; ``"central"``: the server is trusted.
+        ``"local"``: no party is trusted; ``"shuffled"``: the observer sees messages without their order and senders; ``"secure-sum"``: the
+        observer sees only the sum of the messages; ``"central"``: the server is trusted.
     delta : float
-        Probability, from 0 to 1, with which epsilon may fail. Errs upward.
+        Upper bound on the probability, from 0 to 1, with which epsilon may fail.
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"``: inputs y, y' are epsilon * ``|y - y'|**p`` indistinguishable, for an input interval scaled to length
-        one (metric differential privacy); None: all inputs are epsilon indistinguishable.
+        1 (metric differential privacy); None: all inputs are epsilon indistinguishable.
     allow_real_numbers : bool
-        Whether the guarantee is of real numbers, and the caller allowed messages in floating-point numbers, whose low bits reveal more.
+        Whether the guarantee is for real numbers, and the caller allowed messages in floating-point numbers, whose low bits reveal more.
 
     Raises
     ------
@@ -53,7 +53,7 @@ class Guarantee:
     allow_real_numbers: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a guarantee that says nothing definite."""
+        """Check the fields."""
         if not self.epsilon >= 0:
             raise ValueError(f"epsilon must be a number of at least 0, got {self.epsilon!r}")
         if not 0 <= self.delta <= 1:
@@ -80,7 +80,7 @@ class Guarantee:
         return ", ".join(parts)
 
     def towards(self, adjacency: str) -> "Guarantee":
-        """Return what the guarantee says for an adjacency.
+        """Return the guarantee for an adjacency.
 
         Replacing a client is removing one and adding another: (epsilon, delta) for add-or-remove-one adjacency is
         (2 epsilon, (1 + e^epsilon) delta) for replace-one adjacency. Both are upper bounds.
@@ -88,7 +88,7 @@ class Guarantee:
         Raises
         ------
         InfeasibleError
-            If a replace-one guarantee is asked about add-or-remove-one adjacency, of which it says nothing.
+            If the guarantee is for replace-one adjacency and the argument is add-or-remove-one adjacency, for which nothing follows.
 
         Examples
         --------
@@ -104,6 +104,6 @@ class Guarantee:
         delta = self.delta
         if delta > 0:
             factor = 1 + math.exp(self.epsilon) if self.epsilon <= LARGEST_DOUBLED else math.inf
-            # The exponential is off by less than a unit in the last place, and so are the sum and the product.
+            # The exponential, the sum and the product each have an error of less than a unit in the last place.
             delta = min(1.0, delta * factor * (1 + 1e-15))
         return replace(self, epsilon=2 * self.epsilon, adjacency=adjacency, delta=delta)

@@ -1,4 +1,4 @@
-"""Several releases of one round, accounted for as one: they share its clients, and with them one secret sample.
+"""Joint accounts of several releases of one round, which share its clients and its secret sample.
 
 Epsilons of rounds with independent samples add up; those of releases about the *same* sample do not. Let N0 and N1 be the laws of all
 releases of a round without and with a client. The server sees (1 - q) N0 + q N1 of the releases together: if the first one shows that the
@@ -29,9 +29,9 @@ from .privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
 def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
     """Return the privacy of a round with several releases, whose noises are independent.
 
-    By ``"basic"``: epsilons of the releases at equal parts of delta add up; by ``"rdp"``: Rényi divergences add up; by ``"near-gaussian"``:
-    Gaussian noises of multipliers z_i are together one of multiplier ``sum(z_i**-2)**(-1/2)``. The last two are there if every release has
-    such an account. Only guarantees of the releases are used. Each account amplifies the joint release, not its parts.
+    The account ``"basic"`` adds up epsilons of the releases at equal parts of delta. The account ``"rdp"`` adds up Rényi divergences. The
+    account ``"near-gaussian"`` joins Gaussian noises of multipliers z_i to noise of multiplier ``sum(z_i**-2)**(-1/2)``. The last two exist
+    if every release has such an account. Only guarantees of the releases count. Each account amplifies the joint release, not its parts.
 
     Parameters
     ----------
@@ -63,12 +63,14 @@ def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
     trust_models = {release.trust_model for release in releases}
     if len(trust_models) > 1:
         raise ValueError(f"releases must be of one trust model, got {' and '.join(sorted(trust_models))}")
-    guarantees = [[one for one in release.accounts if one.is_guarantee and one.adjacency == adjacency] for release in releases]
+    guarantees = [
+        [account for account in release.accounts if account.is_guarantee and account.adjacency == adjacency] for release in releases
+    ]
     accounts = [Account("basic", adjacency, _added_epsilons(releases, adjacency))]
-    curves = [[one.curve for one in of_release if one.curve is not None] for of_release in guarantees]
+    curves = [[account.curve for account in of_release if account.curve is not None] for of_release in guarantees]
     if all(curves):
         accounts.append(renyi_account(lambda: _added_curves([curve() for curve, *_ in curves]), adjacency))
-    noises = [[one.near_gaussian for one in of_release if one.near_gaussian is not None] for of_release in guarantees]
+    noises = [[account.near_gaussian for account in of_release if account.near_gaussian is not None] for of_release in guarantees]
     if all(noises):
         joint = _joint_noise([noise for noise, *_ in noises])
         accounts.append(near_gaussian_account(joint, adjacency, "the noise of each release must be larger to be nearly Gaussian"))
@@ -89,7 +91,10 @@ def _added_epsilons(releases: Sequence[Privacy], adjacency: str) -> Bound:
 
 
 def _added_curves(curves: Sequence[RenyiCurve | LazyRenyiCurve]) -> RenyiCurve:
-    """Return the sum of the divergences, at the orders that all curves have (Mironov 2017, proposition 1)."""
+    """Return the sum of the divergences at the common orders of all curves.
+
+    Rényi divergences of independent releases add up (Mironov 2017, proposition 1).
+    """
     whole = [curve.whole() if isinstance(curve, LazyRenyiCurve) else curve for curve in curves]
     orders = functools.reduce(np.intersect1d, [curve.orders for curve in whole])
     divergences = [dict(zip(curve.orders.tolist(), curve.divergences.tolist(), strict=True)) for curve in whole]
@@ -100,8 +105,8 @@ def _added_curves(curves: Sequence[RenyiCurve | LazyRenyiCurve]) -> RenyiCurve:
 def _joint_noise(noises: Sequence[NearGaussianNoise]) -> NearGaussianNoise:
     """Return the noise of all releases together.
 
-    One noise after the other is replaced by Gaussian noise, while the others stay: each bound holds whatever else is released. What is left
-    are Gaussian noises, which are one with the joint multiplier.
+    Each noise in turn is replaced by Gaussian noise, while the others stay: each bound holds whatever else is released. The resulting
+    Gaussian noises equal one Gaussian noise with the joint multiplier.
     """
 
     def epsilon(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:

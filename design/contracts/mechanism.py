@@ -1,4 +1,4 @@
-"""What every mechanism is to the rest of the house: how a message travels, what the estimate is off by, and what is revealed."""
+"""Interface of all mechanisms: the path of a message, the error of the estimate, and the privacy."""
 
 import math
 from abc import ABC, abstractmethod
@@ -22,27 +22,27 @@ from .privacy import Privacy
 if TYPE_CHECKING:
     from ..noise.random_words import WordsLike
 
-# Rounding of frequencies that were computed.
+# Rounding error that computed frequencies may have.
 FREQUENCY_ROUNDING = 1e-9
-# The range of epsilon that mechanisms with closed formulas serve: wider than that of tables, which are designed by a solver.
+# Mechanisms with closed formulas serve this range of epsilon, which is wider than that of tables, which a solver designs.
 EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
 
 
 @dataclass(frozen=True)
 class Error:
-    """What an estimate of the mean is off by; squared L2 distances, in squared units of the inputs.
+    """The error of an estimate of the mean, in squared L2 distances and squared input units.
 
     Attributes
     ----------
     variance : float
-        Expected squared distance of one client's decoded message from its clipped input. That of the mean of n clients is this over n.
+        Expected squared distance of one client's decoded message from its clipped input. The mean of n clients has this variance over n.
     bias : float
-        Bound on the norm of the bias of the estimate; 0.0 for an unbiased mechanism. Errs upward.
+        Upper bound on the norm of the bias of the estimate; 0.0 for an unbiased mechanism.
     wrap_probability : float
-        Bound on the probability that a modular sum wraps around, which `variance` leaves out. Errs upward.
+        Upper bound on the probability that a modular sum wraps around; `variance` leaves wrap-around out.
     shared : float
-        Expected squared error that all clients of a round have in common, such as that of a common sketch, over public randomness that is
-        new each round: more clients do not lower it, more rounds do.
+        Expected squared error that all clients of a round have in common, such as the error of a common sketch, over public randomness that
+        is new in each round: more clients do not lower it, more rounds do.
     """
 
     variance: float
@@ -51,9 +51,9 @@ class Error:
     shared: float = 0.0
 
     def of_mean(self, clients: int, rounds: int = 1) -> float:
-        """Return the expected squared error of the mean of that many clients, averaged over rounds, wrap-around left out.
+        """Return the expected squared error of the mean of clients over rounds, without wrap-around.
 
-        What is unbiased falls with the rounds, a bias does not.
+        Averaging over rounds lowers the variance and keeps the bias.
         """
         return (self.variance / clients + self.shared) / rounds + self.bias**2
 
@@ -79,10 +79,11 @@ MessageScore = Callable[[NDArray[Any]], FloatArray]
 
 
 class Mechanism(ABC):
-    """A mechanism with which clients report one input each and a server estimates their mean (or their frequencies).
+    """A mechanism for the mean, or the frequencies, of clients' inputs.
 
-    Clients are streamed in chunks: ``decode(combine(aggregate(chunk_1), aggregate(chunk_2)), clients)``. A frozen dataclass that derives
-    from one of the classes below says what is special; what is the same for all is here. A purely private one sets ``delta = 0.0``.
+    Each client reports one input. Clients are streamed in chunks: ``decode(combine(aggregate(chunk_1), aggregate(chunk_2)), clients)``. A
+    frozen dataclass derives from one of the classes below and adds its own properties; this class has the common part. A purely private
+    mechanism sets ``delta = 0.0``.
 
     Attributes
     ----------
@@ -95,72 +96,86 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def domain(self) -> Domain:
-        """What a client may hold; an input outside is clipped."""
+        """The domain of a client's input; `encode` clips inputs outside the domain."""
 
     @property
     @abstractmethod
     def bits_per_client(self) -> float:
-        """Bits that one message takes."""
+        """Number of bits of a message."""
 
     @property
     @abstractmethod
     def worst_variance(self) -> float:
-        """Largest of `variance` over the domain, or a bound on it that errs upward: what can be promised without having seen an input."""
+        """Upper bound on `variance` over the domain.
+
+        The bound holds for every input, so that it can be stated before any input is seen.
+        """
 
     @property
     def bias_bound(self) -> float:
-        """Upper bound on the norm of the estimate's bias, for inputs that do not depend on public seeds; 0.0 for an unbiased mechanism.
+        """Upper bound on the norm of the estimate's bias; 0.0 for an unbiased mechanism.
 
-        A mechanism that says so takes the average over its public seed.
+        Inputs must not depend on public seeds. Some mechanisms average the bias over their public seed, and document it.
         """
         return 0.0
 
     @property
     def seed_bias_bound(self) -> float:
-        """Upper bound for inputs that may depend on the public seed, wrap-around included.
+        """Upper bound on the norm of the bias, wrap-around included, for seed-dependent inputs.
 
         Its square bounds the squared error that the noise's variance leaves out.
         """
         return self.bias_bound
 
     def known_bias(self, inputs: ArrayLike) -> FloatArray:  # noqa: ARG002
-        """Return the mean of each decoded message less its clipped input, one per row; one 0.0 without bias, or if only bounded."""
+        """Return the bias of each decoded message, one per row, or a single 0.0.
+
+        The bias is the mean of the decoded message less its clipped input. A single 0.0 stands for no bias, or for a bias with only a
+        bound.
+        """
         return np.zeros(())
 
     @property
     def wrap_probability(self) -> float:
-        """Bound on the probability that any coordinate of a modular sum wraps; errs upward. 0.0 where none can."""
+        """Upper bound on the probability that any coordinate of a modular sum wraps."""
         return 0.0
 
     @property
     def worst_shared_variance(self) -> float:
-        """Largest of `shared_variance` over the domain. 0.0 where clients' errors are independent."""
+        """Largest `shared_variance` over the domain; 0.0 where clients' errors are independent."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return `Error.shared` where the mean of all clipped inputs is `mean`."""
+        """Return `Error.shared` for clients whose clipped inputs have the given mean."""
         return 0.0
 
     @property
     def decodes_linearly(self) -> bool:
-        """Whether the estimate is a linear function of the sum of messages: errors then depend on inputs by their first two moments."""
+        """Whether the estimate is a linear function of the sum of messages.
+
+        The error then depends on the inputs only by their first two moments.
+        """
         return True
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
-        """Return the expected error of one round's estimate where clipped inputs have a mean, and messages a variance on average.
+        """Return the expected error of one round's estimate from the mean of the clipped inputs.
 
-        `Error.bias` is the bias of decoding at this mean; that of messages (`known_bias`) and wrap-around are left out. Decoders that are
-        linear have none. Those that are not average over `draws` of the noise and of the public randomness.
+        `variance` is the average variance of the messages. `Error.bias` is the bias of decoding at this mean, without the bias of messages
+        (`known_bias`) and wrap-around. Linear decoders have none. Other decoders average over `draws` of the noise and of the public
+        randomness.
         """
         return Error(variance, shared=self.shared_variance(mean))
 
     def renewed(self, seed: int) -> Self:  # noqa: ARG002
-        """Return the mechanism with other public randomness, for another round: itself, unless `shared_variance` is one over it."""
+        """Return the mechanism with new public randomness, for another round.
+
+        A mechanism returns itself, unless `shared_variance` is an average over its public randomness.
+        """
         return self
 
     @abstractmethod
     def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
-        """Return what clients with these inputs send, one message per row.
+        """Return the messages of clients with these inputs, one message per row.
 
         `words` is the source of randomness: `seeded_words` or a generator for experiments that others can repeat, `secure_words` for
         releases. NaN, infinities and inputs of another shape raise ``ValueError``.
@@ -168,10 +183,13 @@ class Mechanism(ABC):
 
     @abstractmethod
     def aggregate(self, messages: NDArray[Any]) -> NDArray[Any]:
-        """Return what the server keeps of the messages: an array of fixed shape that `combine` adds up over chunks of clients."""
+        """Return the server's aggregate of messages: an array of fixed shape.
+
+        `combine` adds up the aggregates of chunks of clients.
+        """
 
     def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the length of each message: `bits_per_client`, unless that is their mean."""
+        """Return the bits of each message, which vary only if `bits_per_client` is a mean."""
         return np.full(len(messages), self.bits_per_client)
 
     def combine(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
@@ -184,27 +202,36 @@ class Mechanism(ABC):
 
     @abstractmethod
     def variance(self, inputs: ArrayLike) -> FloatArray:
-        """Return the expected squared distance of each decoded message from its mean: for an unbiased mechanism, the clipped input."""
+        """Return the expected squared distance of each decoded message from its mean.
+
+        An unbiased mechanism's mean is the clipped input.
+        """
 
     @abstractmethod
     def privacy(self) -> Privacy:
-        """Return what is known of one message's privacy, by every way of accounting that there is."""
+        """Return the privacy of one message by every account of the mechanism."""
 
     def facts(self) -> dict[str, Any]:
-        """Return facts that `quietbits account` shows beside the parameters: numbers, texts or None, by name."""
+        """Return facts that `quietbits account` shows beside the parameters, by name.
+
+        The facts are numbers, texts or None.
+        """
         return {}
 
     def divergences(self, order: float) -> dict[str, float]:  # noqa: ARG002
-        """Return Rényi divergences of a message at an order, by name; a mechanism that has some overrides this."""
+        """Return Rényi divergences of a message at an order, by name; the default has none."""
         return {}
 
     @property
     def joint_clients(self) -> int | None:
-        """Number of clients whose messages the server sees only together, as a sum or shuffled; None where it sees each message."""
+        """Number of clients whose messages the server sees only as a sum or shuffled, or None.
+
+        The value is None where the server sees each message.
+        """
         return None
 
     def for_clients(self, clients: int) -> Self:  # noqa: ARG002
-        """Return the mechanism for another number of clients, such as those that stay when others drop out.
+        """Return the mechanism for another number of clients, such as those left after drop-outs.
 
         A mechanism whose server sees each message returns itself. Clients of a secure sum send the same messages, so that fewer clients
         add less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` where messages depend on the number of clients.
@@ -212,53 +239,60 @@ class Mechanism(ABC):
         return self
 
     def law(self, inputs: ArrayLike) -> MessageLaw:
-        """Return bias and variance of each decoded message; the bias is 0.0 where only a bound is known (`known_bias`)."""
+        """Return bias and variance of each decoded message.
+
+        The bias is 0.0 where the mechanism has only a bound (`known_bias`).
+        """
         return MessageLaw(self.known_bias(inputs), self.variance(inputs))
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return a score of messages that is large where they speak for the first input, and small where they speak for the second.
+        """Return a score of messages: large for the first input, small for the second.
 
-        An audit tells two neighbours apart by it. Every score makes a valid audit; a log-likelihood ratio finds most. The default projects
-        decoded messages on the difference of the inputs. Where the server sees messages only together (`joint_clients`), the inputs are
-        those of all clients, one per row, and messages have the shape (rounds, clients, ...). Secure sums have `sum_weights` instead.
+        An audit distinguishes two neighbours by the score. Every score makes a valid audit; a log-likelihood ratio is the strongest. The
+        default projects decoded messages on the difference of the inputs. Where the server sees messages only together (`joint_clients`),
+        the inputs are those of all clients, one per row, and messages have the shape (rounds, clients, ...). Secure sums have `sum_weights`
+        instead.
         """
         clients = self.joint_clients
         totals = [self.domain.total(inputs if clients else inputs[None]) for inputs in (first, second)]
         difference = np.atleast_1d(totals[0] - totals[1])
 
         def decoded(messages: NDArray[Any]) -> FloatArray:
-            # Short messages repeat: each is decoded once.
+            # Short messages repeat, so each distinct message is decoded once.
             kinds, kind = np.unique(messages, axis=0, return_inverse=True)
-            estimates = [self.decode(self.aggregate(one if clients else one[None]), clients or 1) for one in kinds]
+            estimates = [self.decode(self.aggregate(message if clients else message[None]), clients or 1) for message in kinds]
             return np.asarray(np.reshape(estimates, (len(kinds), -1)) @ difference)[kind.ravel()]
 
         return decoded
 
     @property
     def vector_mechanism(self) -> "Mechanism":
-        """The mechanism whose parameters say all: the one for vectors where numbers are sent inside vectors, else the mechanism itself."""
+        """The mechanism that has the parameters.
+
+        It is the mechanism for vectors where numbers are sent as vectors, and otherwise the mechanism itself.
+        """
         return self
 
     def error(self, inputs: ArrayLike | None = None) -> Error:
-        """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
+        """Return the average error for these inputs, or the worst error of the domain for None."""
         variance = self.worst_variance if inputs is None else float(np.mean(self.variance(inputs)))
         return Error(variance, self.bias_bound, self.wrap_probability, self.worst_shared_variance)
 
     @property
     def adjacency(self) -> str:
-        """Which neighbours `guarantee` is for."""
+        """The adjacency of `guarantee`."""
         return "replace-one"
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proven of one round, at the mechanism's own delta and adjacency."""
+        """The proven guarantee of one round, at the mechanism's own delta and adjacency."""
         return self.privacy().guarantee(self.delta, self.adjacency)
 
 
 def error_of_draws(errors: Iterable[FloatArray], clients: int, excess: float = 0.0) -> Error:
     """Return the error of a mean of clients from independent draws of its error, at least two.
 
-    `excess` is what the draws' mean square is known to be above its expectation. The bias is estimated without that of its own square.
+    `excess` is the known excess of the draws' mean square over its expectation. The estimate of the bias leaves out that of its own square.
     """
     draws, square, total = 0, 0.0, np.zeros(())
     for error in errors:
@@ -275,7 +309,7 @@ class ScalarMechanism(Mechanism):
 
     @property
     def domain(self) -> Interval:
-        """The interval."""
+        """The interval of the numbers."""
         return Interval(*self.interval)
 
 
@@ -288,9 +322,9 @@ class FrequencyEstimate:
     frequencies : ndarray, shape (categories,)
         Estimates, which may be negative.
     standard_errors : ndarray, shape (categories,)
-        Standard deviations of the estimates, computed from what the server has; 0.0 where an estimate is exact.
+        Standard deviations of the estimates, computed from the server's aggregate; 0.0 where an estimate is exact.
     decoded : ndarray, shape (categories,)
-        What `Mechanism.decode` returns: the same frequencies, unless it cuts them off or projects them.
+        The return value of `Mechanism.decode`: the same frequencies, unless `decode` truncates or projects them.
     """
 
     frequencies: FloatArray
@@ -298,11 +332,11 @@ class FrequencyEstimate:
     decoded: FloatArray
 
     def exceeds_noise(self, rate: float = 0.05) -> NDArray[np.bool_]:
-        """Return for each item whether its estimate exceeds those that noise alone causes.
+        """Return for each item whether its estimate exceeds the threshold for noise.
 
-        The threshold is a quantile of the normal distribution times the standard error. The probability that any item that nobody holds
-        exceeds it is at most `rate`, from 1e-15 to 0.5 (Bonferroni), where errors are normal. It is larger where less than some tens of
-        messages support an item.
+        The threshold is a quantile of the normal distribution times the standard error. At most with probability `rate`, from 1e-15 to 0.5,
+        does any item that no client holds exceed it (Bonferroni), where errors are normal. The probability is larger where fewer than some
+        tens of messages support an item.
 
         Examples
         --------
@@ -315,7 +349,7 @@ class FrequencyEstimate:
 
 
 class FrequencyMechanism(Mechanism):
-    """A mechanism for one item of a public list: the estimate is the frequency of each item, and may be negative.
+    """A mechanism for the frequencies of items of a public list; estimates may be negative.
 
     Attributes
     ----------
@@ -327,22 +361,22 @@ class FrequencyMechanism(Mechanism):
 
     @property
     def domain(self) -> Categories:
-        """The list of items."""
+        """The list of the items."""
         return Categories(self.categories)
 
     @property
     @abstractmethod
     def holder_variance(self) -> float:
-        """Variance of one client's decoded frequency of the item that it holds, or a bound that errs upward."""
+        """Upper bound on the variance of one client's decoded frequency of its own item."""
 
     @property
     @abstractmethod
     def other_variance(self) -> float:
-        """Variance of one client's decoded frequency of another item, or a bound that errs upward."""
+        """Upper bound on the variance of one client's decoded frequency of another item."""
 
     @property
     def worst_variance(self) -> float:
-        """``holder_variance + (categories - 1) other_variance``: the same for all items."""
+        """The variance of every item: ``holder_variance + (categories - 1) other_variance``."""
         return self.holder_variance + (self.categories - 1) * self.other_variance
 
     def variance(self, items: ArrayLike) -> FloatArray:
@@ -350,7 +384,7 @@ class FrequencyMechanism(Mechanism):
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def error(self, items: ArrayLike | None = None) -> Error:
-        """Return what the frequencies are off by for these items, or in the worst case of the domain."""
+        """Return the error of the frequencies for these items, or the worst error of the domain."""
         worst = super().error(items)
         if items is None or worst.shared == 0:
             return worst
@@ -358,29 +392,32 @@ class FrequencyMechanism(Mechanism):
         return replace(worst, shared=self.shared_variance(self.domain.total(held) / len(held)))
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return the standard error of each estimated frequency, where the true ones are `frequencies`.
+        """Return the standard error of each estimated frequency, for true frequencies.
 
-        Estimates are no true frequencies: they may be negative, and their sum is noisy. `estimate` has standard errors for them.
+        Estimates are no true frequencies: they may be negative, and their sum is noisy. `estimate` returns their standard errors.
         """
         shares = check_frequencies(frequencies)
         return np.asarray(np.sqrt((shares * self.holder_variance + (1 - shares) * self.other_variance) / clients))
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
-        """Return an unbiased estimate of each frequency with its standard error, where the true ones are `likely_frequencies`."""
+        """Return an unbiased estimate of each frequency with its standard error.
+
+        Standard errors are those at `likely_frequencies`.
+        """
         decoded = np.asarray(self.decode(aggregate, clients), dtype=float)
         likely = self.likely_frequencies(decoded, aggregate, clients)
         return FrequencyEstimate(decoded, self.standard_errors(likely, clients), decoded)
 
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:  # noqa: ARG002
-        """Return frequencies that the decoded ones are likely to come from: standard errors are computed at these.
+        """Return likely true frequencies, at which standard errors are computed.
 
-        Items that stand out of the noise keep theirs. The others have what is left of 1, by a projection: frequencies that are cut off at
-        0 one by one have too large a sum, and so too large standard errors.
+        Items above the noise keep their estimates. The other items share the rest of 1, by a projection: frequencies that are truncated at
+        0 individually have too large a sum, and so too large standard errors.
         """
         return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
 
     def standing_frequency(self, clients: int) -> float:
-        """Return what the estimates of items that nobody holds rarely exceed, any of them: the largest of d normal numbers."""
+        """Return the expected largest estimate of d items that no client holds, for normal errors."""
         return math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
 
     def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
@@ -389,7 +426,7 @@ class FrequencyMechanism(Mechanism):
         standing = np.where(decoded > threshold, decoded, 0.0)
         sums = standing.sum(axis=1)
         standing *= (totals / np.maximum(np.maximum(sums, totals), 1e-300))[:, None]
-        # So far below all others that it gets no share.
+        # The value lies so far below all other frequencies that it gets no share.
         lowest = float(decoded.min()) - 2.0
         others = project_onto_simplex(np.where(decoded > threshold, lowest, decoded), np.maximum(totals - sums, 0.0))
         return np.where(decoded > threshold, standing, others)
@@ -402,40 +439,49 @@ class VectorMechanism(Mechanism):
 
     @property
     def domain(self) -> NormBall:
-        """The ball."""
+        """The ball of the vectors."""
         return self.ball
 
     @property
     def clips(self) -> bool:
-        """Whether vectors outside the ball are clipped to it; mechanisms without privacy may send them as they are."""
+        """Whether vectors outside the ball are clipped to it.
+
+        Mechanisms without privacy may send vectors unclipped.
+        """
         return True
 
     @property
     def memory_size(self) -> int:
-        """Length of the vector that the server of a training keeps from round to round, such as an error memory; 0 without one."""
+        """Length of the server's memory in a training, such as an error memory; 0 without a memory.
+
+        The server keeps this vector from round to round.
+        """
         return 0
 
     def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the part of `decode` that is linear in the messages, shape (memory_size,), or the estimate without a memory."""
+        """Return the part of `decode` that is linear in the messages, shape (memory_size,).
+
+        A mechanism without a memory returns the estimate.
+        """
         return np.asarray(self.decode(aggregate, clients))
 
     def decode_remembered(self, measured: FloatArray, memory: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the estimate from a measured mean and the memory, and the memory for the next round."""
+        """Return the estimate and the next memory from a measured mean and the memory."""
         return measured, memory
 
     def error(self, inputs: ArrayLike | None = None) -> Error:
-        """Return what the estimate is off by for these inputs on average, or in the worst case of the domain."""
+        """Return the average error for these inputs, or the worst error of the domain for None."""
         worst = super().error(inputs)
         return worst if inputs is None else replace(worst, shared=self.shared_variance(self.ball.clip(inputs).mean(axis=0)))
 
 
 class SecureSumMechanism(Mechanism):
-    """A mechanism whose server sees the sum of all clients' messages modulo M, and nothing else.
+    """A mechanism whose server sees only the sum of all clients' messages modulo M.
 
     Derive from it beside the class of the domain, such as `VectorMechanism`, which comes after it.
 
-    A message is what `noisy_steps` returns, modulo M. The sum of messages determines that of the whole numbers if the latter lies in the
-    range of M numbers that `recovered_steps` chooses from; otherwise it comes back wrapped around, which `wrap_probability` bounds.
+    A message is the return value of `noisy_steps`, modulo M. The sum of messages determines the sum of the whole numbers if the latter lies
+    in the range of M numbers that `recovered_steps` chooses from; otherwise the sum wraps around, which `wrap_probability` bounds.
     `clients` is the number of clients whose noise the guarantee rests on.
     """
 
@@ -444,7 +490,7 @@ class SecureSumMechanism(Mechanism):
     @property
     @abstractmethod
     def modulus(self) -> int:
-        """M, from 2 to 2**62: a message's coordinate takes log2(M) bits."""
+        """The modulus M, from 2 to 2**62: a message's coordinate takes log2(M) bits."""
 
     @property
     @abstractmethod
@@ -453,45 +499,54 @@ class SecureSumMechanism(Mechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """``padded_dimension * log2(M)``; what secure aggregation adds to a message is not in it."""
+        """Bits of a message, ``padded_dimension * log2(M)``, without secure aggregation's overhead."""
         return self.padded_dimension * math.log2(self.modulus)
 
     @property
     @abstractmethod
     def coordinate_wrap_probability(self) -> float:
-        """Bound on the probability that one coordinate of the sum wraps; errs upward."""
+        """Upper bound on the probability that one coordinate of the sum wraps."""
 
     @abstractmethod
     def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
-        """Return what each client's message is before it is reduced modulo M, shape (clients of the chunk, padded_dimension)."""
+        """Return each client's message before it is reduced modulo M.
+
+        The shape is (clients of the chunk, padded_dimension).
+        """
 
     @property
     def joint_clients(self) -> int:
-        """`clients`."""
+        """The number of clients: the server sees only the sum of their messages."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
-        """Refuse another number of clients, unless a mechanism says that its messages do not depend on it."""
+        """Return the mechanism itself, and refuse another number of clients.
+
+        Mechanisms whose messages do not depend on the number of clients override this method.
+        """
         if clients != self.clients:
             raise InfeasibleError(f"clients must be {self.clients}, on which the messages depend, got {clients!r}")
         return self
 
     def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
-        """Return the sum over a chunk's clients of `noisy_steps`, for simulations: where its law is known, without a message of each."""
+        """Return the sum of `noisy_steps` over a chunk's clients, for simulations.
+
+        Mechanisms that can draw the sum from its distribution do so, without a message of each client.
+        """
         return np.asarray(self.noisy_steps(inputs, words).sum(axis=0))
 
     def noise_steps(self, count: int, words: "WordsLike") -> IntegerArray:  # noqa: ARG002
-        """Return what clients without an input send, before it is reduced modulo M, shape (count, padded_dimension).
+        """Return the messages of clients without an input, before they are reduced modulo M.
 
-        Raises ``InfeasibleError`` where every client needs an input.
+        The shape is (count, padded_dimension). Raises ``InfeasibleError`` where every client needs an input.
         """
         raise InfeasibleError(f"count must be 0 for {type(self).__name__}, whose clients all need an input, got {count!r}")
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
-        """Return weights of the sum's coordinates that tell the inputs of two rounds apart, shape (padded_dimension,).
+        """Return weights of the sum's coordinates that distinguish the inputs of two rounds.
 
-        An audit projects the sum on them. The default makes that the projection of the decoded sum on the difference of the two means,
-        for a `decode` that is linear in the sum's whole numbers, except for a constant.
+        The shape is (padded_dimension,). An audit projects the sum on the weights. The default is the projection of the decoded sum on the
+        difference of the two means, for a `decode` that is linear in the sum's whole numbers, except for a constant.
         """
         difference = self.domain.total(self.domain.clip(first)) - self.domain.total(self.domain.clip(second))
         unit = np.zeros(self.padded_dimension, dtype=np.uint64)
@@ -505,13 +560,16 @@ class SecureSumMechanism(Mechanism):
 
     @abstractmethod
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sum of `noisy_steps`, shape (padded_dimension,), from the sum of messages: right as long as nothing wraps."""
+        """Return the sum of `noisy_steps` from the sum of messages, if the sum does not wrap.
+
+        The shape is (padded_dimension,).
+        """
 
 
 def check_frequencies(frequencies: ArrayLike) -> FloatArray:
     """Return true frequencies as an array, each from 0 to 1 up to rounding."""
     shares = np.asarray(frequencies, dtype=float)
-    # Not a number compares as false.
+    # Comparisons with NaN are false.
     if not bool(np.all((shares >= -FREQUENCY_ROUNDING) & (shares <= 1 + FREQUENCY_ROUNDING))):
         raise ValueError(
             f"frequencies must be numbers from 0 to 1, got {shares.min():g} to {shares.max():g}: take `estimate` for estimates"
@@ -520,5 +578,5 @@ def check_frequencies(frequencies: ArrayLike) -> FloatArray:
 
 
 def check_vector_epsilon(epsilon: float) -> float:
-    """Return the privacy parameter of a vector mechanism with closed formulas as a float, from 1e-3 to 100."""
+    """Return epsilon of a vector mechanism with closed formulas as a float, from 1e-3 to 100."""
     return check_real("epsilon", epsilon, low=EPSILON_LOW, high=EPSILON_HIGH)

@@ -1,4 +1,4 @@
-"""The L_p ball that clients' vectors are clipped to: the public bound on which every vector mechanism's privacy rests."""
+"""The L_p ball to which clients' vectors are clipped: every vector mechanism's privacy rests on it."""
 
 import math
 from dataclasses import dataclass
@@ -14,12 +14,15 @@ from ..transforms.dithering import finite_values
 from .options import check_parameters, parameter
 
 LARGEST_CLIP_NORM = 1e100
-# Sums of squares in between have neither overflowed nor lost a part that counts.
+# Sums of squares between these numbers have neither overflowed nor lost a significant part.
 LEAST_SQUARE, LARGEST_SQUARE = 1e-250, 1e300
 
 
 def parse_norm(text: str) -> float:
-    """Return p of an L_p norm as it is typed: a number of at least 1, with or without an l before it, or ``"inf"``."""
+    """Return p of an L_p norm from its text: a number of at least 1, or ``"inf"``.
+
+    The number may follow an ``l``, as in ``"l2"``.
+    """
     try:
         norm = float(text.removeprefix("l"))
     except ValueError:
@@ -60,7 +63,7 @@ class NormBall:
         object.__setattr__(self, "norm", norm)
 
     def check(self, vectors: ArrayLike) -> FloatArray:
-        """Return finite vectors as a float array of shape (clients, dimension), refusing another shape."""
+        """Return finite vectors as a float array of shape (clients, dimension)."""
         array = finite_values("vectors", vectors)
         if array.ndim != 2 or array.shape[1] != self.dimension:
             raise ValueError(f"vectors must have the shape (clients, {self.dimension}), got {array.shape}")
@@ -73,22 +76,25 @@ class NormBall:
                 squares = np.vecdot(vectors, vectors)
             if squares.size == 0 or (squares.min() > LEAST_SQUARE and squares.max() < LARGEST_SQUARE):
                 return np.asarray(np.sqrt(squares))
-        # Powers of coordinates that are neither tiny nor huge: nothing overflows or underflows.
+        # Scaling by the largest coordinate keeps powers from overflow and underflow.
         largest = np.maximum(vectors.max(axis=1), -vectors.min(axis=1))
         scale = np.where(largest > 0, largest, 1.0)
         scaled = vectors / scale[:, None]
         return np.asarray(scale * np.linalg.norm(scaled, ord=self.norm, axis=1))
 
     def clip(self, vectors: ArrayLike) -> FloatArray:
-        """Return vectors moved into the ball: scaled down for finite p, each coordinate cut off for p = infinity.
+        """Return vectors clipped to the ball, in the L_p norm.
 
-        They are inside up to floating-point rounding of the norm.
+        Vectors are scaled down for finite p, and each coordinate is truncated for p = infinity. Results are in the ball up to rounding.
         """
         array = self.check(vectors)
         return self.clip_checked(array, np.empty_like(array))
 
     def clip_checked(self, vectors: FloatArray, out: FloatArray) -> FloatArray:
-        """Write what `clip` makes of vectors that `check` has returned to another array of their shape, and return it."""
+        """Write the clipped vectors to another array of their shape, and return it.
+
+        The vectors must be the return value of `check`.
+        """
         if math.isinf(self.norm):
             return np.clip(vectors, -self.clip_norm, self.clip_norm, out=out)
         return np.divide(vectors, np.maximum(self.norms(vectors) / self.clip_norm, 1.0)[:, None], out=out)
@@ -99,20 +105,23 @@ class NormBall:
 
     @property
     def middle(self) -> float:
-        """Every coordinate of the answer of a server that is sent nothing."""
+        """Every coordinate of the estimate of a server that receives no message."""
         return 0.0
 
     def ball(self, adjacency: str) -> "NormBall":  # noqa: ARG002
-        """Return the ball itself, as what a trusted server's Gaussian noise is for."""
+        """Return the ball itself: a trusted server's Gaussian noise is for its vectors."""
         return self
 
     def clipped_count(self, vectors: ArrayLike) -> int:
-        """Return how many vectors `clip` changes: those outside the ball by more than floating-point rounding."""
+        """Return the number of vectors outside the ball by more than floating-point rounding."""
         return int(np.count_nonzero(self.norms(self.check(vectors)) > self.clip_norm * (1 + 1e-12)))
 
 
 def check_ball(ball: object, name: str, norm: float | None = None) -> NormBall:
-    """Return a ball that a mechanism, `name` in words, can be for: of vectors, and of the norm if one is given."""
+    """Return the ball, or refuse anything that is not a ball of the required norm.
+
+    `name` is the mechanism in words.
+    """
     if not isinstance(ball, NormBall):
         likely = f": NormBall({ball}, {2.0 if norm is None else norm})" if isinstance(ball, int) and not isinstance(ball, bool) else ""
         raise ValueError(f"ball must be a NormBall for {name}, got {ball!r}{likely}")

@@ -1,4 +1,4 @@
-"""Parameters of mechanisms and design choices: command-line options, TOML keys, columns of tables and lines of the docs.
+"""Parameters of mechanisms and their design choices, each declared once.
 
 A mechanism declares its parameters as fields of its dataclass (`parameter`, `parts`). `options_of` lists them, `made` builds the mechanism
 from their values, `values_of` reads them from a mechanism, and `check_parameters` checks them when the mechanism is made.
@@ -23,13 +23,13 @@ class Required:
     """The default of an option that must be given."""
 
     def __repr__(self) -> str:
-        """Return what help texts show."""
+        """Return the text that help texts show."""
         return "required"
 
 
 REQUIRED = Required()
 Made = TypeVar("Made")
-# Messages of fractional bits are computed up to rounding.
+# Fractional bits of messages have rounding errors up to this factor.
 BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
 """What stands for None where values are typed: the default of an option that is as good as left out."""
@@ -37,35 +37,35 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Option:
-    """One parameter of a mechanism: a command-line option, a TOML key, a column, a line of the docs.
+    """One parameter of a mechanism, for the command line, TOML files, tables and the docs.
 
     Attributes
     ----------
     name : str
-        As in Python and TOML; the command line writes it with dashes.
+        Name in Python and TOML; the command line writes it with dashes.
     kind : type
         int, float, str, bool or Path.
     help : str
         One line.
     default : object
-        Its value where it is not given; `REQUIRED` where it must be, and None, which TOML and
-        ``--option NAME=VALUE`` write as ``none``, where the help says what follows.
+        Default value; `REQUIRED` for a mandatory option, and None, which TOML and ``--option NAME=VALUE`` write as ``none``, where the help
+        explains the absence.
     low, high : float
-        Range of a number; infinite for both where what uses it checks it.
+        Range of a number; infinite for both where the user of the value checks the range.
     unit : str
         Unit of a number, such as ``"bits"``.
     choices : tuple of str
-        Values of a text, where they are a few.
+        Allowed values of a text, if they are few.
     flags : str
-        How the command line writes a switch: ``"--rotated/--plain"``.
+        Command-line spelling of a switch: ``"--rotated/--plain"``.
     budget : str
-        What a task's number of bits makes of an option that is not given: for ``"coordinate"`` its default is `Task.most_bits`, for
-        ``"sketch"`` too, whose coordinates are fewer than the task's, for ``"at most"`` its usual default or `Task.most_bits` if that is
-        less, for ``"message"`` `Task.most_message_bits`; empty for nothing.
+        How a task's number of bits sets the default: for ``"coordinate"`` the default is `Task.most_bits`, also for ``"sketch"``, whose
+        coordinates are fewer than the task's; for ``"at most"`` the usual default, or `Task.most_bits` if that is less; for ``"message"``
+        `Task.most_message_bits`; empty for no effect.
     at_most : str
-        Name of another parameter, or of a sampling's field such as ``"population"``, that the number may not exceed where both are given.
+        Name of another parameter, or of a sampling's field such as ``"population"``, that bounds the number from above if both are given.
     numeric : bool
-        Whether a text may be given as the number that it writes: p of a norm, which may be ``"inf"`` or ``"l2"``.
+        Whether a number may take the place of the text: p of a norm, which may be ``"inf"`` or ``"l2"``.
     """
 
     name: str
@@ -83,14 +83,14 @@ class Option:
 
     @property
     def required(self) -> bool:
-        """Whether it must be given."""
+        """Whether the option is mandatory."""
         return isinstance(self.default, Required)
 
     def check(self, value: Any, name: str | None = None) -> Any:
-        """Return a value of the option's kind, or raise ValueError with its name, the value and what is allowed.
+        """Return a value of the option's kind, or raise ValueError with the name, value and range.
 
-        ``"none"`` is the default of an option that may be left out: neither the command line nor TOML can say None. Errors use `name` in
-        place of the option's own if it is given.
+        ``"none"`` stands for None, the default of an option that is not mandatory: the command line and TOML have no other way to write
+        None. Errors show `name`, if given, in place of the option's own name.
         """
         name = self.name if name is None else name
         if self.default is None and value in (None, NONE):
@@ -113,18 +113,18 @@ class Option:
 
     def within(self, message_bits: float, dimension: int) -> Any:
         """Return the default for a budget of bits of a message, in the option's range."""
-        # A budget of whole bits for each coordinate was multiplied by their number.
+        # A budget of whole bits per coordinate was multiplied by the number of coordinates.
         allowed = message_bits if self.budget == "message" else float(math.floor(message_bits / dimension * BITS_ROUNDING))
         if self.budget == "at most":
             allowed = min(allowed, self.default)
         return self.kind(min(max(allowed, self.low), self.high))
 
     def fewest_bits(self, dimension: int) -> float:
-        """Return the least budget of bits of a message that the option's range allows."""
+        """Return the least budget of message bits that the option's range allows."""
         return {"message": self.low, "sketch": 0.0}.get(self.budget, self.low * dimension)
 
     def document(self) -> dict[str, Scalar | list[str]]:
-        """Return the option as JSON holds it."""
+        """Return the option as a JSON document."""
         return {
             "name": self.name,
             "type": self.kind.__name__,
@@ -139,7 +139,10 @@ class Option:
 
 
 def check_pairs(options: tuple[Option, ...], values: Values) -> None:
-    """Raise ValueError where a number exceeds another one that bounds it (`Option.at_most`), which may be a sampling's."""
+    """Raise ValueError where a number exceeds its bound (`Option.at_most`).
+
+    The bound is another parameter, or a field of a sampling.
+    """
     for option in options:
         value, most = values.get(option.name), values.get(option.at_most)
         if value is not None and most is not None and value > most:
@@ -147,12 +150,12 @@ def check_pairs(options: tuple[Option, ...], values: Values) -> None:
 
 
 def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict[str, Any]:
-    """Return a value for every option: those that were given, checked, and defaults.
+    """Return a checked value for every option; options without a value have their defaults.
 
     Raises
     ------
     ValueError
-        If a value is missing, out of range, or no option has its name; the message says which there are.
+        If a value is missing or out of range, or a name has no option; the message lists the names.
     """
     names = [option.name for option in options]
     for name, value in values.items():
@@ -160,7 +163,7 @@ def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict
             raise ValueError(f"{name} is not a parameter of {what}: it has {', '.join(names) or 'none'}; got {name} = {value!r}")
     for option in options:
         if option.required and option.name not in values:
-            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(one.name for one in options if one.required)}")
+            raise ValueError(f"{option.name} is missing: {what} needs {', '.join(needed.name for needed in options if needed.required)}")
     return {option.name: option.check(values[option.name]) if option.name in values else option.default for option in options}
 
 
@@ -193,16 +196,16 @@ def parameter(
     at_most: str = "",
     numeric: bool = False,
 ) -> Any:
-    """Declare a field of a dataclass as a parameter: its range check, its command-line option, its TOML key and its line of the docs.
+    """Declare a field of a dataclass as a parameter: range, option, TOML key and help.
 
     Parameters
     ----------
     help, low, high, unit, choices, flags, at_most, numeric
         As in `Option`.
     default : object
-        Value of a field that is not given; without one the parameter is required.
+        Default of the field; without a default the parameter is required.
     usual : object
-        Default of the option where the field itself has none.
+        Default of the option where the field itself has no default.
     kind : type or None
         int, float, str or bool; None for the field's annotation.
     name : str or None
@@ -224,27 +227,31 @@ def parameter(
 
 
 def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
-    """Declare a field whose value is a record of a dataclass with parameters, which become parameters of the mechanism.
+    """Declare a field whose value is a record with parameters of its own.
 
-    `changes` has attributes of `Option` that differ from the record's own, by the names of the options.
+    The record's parameters become parameters of the mechanism. `changes` has attributes of `Option` that differ from the record's own, by
+    the names of the options.
     """
     return dataclasses.field(metadata={PARAMETER: _Parts(kind, changes)})
 
 
 def budgeted() -> Any:
-    """Declare a field without a default that a budget states, such as ``delta``: it is no parameter, and stands among those that are."""
+    """Declare a field that a budget sets, such as ``delta``.
+
+    The field is no parameter and has no default; it stands among the parameters.
+    """
     return dataclasses.field()
 
 
 def options_of(kind: type) -> tuple[Option, ...]:
-    """Return the parameters of a dataclass in the order of its fields, those of its parts included."""
+    """Return the parameters of a dataclass in the order of its fields, parts included."""
     return tuple(option for _, option in _declared(kind))
 
 
 def made(kind: type[Made], values: Values) -> Made:
-    """Return a mechanism from the values of its parameters; fields that are no parameters, such as ``delta``, have theirs by name.
+    """Return a mechanism from the values of its parameters.
 
-    Parameters that are left out have the defaults of the fields.
+    Missing parameters have the defaults of the fields. Fields that are no parameters, such as ``delta``, take their values by name.
     """
     arguments: dict[str, Any] = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
@@ -259,7 +266,7 @@ def made(kind: type[Made], values: Values) -> Made:
 
 
 def values_of(record: Any) -> dict[str, Any]:
-    """Return the values of a mechanism's parameters by the names of their options."""
+    """Return the values of a mechanism's parameters, by option name."""
     values: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         declared = field.metadata.get(PARAMETER)
@@ -271,7 +278,7 @@ def values_of(record: Any) -> dict[str, Any]:
 
 
 def check_parameters(record: Any) -> None:
-    """Check the fields of a mechanism that are parameters, each by its own range; call it from ``__post_init__``.
+    """Check a mechanism's parameters, each by its own range; call it from ``__post_init__``.
 
     Raises
     ------
@@ -284,7 +291,7 @@ def check_parameters(record: Any) -> None:
 
 
 def _declared(kind: type) -> Iterator[tuple[str, Option]]:
-    """Yield the parameters of a dataclass with the names of their fields; those of parts have a field of the part."""
+    """Yield the parameters of a dataclass with the names of their fields, parts included."""
     for field in dataclasses.fields(kind):
         declared = field.metadata.get(PARAMETER)
         if isinstance(declared, _Parts):

@@ -1,4 +1,4 @@
-"""What a mechanism reveals: named accounts, of which the least proven one is the guarantee."""
+"""The privacy of a mechanism: named accounts, of which the least proven one is the guarantee."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -25,20 +25,20 @@ Scalar = str | float | bool | None
 
 @dataclass(frozen=True)
 class EpsilonBound:
-    """What one account says at a failure probability.
+    """The epsilon of one account at a failure probability.
 
     Attributes
     ----------
     epsilon : float
-        Privacy parameter of all rounds together; errs upward. Infinite where the account says nothing.
+        Upper bound on the privacy parameter of all rounds together; infinite where the account has no bound.
     reason : str or None
-        Why it is infinite.
+        Reason for an infinite epsilon.
     order : float or None
-        The Rényi order that gave it, if one did; infinite for the pure guarantee.
+        The Rényi order of the bound, if the account has orders; infinite for the pure guarantee.
     order_at_edge : bool
-        Whether that order is the smallest or the largest finite one that was tried, so that others might give less.
+        Whether that order is the smallest or the largest finite order of the search, so that other orders might give less.
     details : mapping
-        What else the account has to say, by name.
+        Further facts of the account, by name.
     """
 
     epsilon: float
@@ -49,7 +49,7 @@ class EpsilonBound:
 
     @classmethod
     def nothing(cls, reason: str) -> "EpsilonBound":
-        """Return a bound that says nothing, and why."""
+        """Return an infinite bound with its reason."""
         return cls(math.inf, reason)
 
 
@@ -59,7 +59,9 @@ Bound = Callable[[float, int, Sampling | None], EpsilonBound]
 
 @dataclass(frozen=True, eq=False)
 class NearGaussianNoise:
-    """Noise that reveals little more than Gaussian noise: releases of one round that all have such noise are accounted for together.
+    """Noise that reveals little more than Gaussian noise.
+
+    Releases of one round that all have such noise have a joint account.
 
     Attributes
     ----------
@@ -78,10 +80,10 @@ class NearGaussianNoise:
 
 @dataclass(frozen=True, eq=False)
 class _LeastOfSampled:
-    """The least of what is known of secret samples.
+    """The least bound for rounds with secret samples.
 
-    Given the samples, rounds reveal no more than with everyone; nor more than the rounds in which a client takes part: these are few,
-    except with probability delta / 2.
+    Given the samples, rounds reveal no more than rounds with all clients, and no more than the rounds in which a client takes part; the
+    latter are few, except with probability delta / 2.
     """
 
     bound: Bound
@@ -93,17 +95,17 @@ class _LeastOfSampled:
             return self.bound(delta, rounds, None)
         sampled = _or_nothing(self.bound, delta, rounds, sampling)
         share = sampled_share(sampling, self.adjacency)
-        found = [sampled, _or_nothing(self.bound, delta, rounds, None)]
+        bounds = [sampled, _or_nothing(self.bound, delta, rounds, None)]
         few = rounds if self.at_delta_zero else likely_participations(share, rounds, delta / 2)
         if few < rounds:
-            found.append(participation_bound(self.bound, delta / 2, few))
-        return min(found, key=lambda one: one.epsilon)
+            bounds.append(participation_bound(self.bound, delta / 2, few))
+        return min(bounds, key=lambda least: least.epsilon)
 
 
 def participation_bound(bound: Bound, delta: float, participations: int) -> EpsilonBound:
-    """Return the bound of the rounds in which a client takes part, with their number among the details."""
-    found = EpsilonBound(0.0) if participations == 0 else _or_nothing(bound, delta, participations, None)
-    return replace(found, details={**found.details, "participations": participations})
+    """Return the bound of a client's own rounds, with their number as a detail."""
+    of_participations = EpsilonBound(0.0) if participations == 0 else _or_nothing(bound, delta, participations, None)
+    return replace(of_participations, details={**of_participations.details, "participations": participations})
 
 
 def _or_nothing(bound: Bound, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
@@ -115,7 +117,7 @@ def _or_nothing(bound: Bound, delta: float, rounds: int, sampling: Sampling | No
 
 @dataclass(frozen=True, eq=False)
 class Account:
-    """One way of accounting for a mechanism.
+    """One account of a mechanism's privacy.
 
     Attributes
     ----------
@@ -124,20 +126,20 @@ class Account:
     adjacency : str
         Which data sets are neighbours.
     bound : callable
-        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as a reason to say nothing. Whoever
-        is not drawn sends zeros, or nothing: what holds where everyone takes part holds for a secret sample too, and so does, at half of
-        delta, what holds of the most rounds that a client is drawn for, except with probability delta / 2. The account says the least of
-        these.
+        Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as an infinite bound with a reason.
+        Clients that are not sampled send zeros or nothing: a bound for rounds with all clients also holds for a secret sample. At half of
+        delta, so does the bound for the most rounds in which a client is sampled, except with probability delta / 2. The account takes the
+        least of these.
     proven : bool
-        Whether the bound is a theorem wherever it is finite. A published theorem that is known to be false somewhere is not.
+        Whether the bound is a theorem wherever it is finite. A published theorem that is false somewhere is not proven.
     assumes : str or None
-        What the bound takes for granted about other people's data or messages; None for nothing.
+        Assumption of the bound about other clients' data or messages; None for no assumption.
     at_delta_zero : bool
-        Whether what it says holds at delta = 0, whatever delta is asked.
+        Whether the bound holds at delta = 0, for every delta.
     curve : callable or None
-        Rényi divergences of one round in which every client takes part, if the account rests on them (`joint_privacy` adds them up).
+        Rényi divergences of one round with all clients, if the account rests on them (`joint_privacy` adds them up).
     near_gaussian : NearGaussianNoise or None
-        The noise, if the account rests on its being nearly Gaussian (`joint_privacy`).
+        The noise, if the account compares it with Gaussian noise (`joint_privacy`).
     """
 
     name: str
@@ -150,19 +152,19 @@ class Account:
     near_gaussian: NearGaussianNoise | None = None
 
     def __post_init__(self) -> None:
-        """Make the bound of sampled rounds the least of what is known of them."""
+        """Replace the bound by the least bound for sampled rounds."""
         if not isinstance(self.bound, _LeastOfSampled):
             object.__setattr__(self, "bound", _LeastOfSampled(self.bound, self.adjacency, self.at_delta_zero))
 
     @property
     def is_guarantee(self) -> bool:
-        """Whether epsilon may be stated as a guarantee: it is proven and assumes nothing."""
+        """Whether the bound is a guarantee: proven, and without assumptions."""
         return self.proven and self.assumes is None
 
 
 @dataclass(frozen=True)
 class AccountedEpsilon:
-    """One account's answer, with what it rests on."""
+    """The epsilon of one account, with its assumptions."""
 
     name: str
     adjacency: str
@@ -171,7 +173,7 @@ class AccountedEpsilon:
     bound: EpsilonBound
 
     def document(self) -> dict[str, Scalar]:
-        """Return the answer as JSON holds it: what is infinite is null."""
+        """Return the bound as a JSON document, with null for infinity."""
         document: dict[str, Scalar] = {
             "epsilon": self.bound.epsilon,
             "proven": self.proven,
@@ -187,7 +189,7 @@ class AccountedEpsilon:
 
 @dataclass(frozen=True, repr=False)
 class PrivacyReport(Shown):
-    """What is known of a client's privacy after some rounds: the answers of all accounts.
+    """A client's privacy after some rounds, by all accounts.
 
     Attributes
     ----------
@@ -196,11 +198,11 @@ class PrivacyReport(Shown):
     rounds : int
         Number of rounds in which the same client takes part.
     adjacency, trust_model : str
-        Which data sets are neighbours, and whom the guarantee is against.
+        Which data sets are neighbours, and the observer that the guarantee is against.
     sampling : Sampling or None
         How the clients of a round are chosen; None where every client takes part in every round.
     accounts : tuple of AccountedEpsilon
-        The answers, each with its own adjacency.
+        The bound of each account, with its own adjacency.
     allow_real_numbers : bool
         As in `Guarantee`.
     """
@@ -215,64 +217,72 @@ class PrivacyReport(Shown):
 
     @property
     def line(self) -> str:
-        """The guarantee, the account that gives it, and the rounds, in one line."""
+        """One line with the guarantee, its account, and the rounds."""
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         by = "" if self.best is None else f", by {self.best.name}"
         return f"{self.guarantee}, {rounds}" + ("" if self.sampling is None else f", {self.sampling}") + by
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per account, with `account`, `epsilon` (missing where infinite), `proven`, `assumes`, `adjacency`, `reason`."""
+        """Return a data frame with one row per account.
+
+        Columns are `account`, `epsilon` (missing where infinite), `proven`, `assumes`, `adjacency`, `reason`.
+        """
         import pandas as pd
 
-        return pd.DataFrame([{"account": one.name, **one.document()} for one in self.accounts])
+        return pd.DataFrame([{"account": account.name, **account.document()} for account in self.accounts])
 
     def draw(self, axes: "Axes") -> None:
-        """Draw epsilon by every account that says something; what is not a guarantee for the adjacency is grey."""
-        shown = [one for one in self.accounts if math.isfinite(one.bound.epsilon)]
-        guarantees = [one.proven and one.assumes is None and one.adjacency == self.adjacency for one in shown]
+        """Draw the epsilon of every account with a finite bound.
+
+        Bounds that are not guarantees for the adjacency are grey.
+        """
+        shown = [account for account in self.accounts if math.isfinite(account.bound.epsilon)]
+        guarantees = [account.proven and account.assumes is None and account.adjacency == self.adjacency for account in shown]
         colours = [BLUE if guarantee else GREY for guarantee in guarantees]
-        axes.barh([f"{one.name}, {one.adjacency}" for one in shown], [one.bound.epsilon for one in shown], color=colours)
+        axes.barh(
+            [f"{account.name}, {account.adjacency}" for account in shown], [account.bound.epsilon for account in shown], color=colours
+        )
         axes.set(
             xlabel=f"epsilon at delta = {self.delta:g}, {self.rounds} rounds", title=f"{self.trust_model} trust model, {self.adjacency}"
         )
 
     @property
     def best(self) -> AccountedEpsilon | None:
-        """The least of the proven accounts for the adjacency; None where none of them says anything."""
+        """The least proven account for the adjacency; None where all are infinite."""
         usable = [
-            one
-            for one in self.accounts
-            if one.proven and one.assumes is None and one.adjacency == self.adjacency and math.isfinite(one.bound.epsilon)
+            account
+            for account in self.accounts
+            if account.proven and account.assumes is None and account.adjacency == self.adjacency and math.isfinite(account.bound.epsilon)
         ]
-        return min(usable, key=lambda one: one.bound.epsilon, default=None)
+        return min(usable, key=lambda account: account.bound.epsilon, default=None)
 
     @property
     def epsilon(self) -> float:
-        """Proven epsilon of all rounds together; errs upward. Infinite where nothing is proven."""
+        """Upper bound on epsilon of all rounds together; infinite without a proven bound."""
         return math.inf if self.best is None else self.best.bound.epsilon
 
     @property
     def guarantee(self) -> Guarantee:
-        """The proven guarantee."""
+        """The proven guarantee of all rounds together."""
         return Guarantee(self.epsilon, self.adjacency, self.trust_model, delta=self.delta, allow_real_numbers=self.allow_real_numbers)
 
     def account(self, name: str) -> AccountedEpsilon:
-        """Return the answer of the account of that name."""
-        check_choice("account", name, [one.name for one in self.accounts])
-        return next(one for one in self.accounts if one.name == name)
+        """Return the bound of the account of that name."""
+        check_choice("account", name, [account.name for account in self.accounts])
+        return next(account for account in self.accounts if account.name == name)
 
     def epsilon_by(self, name: str | None) -> float:
-        """Return what the account of that name says, infinite for nothing; None asks for the proven epsilon."""
+        """Return the epsilon of the named account, or the proven epsilon for None."""
         return self.epsilon if name is None else self.account(name).bound.epsilon
 
     def check_anything_is_known(self) -> None:
-        """Raise InfeasibleError, with all reasons, where no account says anything."""
-        if all(math.isinf(one.bound.epsilon) for one in self.accounts):
-            reasons = dict.fromkeys(one.bound.reason for one in self.accounts if one.bound.reason)
+        """Raise InfeasibleError, with all reasons, where every account is infinite."""
+        if all(math.isinf(account.bound.epsilon) for account in self.accounts):
+            reasons = dict.fromkeys(account.bound.reason for account in self.accounts if account.bound.reason)
             raise InfeasibleError("; ".join(reasons) or "epsilon is infinite: the mechanism is not private")
 
     def document(self) -> dict[str, Scalar | dict[str, dict[str, Scalar]]]:
-        """Return the report as JSON holds it: what is infinite is null."""
+        """Return the report as a JSON document, with null for infinity."""
         return {
             "epsilon": self.epsilon if math.isfinite(self.epsilon) else None,
             "delta": self.delta,
@@ -281,20 +291,20 @@ class PrivacyReport(Shown):
             "trust_model": self.trust_model,
             "sampling": None if self.sampling is None else str(self.sampling),
             "method": None if self.best is None else self.best.name,
-            "accounts": {one.name: one.document() for one in self.accounts},
+            "accounts": {account.name: account.document() for account in self.accounts},
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Privacy:
-    """What a mechanism reveals of a client, round after round.
+    """The privacy of a mechanism's client over rounds.
 
     Attributes
     ----------
     trust_model : str
-        Whom it is against: ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
+        The observer that the accounts are against: ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     accounts : tuple of Account
-        Ways of accounting, with different names for each adjacency.
+        The accounts, with different names for each adjacency.
     allow_real_numbers : bool
         As in `Guarantee`.
     """
@@ -305,23 +315,23 @@ class Privacy:
 
     @property
     def adjacencies(self) -> tuple[str, ...]:
-        """Adjacencies that there are accounts for."""
+        """Adjacencies of the accounts."""
         return tuple(dict.fromkeys(account.adjacency for account in self.accounts))
 
     def account(self, name: str) -> Account:
         """Return the account of that name."""
-        check_choice("account", name, [one.name for one in self.accounts])
-        return next(one for one in self.accounts if one.name == name)
+        check_choice("account", name, [account.name for account in self.accounts])
+        return next(account for account in self.accounts if account.name == name)
 
     def report(self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None) -> PrivacyReport:
-        """Ask all accounts.
+        """Return the report of all accounts.
 
         Parameters
         ----------
         delta : float
             Failure probability of all rounds together, from 0 to below 1.
         adjacency : str or None
-            Which data sets are neighbours; None for the only adjacency, or the first one.
+            Which data sets are neighbours; None for the first adjacency of the accounts.
         rounds : int
             Number of rounds in which the same client takes part, at least 1.
         sampling : PoissonSampling, FixedSizeSampling or None
@@ -330,21 +340,21 @@ class Privacy:
         Raises
         ------
         ValueError
-            If an argument is out of range, the mechanism has no account for the adjacency, or sampling is not known to amplify it.
+            If an argument is out of range, the mechanism has no account for the adjacency, or sampling does not amplify the guarantee.
         """
         return self._report(delta, adjacency, rounds, sampling, self.accounts)
 
     def epsilon(
         self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None, account: str | None = None
     ) -> float:
-        """Return what `report` says by `epsilon_by(account)`, without asking the other accounts, which may take longer."""
+        """Return epsilon by one account, as `report` does, without running the other accounts."""
         return self._report(delta, adjacency, rounds, sampling, self._asked(adjacency, account)).epsilon_by(account)
 
     def _asked(self, adjacency: str | None, account: str | None) -> tuple[Account, ...]:
         if account is not None:
             return (self.account(account),)
         usual = self.adjacencies[0] if adjacency is None else adjacency
-        return tuple(one for one in self.accounts if one.is_guarantee and one.adjacency == usual)
+        return tuple(candidate for candidate in self.accounts if candidate.is_guarantee and candidate.adjacency == usual)
 
     def _report(
         self, delta: float, adjacency: str | None, rounds: int, sampling: Sampling | None, asked: tuple[Account, ...]
@@ -359,11 +369,11 @@ class Privacy:
                 "does not amplify the guarantee"
             )
 
-        def answer(one: Account) -> AccountedEpsilon:
-            bound = _or_nothing(one.bound, delta, rounds, sampling)
-            return AccountedEpsilon(one.name, one.adjacency, one.proven, one.assumes, bound)
+        def answer(account: Account) -> AccountedEpsilon:
+            bound = _or_nothing(account.bound, delta, rounds, sampling)
+            return AccountedEpsilon(account.name, account.adjacency, account.proven, account.assumes, bound)
 
-        answers = tuple(answer(one) for one in asked)
+        answers = tuple(answer(account) for account in asked)
         return PrivacyReport(delta, rounds, adjacency, self.trust_model, sampling, answers, self.allow_real_numbers)
 
     def guarantee(self, delta: float, adjacency: str | None = None) -> Guarantee:

@@ -1,4 +1,4 @@
-"""Mechanisms whose noise is in floating-point numbers: references for comparisons, which are released only if a caller asks by name."""
+"""Mechanisms with floating-point noise: references for comparisons, released only on request."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,31 +14,31 @@ REASON = "the low bits of noise in floating-point numbers reveal more than the g
 
 @dataclass(frozen=True)
 class RealNumberMechanism(Mechanism):
-    """A mechanism whose guarantee is of real numbers, while its messages are floating-point numbers.
+    """A mechanism with a guarantee for real numbers and messages in floating-point numbers.
 
     The low bits of a message may tell two inputs apart (Mironov 2012, *On significance of the least significant bits for differential
-    privacy*). So `encode` takes seeded words, as experiments do, and refuses all others. Derive from it beside the class of the domain,
+    privacy*). So `encode` takes seeded words, as experiments do, and refuses all others. Derive from this class beside the domain's class,
     which comes after it; `encode` draws from `checked_words`, and `privacy` returns `stated`.
 
     Attributes
     ----------
     allow_real_numbers : bool
-        Whether messages may be released nevertheless, by words for releases. The guarantee then says so.
+        Whether words for releases are allowed nevertheless. The guarantee then says so.
     """
 
     allow_real_numbers: bool = field(default=False, kw_only=True, repr=False)
 
     def checked_words(self, words: "WordsLike") -> "WordSource":
-        """Return the source of randomness, or raise ValueError for a release that is not allowed."""
+        """Return the source of randomness, or raise ValueError for a forbidden release."""
         return experiment_words(words, type(self).__name__, allow_real_numbers=self.allow_real_numbers)
 
     def stated(self, privacy: Privacy) -> Privacy:
-        """Return the privacy with the permission in the words of its guarantees."""
+        """Return the privacy, with the permission in its guarantees."""
         return replace(privacy, allow_real_numbers=True) if self.allow_real_numbers else privacy
 
 
 def experiment_words(words: "WordsLike", name: str, *, allow_real_numbers: bool) -> "WordSource":
-    """Return the source of noise in floating-point numbers: seeded words, unless releases are allowed."""
+    """Return the source of floating-point noise: seeded words, unless releases are allowed."""
     from ..noise.random_words import SeededWords, word_source
 
     source = word_source(words)

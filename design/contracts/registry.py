@@ -1,4 +1,4 @@
-"""Registry entries: what commands, sweeps, the planner and the conformance tests need to know of a mechanism."""
+"""Registry entries of mechanisms, for commands, sweeps, the planner and the conformance tests."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 ROUND_EPSILON = Option("epsilon", float, "Pure privacy parameter of one round.", low=SMALLEST_TARGET, high=LARGEST_TARGET, unit="nats")
 CLIENTS = Option("clients", int, "Number of clients.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population")
-# Stands for a delta that is not asked for: accounts that are finite at delta = 0 do not depend on it.
+# A placeholder for delta: accounts that are finite at delta = 0 do not depend on it.
 ANY_DELTA = 1e-5
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
 CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
@@ -42,28 +42,28 @@ CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATE
 
 @dataclass(frozen=True, eq=False)
 class AccountSubject:
-    """A mechanism, or noise, whose privacy is accounted for.
+    """A mechanism, or bare noise, as accounting sees it.
 
     Attributes
     ----------
     mechanism : str
-        Which, in words, with its parameters.
+        Name in words, with the parameters.
     privacy : Privacy
-        What it reveals.
+        Privacy of one round.
     adjacency : str
-        Which neighbours were asked for, or the usual ones.
+        The requested adjacency, or the usual one.
     bits_per_client : float or None
-        Bits of one message; None where they are not known from the parameters.
+        Bits of one message; None where the parameters do not determine them.
     details : mapping
-        Its parameters and facts, by name.
+        Parameters and facts, by name.
     table : LookupTable or None
-        The table that was designed, where calibration designs one.
+        The designed table, where calibration designs one.
     ball : NormBall or None
-        Ball of the vectors whose mean is estimated, with `clients`: for the reference of a trusted server.
+        Ball of the vectors whose mean is estimated; with `clients` it gives the reference error of a trusted server.
     clients : int or None
         Number of clients.
     task : Task or None
-        The task that the mechanism is built for; None for bare noise, and for a mechanism that is made from its parameters.
+        The task of the mechanism; None for bare noise, and for a mechanism that is made from its parameters.
     """
 
     mechanism: str
@@ -77,24 +77,24 @@ class AccountSubject:
     task: Task | None = None
 
     def report(self, delta: float, rounds: int = 1, sampling: Sampling | None = None) -> "AccountReport":
-        """Ask all accounts; arguments as in `Privacy.report`."""
+        """Return the report of all accounts; arguments are those of `Privacy.report`."""
         return AccountReport(self, self.privacy.report(delta, self.adjacency, rounds, sampling))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AccountReport(Shown):
-    """What `quietbits account` says: the answers of all accounts, and what they are about."""
+    """The report of `quietbits account`: the bounds of all accounts, with their subject."""
 
     subject: AccountSubject
     privacy: PrivacyReport
 
     @property
     def line(self) -> str:
-        """What it is about and what it reveals, in one line."""
+        """One line with the subject and its privacy."""
         return f"{self.subject.mechanism}: {self.privacy.line}"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per account, as `PrivacyReport.to_frame`."""
+        """Return a data frame with one row per account, as `PrivacyReport.to_frame`."""
         return self.privacy.to_frame()
 
     def draw(self, axes: "Axes") -> None:
@@ -103,28 +103,29 @@ class AccountReport(Shown):
 
     @property
     def epsilon(self) -> float:
-        """The least of the proven accounts for the adjacency; infinite where nothing is proven."""
+        """Upper bound on epsilon by the least proven account, infinite without such an account."""
         return self.privacy.epsilon
 
     def epsilon_by(self, account: str | None) -> float:
-        """As `PrivacyReport.epsilon_by`."""
+        """Return epsilon by one account, as `PrivacyReport.epsilon_by`."""
         return self.privacy.epsilon_by(account)
 
     @property
     def central_squared_error(self) -> float | None:
-        """Squared error of the mean of one round where a trusted server adds Gaussian noise, for the same privacy over the same rounds.
+        """Squared error of the mean of one round under a trusted server's Gaussian noise.
 
-        None for sampled rounds, where that noise is another, where epsilon or delta is out of range, and where the vectors are not known.
+        The noise gives the same privacy over the same rounds. None for sampled rounds, whose noise differs, where epsilon or delta is out
+        of range, and where the vectors are unknown.
         """
         ball, clients, privacy = self.subject.ball, self.subject.clients, self.privacy
         if ball is None or clients is None or privacy.sampling is not None:
             return None
-        # Over T rounds the variance is T times as large.
+        # The variance over T rounds is T times as large.
         of_one = central_gaussian_reference(ball, clients, privacy.epsilon, privacy.delta, privacy.adjacency)
         return None if of_one is None else privacy.rounds * of_one
 
     def document(self) -> dict[str, Any]:
-        """Return the report as JSON holds it: what is infinite is null."""
+        """Return the report as a JSON document, with null for infinity."""
         details = {key: None if isinstance(value, float) and math.isinf(value) else value for key, value in self.subject.details.items()}
         head = {"mechanism": self.subject.mechanism, "bits_per_client": self.subject.bits_per_client}
         if self.subject.ball is not None:
@@ -132,7 +133,7 @@ class AccountReport(Shown):
         return head | details | self.privacy.document()
 
 
-# What `Entry.on_real_numbers` says of a guarantee.
+# The warning of `Entry.on_real_numbers` about a guarantee.
 REAL_NUMBERS = (
     "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
     "a reference for comparisons, not for releases"
@@ -148,29 +149,29 @@ The parameters have the ``delta`` of the question among them: some mechanisms de
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Something with an account that needs fewer parameters than a mechanism has: bare noise, a table's file, a training.
+    """An account with few parameters: of bare noise, a table's file, or a training.
 
     Attributes
     ----------
     name, title : str
-        On the command line, and in words.
+        Names on the command line and in words.
     parameters : tuple of Option
         Parameters of the account.
     account : callable
-        Computes its privacy with the functions that the mechanism's own `privacy` uses.
+        Computes the privacy with the functions of the mechanism's own `privacy`.
     given : tuple of Option
         Options of `solve` beside the budget.
     solve : callable or None
-        Returns the parameters with which all rounds keep a budget; errs toward more privacy. None where nothing is searched for.
+        Returns the parameters with which all rounds keep a budget; errs toward more privacy. None without a search.
     parameters_of : callable or None
-        Returns the parameters of a mechanism that the registry's entry builds; None where that mechanism has no such parameters.
+        Returns the parameters of a mechanism of the registry's entry; None where that mechanism lacks such parameters.
     pure : bool
         Whether `solve` keeps a budget whose delta is 0.
     adjacencies : tuple of str
-        Adjacencies of its accounts where these are more than the entry's; empty for the same.
+        Adjacencies of the accounts where these are more than the entry's; empty for the same.
     offered : callable or None
-        Returns the adjacencies, the usual one first, where they depend on parameters, on the sampling, or on the account that is to keep
-        a budget.
+        Returns the adjacencies, the usual adjacency first, where they depend on the parameters, on the sampling, or on the account that
+        must keep a budget.
     """
 
     name: str
@@ -185,21 +186,23 @@ class Noise:
     offered: Callable[[Values, Sampling | None, str | None], tuple[str, ...]] | None = None
 
     def usual_adjacency(self, budgeted: Values, sampling: Sampling | None, method: str | None) -> str:
-        """Return the adjacency of a budget that states none."""
+        """Return the usual adjacency of a budget without one."""
         offered = self.adjacencies if self.offered is None else self.offered(budgeted, sampling, method)
         return usual_adjacency(None, sampling if len(offered) > 1 else None, offered)
 
 
 @dataclass(frozen=True, eq=False)
 class InPlaceOfBudget:
-    """A parameter that trainings may state in place of a budget, such as the noise; the account then says what is kept.
+    """A parameter, such as the noise, that trainings may state in place of a budget.
+
+    The account then says which budget the training keeps.
 
     Attributes
     ----------
     option : Option
         The parameter, None by default.
     build : callable
-        Returns the mechanism for a value of it; the task's epsilon and rounds have no effect.
+        Returns the mechanism for a value of the parameter; the task's epsilon and rounds have no effect.
     """
 
     option: Option
@@ -213,44 +216,44 @@ class Entry:
     Attributes
     ----------
     name, title, paper : str
-        On the command line, in words, and where it comes from.
+        Names on the command line and in words, and the source.
     domains : tuple of type
-        What clients may hold: `Interval`, `NormBall`, `Categories`.
+        Domains of clients' inputs: `Interval`, `NormBall`, `Categories`.
     trust_model : str
         ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``.
     adjacencies : tuple of str
-        What its guarantee can be stated for.
+        Adjacencies of its guarantee.
     accounts : tuple of str
         Names of its accounts.
     options : tuple of Option
         Design choices beside the task.
     build : callable
         Returns the mechanism with the least error that keeps a task's budget; errs toward more privacy. Raises ``InfeasibleError``
-        that says what is needed. `mechanism_for` checks the task and the options first.
+        that states the requirement. `mechanism_for` checks the task and the options first.
     mechanism : type or None
-        The class of the mechanism if its parameters say all (`parameter`): `quietbits account` makes it from them. None for purely
+        The class of the mechanism if its parameters determine it (`parameter`): `quietbits account` makes it from them. None for purely
         private mechanisms of the local trust model, which `account` builds for an epsilon of one round, and where `noise` has the account.
     noise : Noise or None
-        The account that needs fewer parameters than a mechanism has.
+        The account that needs fewer parameters than the mechanism.
     private : bool
         Whether the mechanism keeps a budget. If not, a task's epsilon and delta have no effect, and its own epsilon is infinite.
     norms : tuple of float or None
-        Norms of the balls that it is for; None for every norm.
+        Norms of the balls that the mechanism accepts; None for every norm.
     candidates : callable
-        Design choices worth trying for a task, where they trade bits or time for error; those that are not given have their defaults.
+        Design choices to try for a task, where they trade bits or time for error; missing choices have their defaults.
     populations : tuple of str or None
-        Populations that its stated error is for; None for all.
+        Populations for which the stated error holds; None for all.
     planned_with : tuple of str
-        Options that say what its stated error is for, without which a plan cannot rank it.
+        Options that the stated error depends on, without which a plan cannot rank the mechanism.
     lower_bound : callable
-        A proven bound on the squared error of every mechanism for the task that meets the bound's hypotheses; None where there is none.
+        A proven lower bound on the squared error of every mechanism for a task that meets the bound's hypotheses; None without a bound.
     predict : callable
-        Errors that `quietbits calibrate` predicts beside the mechanism's facts, from the task and the design choices.
+        Errors that `quietbits calibrate` predicts, beside the mechanism's facts, from the task and the design choices.
     on_real_numbers : bool
-        Whether the guarantee is of a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
-        (Mironov 2012, *On significance of the least significant bits for differential privacy*), so it is for comparisons, not releases.
+        Whether the guarantee is for a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
+        (Mironov 2012, *On significance of the least significant bits for differential privacy*), so the mechanism serves comparisons only.
     in_place_of_budget : InPlaceOfBudget or None
-        The parameter that a training may state in place of a budget; None where a mechanism is built for budgets only.
+        The parameter that a training may state in place of a budget; None for mechanisms that are built for budgets only.
     """
 
     name: str
@@ -275,14 +278,14 @@ class Entry:
     in_place_of_budget: InPlaceOfBudget | None = None
 
     def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
-        """Return the mechanism for a task, from design choices that are checked and filled in; refuse what is not offered.
+        """Return the mechanism for a task from design choices; missing choices have defaults.
 
-        A message of more than `Task.most_message_bits` is refused; a number of bits that is not given is made to keep to it.
+        Raises ``InfeasibleError`` if the message exceeds `Task.most_message_bits`; a default number of bits stays within it.
         """
         return self.design_for(task, values).mechanism
 
     def design_for(self, task: Task, values: Values = MappingProxyType({})) -> "Design":
-        """Return `mechanism_for` with the design choices that were given or follow from the task's number of bits."""
+        """Return `mechanism_for` with the given design choices and those that follow from the bits."""
         if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
@@ -295,40 +298,40 @@ class Entry:
         return self._built_within(task, values, task.most_message_bits)
 
     def check_bits(self, task: Task, values: Values) -> None:
-        """Refuse a task that allows fewer bits than the least that the options which are not given can be."""
-        budgeted = (one for one in self.options if one.budget and one.name not in values)
-        fewest = max((one.fewest_bits(task.dimension) for one in budgeted), default=0.0)
+        """Raise InfeasibleError if a task allows fewer bits than the least defaults need."""
+        budgeted = (option for option in self.options if option.budget and option.name not in values)
+        fewest = max((option.fewest_bits(task.dimension) for option in budgeted), default=0.0)
         if task.most_message_bits is not None and fewest > task.most_message_bits * BITS_ROUNDING:
             raise InfeasibleError(self._too_long(task, fewest))
 
     def _built_within(self, task: Task, values: Values, most: float) -> "Design":
         """Return the mechanism whose message has at most the task's bits."""
-        budgeted = [one for one in self.options if one.budget and one.name not in values]
+        budgeted = [option for option in self.options if option.budget and option.name not in values]
 
         def built(allowed: float) -> Design:
-            usual = {one.name: one.within(allowed, task.dimension) for one in budgeted}
+            usual = {option.name: option.within(allowed, task.dimension) for option in budgeted}
             filled = {**usual, **values}
             try:
                 return Design(self.build(task, check_values(self.name, self.options, filled)), filled)
             except InfeasibleError as error:
-                # Which names a number that nobody typed, unless the task's is the same.
+                # The error would name a number that the user did not type, unless the task's number is the same.
                 typed = (task.bits, task.message_bits)
                 derived = [name for name, value in usual.items() if value not in typed and str(error).startswith(f"{name} must be")]
                 raise InfeasibleError(f"{error}, the most that {_typed_bits(task)} allows") if derived else error from None
 
         self.check_bits(task, values)
-        found = built(most)
-        excess = found.mechanism.bits_per_client / most
+        design = built(most)
+        excess = design.mechanism.bits_per_client / most
         if excess > BITS_ROUNDING and budgeted:
             # Padded messages have more coordinates than the vectors.
-            found = built(most / excess)
-            excess = found.mechanism.bits_per_client / most
+            design = built(most / excess)
+            excess = design.mechanism.bits_per_client / most
         if excess > BITS_ROUNDING:
-            raise InfeasibleError(self._too_long(task, found.mechanism.bits_per_client))
-        return found
+            raise InfeasibleError(self._too_long(task, design.mechanism.bits_per_client))
+        return design
 
     def _too_long(self, task: Task, sent: float) -> str:
-        """Return how many bits a task has to allow for a message of `sent` bits, in the words in which it allows too few."""
+        """Return the message that a task allows too few bits for a message of `sent` bits."""
         if task.bits is None:
             return f"message_bits must be at least {_rounded_up(sent)} for {self.name}, got {task.message_bits:g}"
         coordinates = f"{task.dimension:,} coordinate{'s' if task.dimension > 1 else ''}"
@@ -344,7 +347,7 @@ class Entry:
 
     @property
     def builds_pure(self) -> bool:
-        """Whether it is built for a pure guarantee, whose delta is 0."""
+        """Whether the mechanism is built for a pure guarantee, whose delta is 0."""
         return self.trust_model == "local" and "pure" in self.accounts
 
     @property
@@ -363,7 +366,7 @@ class Entry:
 
     @property
     def calibration_options(self) -> tuple[Option, ...]:
-        """Options of `quietbits calibrate` beside the budget: those of `noise`, and those of a task and of its design."""
+        """Options of `quietbits calibrate` beside the budget: of `noise`, the task and its design."""
         bare = () if self.noise is None or self.noise.solve is None else self.noise.given
         if any(option.required for option in bare):
             return bare
@@ -374,11 +377,11 @@ class Entry:
 
     @property
     def has_bare_account(self) -> bool:
-        """Whether `account` and `calibrate` say something without the dimension of the vectors."""
+        """Whether `account` and `calibrate` need no dimension of the vectors."""
         return (self.noise is not None and self.noise.solve is not None) or (self.builds_pure and self.noise is None)
 
     def _size(self, *, required: bool) -> tuple[Option, ...]:
-        """Return the options that say what clients hold; numbers are from the unit interval."""
+        """Return the options of the clients' domain; numbers are from the unit interval."""
         if Categories in self.domains:
             return (CATEGORIES,)
         if NormBall not in self.domains:
@@ -395,10 +398,13 @@ class Entry:
         return tuple(replace(option, default=f"{usual:g}") if option.name == "norm" else option for option in options)
 
     def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
-        """Return the mechanism of some parameters (`account_options`) as accounting sees it; ``delta`` is among the values."""
+        """Return the mechanism of the parameters (`account_options`) as accounting sees it.
+
+        The values include ``delta``.
+        """
         if self.mechanism is None and self.noise is not None:
             return self._noted(self.noise.account(values, adjacency, sampling))
-        # A server that sees each message sees who sends it: the report refuses the sampling.
+        # A server that sees each message also sees its sender: the report refuses the sampling.
         neighbours = usual_adjacency(adjacency, None if self.trust_model == "local" else sampling, self.adjacencies)
         if self.mechanism is not None:
             mechanism = made(self.mechanism, {**values, "delta": values["delta"] or ANY_DELTA, "adjacency": neighbours})
@@ -411,21 +417,24 @@ class Entry:
         return self.subject(self.build(task, {option.name: values[option.name] for option in self.options}), neighbours, values)
 
     def needs_size(self, values: Values) -> bool:
-        """Return whether the dimension of vectors is not given, without which only the epsilon of one round is known."""
+        """Return whether the dimension of the vectors is missing.
+
+        Without the dimension only the epsilon of one round is determined.
+        """
         return NormBall in self.domains and values["dimension"] is None
 
     def bare_subject(self, epsilon: float, adjacency: str) -> AccountSubject:
-        """Return a purely private mechanism of which the epsilon of one round is known, and nothing else."""
+        """Return a purely private mechanism with only the epsilon of one round."""
         details = {"epsilon_per_round": epsilon}
         return self._noted(
             AccountSubject(f"{self.title}, epsilon {epsilon:g} per round", pure_privacy(epsilon), adjacency, details=details)
         )
 
     def calibrate(self, budget: Budget, values: Values) -> AccountSubject:
-        """Return the mechanism that keeps a budget, as accounting sees it, with its task (`AccountSubject.task`).
+        """Return the mechanism that keeps a budget, as accounting sees it.
 
-        The values are those of `calibration_options`. Bare noise, or the epsilon of one round, is found where clients' vectors have no
-        dimension.
+        The values are those of `calibration_options`. The subject has its task (`AccountSubject.task`). Without a dimension of the vectors
+        the subject is bare noise, or the epsilon of one round.
         """
         sized = Categories in self.domains or values.get("dimension") is not None
         if sized and self.noise is not None:
@@ -451,7 +460,7 @@ class Entry:
         return replace(self.subject(mechanism, budget.adjacency, {**values, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
-        """Refuse options of bare noise where a mechanism is built for vectors."""
+        """Raise ValueError for options of bare noise where a mechanism is built for vectors."""
         for option in () if self.noise is None or self.noise.solve is None else self.noise.given:
             if values[option.name] != option.default:
                 given = f"{option.name} must be left out where dimension is given"
@@ -468,7 +477,7 @@ class Entry:
         return Task(domain, values.get("clients", 1), **kept)
 
     def subject(self, mechanism: Mechanism, adjacency: str, values: Values = MappingProxyType({})) -> AccountSubject:
-        """Return a mechanism as accounting sees it: its parameters and its facts are the details."""
+        """Return a mechanism as accounting sees it, with its parameters and facts as details."""
         ball = mechanism.domain if isinstance(mechanism.domain, NormBall) else None
         details = {**values, **self.parameters_of(mechanism), **mechanism.facts()}
         if ball is not None and "norm" in details:
@@ -488,7 +497,7 @@ class Entry:
         )
 
     def parameters_of(self, mechanism: Mechanism) -> dict[str, Any]:
-        """Return the parameters of a mechanism that the entry builds: `account` takes them."""
+        """Return the parameters of a mechanism of the entry, as `account` takes them."""
         if self.mechanism is not None:
             return values_of(mechanism.vector_mechanism)
         if self.noise is not None:
@@ -501,7 +510,7 @@ class Entry:
         return replace(subject, details={**subject.details, "on_real_numbers": True})
 
     def document(self) -> dict[str, Any]:
-        """Return the entry as JSON holds it."""
+        """Return the entry as a JSON document."""
         return {
             "name": self.name,
             "title": self.title,
@@ -525,21 +534,21 @@ def _typed_bits(task: Task) -> str:
 
 
 def _rounded_up(bits: float) -> str:
-    """Return a number of bits in four digits that are not below it."""
+    """Return a number of bits in four digits, rounded up."""
     unit = 10.0 ** (math.floor(math.log10(bits)) - 3)
     return f"{math.ceil(bits / unit * (1 - 1e-12)) * unit:.15g}"
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A mechanism, and the design choices that make it; those that are not listed have their defaults."""
+    """A mechanism with the design choices that make it; unlisted choices have their defaults."""
 
     mechanism: Mechanism
     values: Values
 
 
 def usual_adjacency(adjacency: str | None, sampling: Sampling | None, adjacencies: tuple[str, ...]) -> str:
-    """Return the adjacency that was asked for, or the one that the sampling asks for, or the mechanism's first one."""
+    """Return the requested adjacency, else the sampling's, else the first of the mechanism."""
     if adjacency is not None:
         return check_choice("adjacency", adjacency, adjacencies)
     if sampling is not None:

@@ -1,4 +1,4 @@
-"""What mechanisms share whose clients compress their vectors by a common linear sketch before anything private happens."""
+"""Mechanisms whose clients compress their vectors by a common linear sketch before adding noise."""
 
 import math
 from dataclasses import replace
@@ -11,15 +11,15 @@ from ..transforms.linear_sketch import LinearSketch
 from .mechanism import VectorMechanism
 from .norm_ball import check_ball
 
-# Sketches are clipped at this many clip norms, times `length_factor`: few are longer, as their lengths vary by 1 / sqrt(2 m).
+# Sketches are clipped at this many clip norms, times `length_factor`: few sketches are longer, as lengths vary by 1 / sqrt(2 m).
 CLIP_MARGIN = 1.1
 
 
 class SketchedMechanism(VectorMechanism):
-    """Clients clip their vectors, sketch them, and clip the sketches, on which alone the guarantee rests.
+    """A mechanism whose clients clip vectors, sketch them, and clip the sketches.
 
-    It holds whatever the vectors and the sketch are; vectors must not depend on the sketch's public seed, or the estimate is off by more
-    than stated. What compression costs is common to all clients of a round: ``distortion ||mean||**2``, whatever their number.
+    The guarantee holds for all vectors and sketches. Vectors must not depend on the sketch's public seed, or the estimate has a larger
+    error than stated. The error of compression, ``distortion ||mean||**2``, is common to all clients of a round, whatever their number.
 
     A frozen dataclass that derives from it has the fields below.
 
@@ -30,7 +30,7 @@ class SketchedMechanism(VectorMechanism):
     sketch : LinearSketch
         The sketch, which keeps lengths on average.
     sketch_clip : float
-        L2 norm that sketches are clipped to.
+        L2 norm to which sketches are clipped.
     """
 
     sketch: LinearSketch
@@ -57,31 +57,31 @@ class SketchedMechanism(VectorMechanism):
 
     @property
     def clipping_probability(self) -> float:
-        """Bound on the probability, over the sketch, that the sketch of a vector at the edge of the ball is clipped; errs upward."""
+        """Upper bound on the probability that the sketch of a longest vector is clipped."""
         factor = self.sketch_clip / (self.ball.clip_norm * self.sketch.length_factor)
         return self.sketch.excess_probability(factor) if factor > 1 else 1.0
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the norm of the bias over the sketch's seed, from clipping of sketches; errs upward.
+        """Upper bound on the norm of the bias from clipping sketches, over the sketch's seed.
 
-        Clipping takes at most all of ``S^T S x`` away where it happens: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the
+        Clipping removes at most all of ``S^T S x`` where it happens: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the
         root of ``(1 + distortion) ||x||**2`` times the probability.
         """
         return self.ball.clip_norm * math.sqrt((1 + self.sketch.distortion) * self.clipping_probability)
 
     @property
     def seed_bias_bound(self) -> float:
-        """Largest distance of a decoded sketch from its vector: the longest sketch decoded, and the vector."""
+        """Largest distance of a decoded sketch from its vector: the sum of both largest lengths."""
         return self.sketch.operator_norm_bound * self.sketch_clip / self.sketch.length_factor + self.ball.clip_norm
 
     @property
     def worst_shared_variance(self) -> float:
-        """``distortion clip_norm**2``, where all clients hold the same vector."""
+        """The value ``distortion clip_norm**2``, for clients that all hold the same vector."""
         return self.sketch.distortion * self.ball.clip_norm**2
 
     def shared_variance(self, mean: FloatArray) -> float:
-        """Return what compression alone costs, the clipping of sketches left out."""
+        """Return the squared error of compression alone, without the clipping of sketches."""
         return self.sketch.compression_error(mean)
 
     def renewed(self, seed: int) -> Self:

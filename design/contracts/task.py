@@ -1,4 +1,4 @@
-"""What is wanted of a mechanism: a budget, for clients of a domain."""
+"""Tasks of mechanisms: a privacy budget, for clients of a domain."""
 
 import math
 from dataclasses import dataclass
@@ -12,10 +12,10 @@ from .guarantee import ADJACENCIES
 from .norm_ball import NormBall
 
 SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
-# Allowed bits of a coordinate, and of a whole message.
+# Allowed bits of a coordinate and of a whole message.
 FEWEST_BITS, MOST_BITS = 1e-9, 1e6
 MOST_MESSAGE_BITS = 1e15
-# Two numbers of bits that agree up to this share are the same: one of them was computed from the other.
+# Two numbers of bits that agree up to this relative error are equal: one was computed from the other.
 SAME_BITS = 1e-9
 
 
@@ -34,9 +34,9 @@ class Budget:
     rounds : int
         Number of rounds in which the same client takes part.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How the clients of a round are chosen, in secret.
+        How the clients of a round are sampled, in secret.
     method : str or None
-        Name of the account that is to keep the budget; None for the least of the proven ones.
+        Name of the account that must keep the budget; None for the least proven account.
 
     Raises
     ------
@@ -74,7 +74,7 @@ class Task:
     Attributes
     ----------
     domain : Interval, NormBall or Categories
-        What a client may hold.
+        Domain of a client's input.
     clients : int
         Number of clients.
     epsilon : float
@@ -82,18 +82,18 @@ class Task:
     delta : float
         Failure probability of all rounds together, from 0 to below 1; 0 asks for pure privacy.
     adjacency : str
-        Which data sets are neighbours. There is no default: comparisons state one.
+        Which data sets are neighbours; without a default, so that comparisons state it.
     rounds : int
         Number of rounds in which the same client takes part.
     bits : float or None
-        Most bits of a coordinate: a message has at most `bits` times `dimension` bits. Coordinates are those of the domain: of a vector,
-        the items of a list, or the one of a number. None for any number of bits.
+        Most bits of a coordinate: a message has at most `bits` times `dimension` bits. The coordinates are those of a vector, or the items
+        of a list; a number has a single coordinate. None for any number of bits.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How the clients of a round are chosen, in secret.
+        How the clients of a round are sampled, in secret.
     message_bits : float or None
-        Most bits of a whole message; None for any number of bits. `bits` says the same for each coordinate: one of the two is enough.
+        Most bits of a whole message; None for any number of bits. `bits` states the same per coordinate: either suffices.
     method : str or None
-        Name of the account that is to keep the budget; None for the least of the proven ones.
+        Name of the account that must keep the budget; None for the least proven account.
 
     Raises
     ------
@@ -141,16 +141,16 @@ class Task:
 
     @property
     def budget(self) -> Budget:
-        """What all rounds are to keep to."""
+        """The privacy budget of all rounds together."""
         return Budget(self.epsilon, self.delta, self.adjacency, self.rounds, self.sampling, self.method)
 
     def budget_of(self, name: str) -> Budget:
-        """Return the budget, whose delta must be above 0 for the mechanism that is named."""
+        """Return the budget; its delta must be above 0 for the named mechanism."""
         self.budget.check_delta(name)
         return self.budget
 
     def ball(self, name: str, norms: tuple[float, ...] | None = None) -> NormBall:
-        """Return the domain as a ball of one of the norms that a mechanism is for; None for every norm."""
+        """Return the domain as a ball with one of a mechanism's norms; None allows every norm."""
         if not isinstance(self.domain, NormBall):
             raise InfeasibleError(f"domain must be a ball of vectors for {name}, got {self.domain}")
         if norms is not None and self.domain.norm not in norms:
@@ -174,7 +174,7 @@ class Task:
         return self.budget.check_delta(name)
 
     def check_adjacency(self, name: str, adjacencies: tuple[str, ...]) -> str:
-        """Return the adjacency, if the mechanism can state its guarantee for it."""
+        """Return the adjacency, or raise InfeasibleError if the mechanism does not offer it."""
         return check_offered_adjacency(name, self.adjacency, adjacencies)
 
     @property
@@ -198,14 +198,14 @@ class Task:
 
 
 def check_task(task: object) -> Task:
-    """Return a task; refuse anything else, such as a bare domain."""
+    """Return a task, or raise ValueError for anything else, such as a bare domain."""
     if not isinstance(task, Task):
         raise ValueError(f"task must be a Task, got {task!r}")
     return task
 
 
 def check_domain(domain: object) -> None:
-    """Refuse what is no domain, such as a bare number of coordinates."""
+    """Raise ValueError for anything but a domain, such as a bare number of coordinates."""
     if not isinstance(domain, Interval | NormBall | Categories):
         raise ValueError(f"domain must be an Interval, a NormBall or Categories, got {domain!r}{_likely_domain(domain)}")
 
@@ -217,7 +217,7 @@ def _likely_domain(domain: object) -> str:
 
 
 def check_offered_adjacency(name: str, adjacency: str, offered: tuple[str, ...]) -> str:
-    """Return an adjacency, if it is among those for which a mechanism can state its guarantee."""
+    """Return an adjacency, or raise InfeasibleError if a mechanism does not offer it."""
     if adjacency not in offered:
         raise InfeasibleError(f"adjacency must be {' or '.join(offered)} for {name}, got {adjacency!r}")
     return adjacency

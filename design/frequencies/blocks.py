@@ -1,4 +1,4 @@
-"""Messages from blocks of outputs: a client's item has a block, and in it a set of outputs that are likelier than all others."""
+"""Messages from blocks of outputs: an item's block has a set of likelier outputs."""
 
 import math
 from abc import abstractmethod
@@ -18,23 +18,23 @@ from .support import SupportMechanism
 
 
 class BlockMechanism(SupportMechanism):
-    """Items are spread evenly over blocks of outputs; each has a set of its block's outputs, E times as likely for its holder as others.
+    """A mechanism that spreads items over blocks of outputs; an item's set is E times as likely.
 
     All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
     output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by
 
         (supporters - messages in its block i / c) Z / ((E - 1) (c - i)) / clients + a constant,
 
-    which is unbiased: by what of an item of the same block differs from one of another block, its mean over each is 0. The decoded
-    frequency of one message has one of three values, for an output of the set, of the rest of the block, and of the other blocks, which
-    gives the variances for the item that is held, for others of its block, and for those of other blocks: the first of the block are worst.
+    which is unbiased: its mean for another item of the same block, and for an item of another block, is 0. The decoded frequency of one
+    message has one of three values, for an output of the set, of the rest of the block, and of the other blocks. This gives the variances
+    for the held item, for other items of its block, and for items of other blocks.
 
     Attributes
     ----------
     epsilon, categories
         As in `SupportMechanism`.
     blocks : int
-        Their number h, from 1 to `categories`.
+        Number h of blocks, from 1 to `categories`.
     """
 
     blocks: int
@@ -62,21 +62,21 @@ class BlockMechanism(SupportMechanism):
     @property
     @abstractmethod
     def common_outputs(self) -> float:
-        """Number i of outputs that the sets of two items of a block have in common; its mean, where outputs depend on public randomness."""
+        """Number i of common outputs of two items of a block; a mean over public randomness."""
 
     @property
     def block_items(self) -> int:
-        """Number of items of every block, except for the last ones, which may have fewer."""
+        """Number of items of every block; the last blocks may have fewer."""
         return -(-self.categories // self.blocks)
 
     @property
     def bits_per_client(self) -> float:
-        """Logarithm of the number of outputs."""
+        """Number of bits of a message, the logarithm of the number of outputs."""
         return math.log2(self.blocks * self.block_outputs)
 
     @property
     def holder_variance(self) -> float:
-        """Exact."""
+        """Exact variance of one client's decoded frequency of its own item."""
         less = math.exp(-self.epsilon)
         return self._variance(1.0, self._scaled(self.set_outputs), less * self._scaled(self._rest), less * self._scaled(self._elsewhere))
 
@@ -97,21 +97,21 @@ class BlockMechanism(SupportMechanism):
 
     @property
     def other_variance(self) -> float:
-        """The larger of the two, of those that there are."""
+        """Larger of the variances of items of the same block and of other blocks."""
         same = [self.same_block_variance] if self.block_items > 1 else []
         return max(*same, *([self.other_block_variance] if self.blocks > 1 else []), 0.0)
 
     @property
     def worst_variance(self) -> float:
-        """That of an item of the largest block, or of the smallest."""
+        """Largest variance, that of an item of the largest or of the smallest block."""
         return float(self._variances(np.array([self._items_of(0), self._items_of((self.categories - 1) // self.block_items)])).max())
 
     def variance(self, items: ArrayLike) -> FloatArray:
-        """Return the variance for each item, which depends on how many there are in its block."""
+        """Return the variance of each item, which depends on the size of the item's block."""
         return self._variances(self._items_of(self.block_of(self.domain.clip(items))))
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return the standard error of each estimated frequency, where the true ones are `frequencies`, and so the shares of the blocks."""
+        """Return the standard error of each estimated frequency, for true frequencies."""
         own = check_frequencies(frequencies)
         blocks = self.block_of(np.arange(self.categories))
         of_block = np.bincount(blocks, weights=own)[blocks]
@@ -120,18 +120,21 @@ class BlockMechanism(SupportMechanism):
 
     @abstractmethod
     def block_messages(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return how many messages are of each block, shape (blocks,)."""
+        """Return the number of messages of each block, shape (blocks,)."""
 
     def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the share of clients whose items are of each block that has items: at least 0, with a sum of 1.
+        """Return the share of clients with items of each block, at least 0, with a sum of 1.
 
-        From the messages of the block. The sum of its items' estimates says the same with all of their noise.
+        The shares come from the numbers of messages. The sums of items' estimates estimate the same, with all of their noise.
         """
         with_items = -(-self.categories // self.block_items)
         return project_onto_simplex(self._raw_shares(self.block_messages(aggregate)[:with_items], clients))
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
-        """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items (`SupportCounts`)."""
+        """Return unbiased frequencies with standard errors.
+
+        The squared z-scores have a mean of 1 over the items (`SupportCounts`).
+        """
         estimate = super().estimate(aggregate, clients)
         decoded, threshold = estimate.decoded, self.standing_frequency(clients)
         shares, blocks = self.block_shares(aggregate, clients), self.block_of(np.arange(self.categories))
@@ -163,7 +166,7 @@ class BlockMechanism(SupportMechanism):
         return replace(estimate, standard_errors=estimate.standard_errors * np.sqrt(calibrating_levels(scores, inside, standing)))
 
     def likely_frequencies(self, decoded: FloatArray, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return frequencies that the decoded ones are likely to come from, whose sums over blocks are `block_shares`."""
+        """Return likely true frequencies, whose sums over blocks are `block_shares`."""
         shares = self.block_shares(aggregate, clients)
         # The last block may have fewer items: padding lies too far below its items to get a share.
         padded = np.full(len(shares) * self.block_items, decoded.min() - 2.0)
@@ -181,27 +184,27 @@ class BlockMechanism(SupportMechanism):
 
     @property
     def lie_probability(self) -> float:
-        """Probability with which any output is sent, all being as likely, and otherwise one of the item's set; rounded upward."""
+        """Probability, rounded up, of a uniform output in place of one of the item's set."""
         return min(1.0, math.exp(-self.epsilon) * self._scaled(self.blocks * self.block_outputs) * (1 + SHORT_SLACK))
 
     @property
     def unit(self) -> float:
-        """What one supporter counts for in an estimate, times clients: Z / ((E - 1) (c - i))."""
+        """Weight of one supporter in an estimate, times clients: Z / ((E - 1) (c - i))."""
         return self._weight / (-math.expm1(-self.epsilon) * (self.set_outputs - self.common_outputs))
 
     @property
     def block_unit(self) -> float:
-        """What one message in the block counts for."""
+        """Weight of one message of the block in an estimate."""
         return -self.unit * self.common_outputs / self.set_outputs
 
     @property
     def constant(self) -> float:
-        """What is added to an estimate: the mean of the rest over an item of another block is its opposite."""
+        """Constant term of an estimate, which cancels the mean for an item of another block."""
         return -math.exp(-self.epsilon) * (self.unit * self._scaled(self.set_outputs) + self.block_unit * self._scaled(self.block_outputs))
 
     @property
     def _weight(self) -> float:
-        """``Z / E``."""
+        """The weight ``Z / E``."""
         return -math.expm1(-self.epsilon) * self.set_outputs + math.exp(-self.epsilon) * self.blocks * self.block_outputs
 
     @property
@@ -218,15 +221,15 @@ class BlockMechanism(SupportMechanism):
         return outputs / self._weight
 
     def _variance(self, mean: float, inside: float, of_rest: float, elsewhere: float) -> float:
-        """Return the variance of a decoded frequency, from the probabilities of the set, the rest of the block, and the other blocks."""
+        """Return the variance of a decoded frequency from its probabilities and values."""
         values = np.array([self.unit + self.block_unit, self.block_unit, 0.0]) + self.constant - mean
         return float(np.dot([inside, of_rest, elsewhere], values**2))
 
     def _support_scores(self, inside: FloatArray, messages: FloatArray, variance: OfCounts, clients: int) -> FloatArray:
-        """Return estimates of squared z-scores from supporters among all clients, or among the messages of a block.
+        """Return estimates of squared z-scores from supporters in all messages or in a block's.
 
-        They are unbiased where there is one block, or where the estimate does not depend on the messages of the block. With several large
-        blocks the messages of a block, of which the item's holders are a random part, are taken as they are.
+        The estimates are unbiased for a single block, or if the estimate does not depend on the messages of the block. With several large
+        blocks the messages of a block, of which the item's holders are a random part, count as fixed.
         """
         less = math.exp(-self.epsilon)
         gained = -math.expm1(-self.epsilon) * self.common_outputs + less * self.set_outputs
@@ -240,16 +243,16 @@ class BlockMechanism(SupportMechanism):
         return scores + holders * self._scaled(self._elsewhere) * less * (law.held_support - law.other_support)
 
     def _raw_shares(self, messages: NDArray[Any], clients: int) -> FloatArray:
-        """Return unbiased shares of clients whose items are of blocks, from numbers of messages."""
+        """Return unbiased shares of clients by block, from numbers of messages."""
         of_others = math.exp(-self.epsilon) * self._scaled(self.block_outputs)
         gained = -math.expm1(-self.epsilon) * self._scaled(self.set_outputs)
         return np.asarray((messages / clients - of_others) / gained)
 
     def _items_of(self, blocks: IntegerArray | int) -> IntegerArray:
-        """Return how many items blocks have."""
+        """Return the number of items of blocks."""
         return np.asarray(np.clip(self.categories - np.asarray(blocks) * self.block_items, 0, self.block_items))
 
     def _variances(self, block_items: IntegerArray) -> FloatArray:
-        """Return the variance for an item of a block of that many."""
+        """Return the variance of an item of a block with that many items."""
         others = self.categories - block_items
         return np.asarray(self.holder_variance + (block_items - 1) * self.same_block_variance + others * self.other_block_variance)

@@ -1,7 +1,7 @@
-"""How many different items clients hold, by a secure sum modulo 2 in which all clients share the noise.
+"""The number of different items that clients hold, by a noisy secure sum modulo 2.
 
-Buckets that are empty are counted (Whang, Vander-Zanden, Taylor 1990, *A linear-time probabilistic counting algorithm*); a client sends a
-fair bit for its own, so that the sum modulo 2 tells whether there is anyone, and not how many.
+The server counts empty buckets (Whang, Vander-Zanden, Taylor 1990, *A linear-time probabilistic counting algorithm*); a client sends a
+fair bit for its own bucket, so that the sum modulo 2 shows whether the bucket has any client, and not how many.
 """
 
 import math
@@ -29,16 +29,16 @@ WORD = 2.0**64
 
 @dataclass(frozen=True)
 class DistinctEstimate:
-    """What a noisy count of empty buckets says.
+    """The estimates from a noisy count of empty buckets.
 
     Attributes
     ----------
     empty_buckets : float
-        Unbiased estimate of how many buckets no client's item is in; it may be negative.
+        Unbiased estimate of the number of buckets without any client's item; it may be negative.
     distinct_items : float
         Number of different items for which that many are expected to be empty, from 0 to `upper`'s largest value.
     upper : int
-        No more items are held, except with the failure probability, over noise and hashes.
+        Upper bound on the number of held items, except with the failure probability, over noise and hashes.
     """
 
     empty_buckets: float
@@ -48,19 +48,19 @@ class DistinctEstimate:
 
 @dataclass(frozen=True)
 class DistinctCount:
-    """Each client sends a bit for every bucket, modulo 2: a fair one for the bucket of its item, and a rare 1 elsewhere.
+    """A mechanism whose clients send a bit per bucket, modulo 2: fair for their item's bucket.
 
-    The sum's bit of a bucket with an item is fair, whatever else is in it; that of an empty one is 1 with probability (1 - b) / 2, where
-    b = (1 - 2 p)^n for n clients and the probability p of a rare 1. Bits are independent. Replacing an item changes two buckets at most,
-    one of each kind: probabilities change by a factor of (1 + b) / (1 - b) at most, which is e^epsilon. Taking it away changes one bucket,
-    and probabilities by 1 / (1 - b) at most.
+    Bits of other buckets are rarely 1. The sum's bit of a bucket with an item is fair, whatever else is in it; that of an empty bucket is 1
+    with probability (1 - b) / 2, where b = (1 - 2 p)^n for n clients and the probability p of a rare 1. Bits are independent. Replacing an
+    item changes two buckets at most, one of each kind: probabilities change by a factor of (1 + b) / (1 - b) at most, which is e^epsilon.
+    Taking it away changes one bucket, and probabilities by 1 / (1 - b) at most.
 
     Attributes
     ----------
     categories : int
         Number of items.
     clients : int
-        Number n of clients, from 1 to 10**7; the guarantee is that of the bits of all of them.
+        Number n of clients, from 1 to 10**7; the guarantee counts the bits of all of them.
     buckets : int
         Number of buckets, from 2 to 2**24; from `categories` on, each item has its own.
     epsilon : float
@@ -75,8 +75,8 @@ class DistinctCount:
     >>> count = DistinctCount(categories=10_000, clients=1000, buckets=512, epsilon=2.0, seed=1)
     >>> items = np.repeat(np.arange(100) * 50, 10)
     >>> messages = count.encode(items, np.random.default_rng(0))
-    >>> found = count.estimate(count.aggregate(messages))
-    >>> round(count.contrast, 3), round(found.distinct_items), found.upper
+    >>> estimate = count.estimate(count.aggregate(messages))
+    >>> round(count.contrast, 3), round(estimate.distinct_items), estimate.upper
     (0.762, 144, 305)
     """
 
@@ -98,23 +98,23 @@ class DistinctCount:
 
     @property
     def bits_per_client(self) -> int:
-        """One for each bucket."""
+        """Number of bits of a message, one bit for each bucket."""
         return self.buckets
 
     @property
     def rare_words(self) -> int:
-        """How many of 2**64 words make a rare 1: rounded up, so that noise is never too little."""
+        """Number of 2**64 words that make a rare 1, rounded up so that noise is never too little."""
         contrast = math.tanh(self.epsilon / 2) if self.adjacency == "replace-one" else -math.expm1(-self.epsilon)
         # Roundings of the logarithm, of n times its share and of the exponential are far below 1e-12 of p.
         return min(2**63, math.ceil(-math.expm1(math.log(contrast) / self.clients) / 2 * (1 + 1e-12) * WORD) + 1)
 
     @property
     def contrast(self) -> float:
-        """b: by how much a fair bit is likelier to be 1 than that of an empty bucket, times 2."""
+        """The contrast b: twice the excess of a fair bit's probability over an empty bucket's."""
         return math.exp(self.clients * math.log1p(-2 * self.rare_words / WORD)) if self.rare_words < 2**63 else 0.0
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
-        """Return clients' bits, shape (clients of the chunk, buckets); encode in chunks, as a word is drawn for each."""
+        """Return clients' bits, shape (clients, buckets); encode in chunks, with a word per bit."""
         words = word_source(words)
         held = Categories(self.categories).clip(items)
         bits = (words(len(held) * self.buckets) < np.uint64(self.rare_words)).astype(np.uint8).reshape(len(held), self.buckets)
@@ -126,14 +126,17 @@ class DistinctCount:
         return summed_messages(messages, self.buckets, 2)
 
     def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> WordArray:
-        """Draw the sum modulo 2 over clients of whom `counts` hold each item, in time that does not grow with their number."""
+        """Draw the sum modulo 2 of clients with given items, in time independent of their number.
+
+        `counts` has the number of clients that hold each item.
+        """
         held = np.flatnonzero(np.asarray(counts))
         ones = np.full(self.buckets, (1 - self.contrast) / 2)
         ones[self._hash().buckets(held)[:, 0]] = 0.5
         return (word_source(words).uniforms((self.buckets,)) < ones).astype(np.uint64)
 
     def estimate(self, aggregate: ArrayLike, failure: float = 0.05) -> DistinctEstimate:
-        """Return what the sum of all clients' bits says.
+        """Return the estimates from the sum of all clients' bits.
 
         `upper` allows for noise by Hoeffding's inequality, and for the hash by McDiarmid's, as one item more or less changes the number of
         empty buckets by one at most; each may fail with half of the probability.
@@ -147,18 +150,18 @@ class DistinctCount:
         noise = math.sqrt(2 * self.buckets * math.log(2 / failure)) / self.contrast
         numbers = np.arange(most + 1)
         expected = self._expected_empty(numbers)
-        # With an item of its own in each bucket nothing is left to chance.
+        # Nothing is left to chance if every bucket has an item of its own.
         hashed = 0.0 if self._hash().direct else np.sqrt(numbers * math.log(2 / failure) / 2)
         possible = np.flatnonzero(expected + hashed >= empty - noise)
         distinct = float(np.interp(-empty, -expected, numbers))
         return DistinctEstimate(empty, distinct, int(possible[-1]) if possible.size else 0)
 
     def privacy(self) -> Privacy:
-        """Pure privacy."""
+        """Return the pure privacy of the sum."""
         return pure_privacy(self.epsilon, "secure-sum", self.adjacency)
 
     def _expected_empty(self, numbers: IntegerArray) -> FloatArray:
-        """Return how many buckets are expected to be empty with each number of different items."""
+        """Return the expected number of empty buckets for each number of different items."""
         if self._hash().direct:
             return self.buckets - numbers.astype(float)
         return np.asarray(self.buckets * np.exp(numbers * math.log1p(-1 / self.buckets)))

@@ -1,4 +1,4 @@
-"""Exact frequencies in a secure sum: what clients hold is hidden in the sum, and nothing else about it is private.
+"""Exact frequencies in a secure sum, without privacy beyond the sum itself.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, section 4. Codes
 of items are linear: a client sends the column of its item, and the secure sum is the code times the histogram, exactly and modulo M.
@@ -30,9 +30,9 @@ from ..secure_sum.modular_arithmetic import aggregate_residues, centred_represen
 
 LARGEST_SEED = 2**128 - 1
 MOST_CLIENTS = 2**20
-# Entries of a matrix, or of a chunk of messages, that is made whole.
+# Most entries of a matrix, or of a chunk of messages, that is stored.
 MOST_ENTRIES = 2**28
-# Entries of columns that are added up at a time.
+# Entries of columns that are added up per batch.
 AT_ONCE = 2**22
 
 MOST_MEASUREMENTS = 2**20
@@ -43,7 +43,7 @@ NOTHING_PROVEN = "the sum shows exactly how many clients hold each item, and not
 
 
 class HistogramCode(ABC):
-    """What all codes have in common; a frozen dataclass with the fields below derives from it.
+    """Base class of all codes; a frozen dataclass with the fields below derives from it.
 
     Sums of chunks of clients add up modulo M, by `modular_sum`. Clients may drop out: the sum of the others decodes for their number.
 
@@ -54,7 +54,7 @@ class HistogramCode(ABC):
     clients : int
         n, the largest number of clients in a sum; up to 2**20.
     measurements : int
-        m: whole numbers that a client sends.
+        Number m of whole numbers that a client sends.
     """
 
     dimension: int
@@ -64,19 +64,24 @@ class HistogramCode(ABC):
     @property
     @abstractmethod
     def modulus(self) -> int:
-        """M: large enough that no sum of n columns wraps around."""
+        """The modulus M, so large that no sum of n columns wraps around."""
 
     @property
     def bits_per_client(self) -> float:
-        """``measurements * log2(modulus)``."""
+        """Number of bits of a message, ``measurements * log2(modulus)``."""
         return self.measurements * math.log2(self.modulus)
 
     @abstractmethod
     def columns(self, items: ArrayLike) -> NDArray[Any]:
-        """Return the columns of items as rows of small whole numbers, signed where the code is: shape (items, measurements)."""
+        """Return the columns of items as rows of small whole numbers, shape (items, measurements).
+
+        Numbers are signed if the code is.
+        """
 
     def encode(self, items: ArrayLike) -> NDArray[Any]:
-        """Return what clients with these items send: residues modulo M in the narrowest unsigned words, shape (clients, measurements).
+        """Return the messages of clients with these items, shape (clients, measurements).
+
+        Messages are residues modulo M in the narrowest unsigned words.
 
         Raises
         ------
@@ -89,7 +94,10 @@ class HistogramCode(ABC):
         return messages_modulo(self.columns(checked), self.modulus)
 
     def summed_columns(self, items: ArrayLike) -> IntegerArray:
-        """Return the sum of the columns of all items, shape (measurements,): each item's column is made once, whoever holds it."""
+        """Return the sum of the columns of all items, shape (measurements,).
+
+        Each item's column is made once, for all its holders.
+        """
         held, times = np.unique(self._checked(items), return_counts=True)
         total = np.zeros(self.measurements, dtype=np.int64)
         at_once = max(1, AT_ONCE // self.measurements)
@@ -98,7 +106,7 @@ class HistogramCode(ABC):
         return total
 
     def decode(self, aggregate: ArrayLike, clients: int, *, time_limit: float = 60.0) -> IntegerArray:
-        """Return how many of `clients` hold each item, from the sum modulo M of what they sent; shape (dimension,).
+        """Return the number of clients that hold each item, shape (dimension,), from a sum modulo M.
 
         Raises
         ------
@@ -117,7 +125,7 @@ class HistogramCode(ABC):
         """Return the histogram of a sum modulo M."""
 
     def _items(self, items: ArrayLike) -> IndexArray:
-        """Return items whose columns are few enough to be made at once."""
+        """Return items, and refuse more items than columns can be made at once."""
         array = self._checked(items)
         if array.size * self.measurements > MOST_ENTRIES:
             raise ValueError(
@@ -143,7 +151,7 @@ class HistogramCode(ABC):
 
 @dataclass(frozen=True)
 class IdentityCode(HistogramCode):
-    """Every client sends its item as a vector of zeros and a one: the sum is the histogram.
+    """A code of unit vectors: the sum of messages is the histogram.
 
     Examples
     --------
@@ -163,7 +171,7 @@ class IdentityCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """One more than the clients, n + 1."""
+        """The modulus n + 1, one more than the number of clients."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:
@@ -185,9 +193,9 @@ class IdentityCode(HistogramCode):
 
 @dataclass(frozen=True)
 class BernoulliCode(HistogramCode):
-    """Column i is m fair bits of the counter-based generator Philox at (seed, i), whose words numpy promises not to change.
+    """A code whose column i is m fair bits of the generator Philox at (seed, i).
 
-    No matrix is stored: a client makes its own column, the server makes all of them to decode.
+    NumPy promises not to change Philox's words. No matrix is stored: a client makes its own column, the server makes all of them to decode.
 
     Attributes
     ----------
@@ -220,12 +228,15 @@ class BernoulliCode(HistogramCode):
 
     @classmethod
     def of_rigorous_size(cls, dimension: int, clients: int, failure_probability: float = 0.01, seed: int = 0) -> Self:
-        """Return the code of `code_size` measurements: except with that probability over seeds, all histograms are told apart."""
+        """Return the code of `code_size` measurements, which separates histograms for most seeds.
+
+        The failure probability is over seeds.
+        """
         return cls(dimension, clients, code_size(clients, dimension, failure_probability), seed)
 
     @property
     def modulus(self) -> int:
-        """One more than the clients, n + 1."""
+        """The modulus n + 1, one more than the number of clients."""
         return self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.uint8]:
@@ -234,7 +245,7 @@ class BernoulliCode(HistogramCode):
         distinct, places = np.unique(checked, return_inverse=True)
         blocks = -(-self.measurements // BLOCK_BITS)
         words = np.empty((len(distinct), 4 * blocks), dtype="<u8")
-        # Runs of neighbours are made at once: a generator costs as much as many columns.
+        # Runs of neighbours are made at once: a generator costs as much as several columns.
         breaks = np.flatnonzero(np.diff(distinct) != 1) + 1
         for start, stop in zip([0, *breaks], [*breaks, len(distinct)], strict=True):
             if stop > start:
@@ -244,7 +255,7 @@ class BernoulliCode(HistogramCode):
         return bits[places]
 
     def matrix(self) -> NDArray[np.uint8]:
-        """Return S whole, shape (measurements, dimension); for at most 2**28 entries."""
+        """Return the matrix S, shape (measurements, dimension); for at most 2**28 entries."""
         if self.measurements * self.dimension > MOST_ENTRIES:
             raise ValueError(
                 f"dimension must be at most {MOST_ENTRIES // self.measurements} for the matrix to be stored, got {self.dimension}"
@@ -252,7 +263,10 @@ class BernoulliCode(HistogramCode):
         return np.ascontiguousarray(self.columns(np.arange(self.dimension)).T)
 
     def solve(self, aggregate: ArrayLike, clients: int, *, time_limit: float = 60.0, prove_unique: bool = True) -> HistogramSolution:
-        """Return the histogram with what is known about it; arguments as in `decode` and `decode_histogram`, errors too."""
+        """Return the histogram with the facts of its search.
+
+        Arguments and errors are those of `decode` and `decode_histogram`.
+        """
         clients = check_integer("clients", clients, low=0, high=self.clients)
         return decode_histogram(self.matrix(), self._sums(aggregate), clients, time_limit=time_limit, prove_unique=prove_unique)
 
@@ -272,9 +286,10 @@ class BernoulliCode(HistogramCode):
 
 @dataclass(frozen=True)
 class RademacherCode(HistogramCode):
-    """Entries 1 and -1, where `BernoulliCode` of the same fields has 1 and 0; modulus 2 n + 1, as sums are from -n to n.
+    """A code with entries 1 and -1 in place of the 1 and 0 of `BernoulliCode`.
 
-    What is decoded is the vector of least L1 norm, rounded to whole numbers: fewer measurements are enough for fewer different items.
+    The modulus is 2 n + 1. The decoder returns the vector of least L1 norm, rounded to whole numbers: fewer measurements suffice for fewer
+    different items.
     """
 
     dimension: int
@@ -288,7 +303,7 @@ class RademacherCode(HistogramCode):
 
     @property
     def modulus(self) -> int:
-        """2 n + 1."""
+        """The modulus 2 n + 1, as sums are from -n to n."""
         return 2 * self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.int8]:
@@ -312,7 +327,10 @@ class RademacherCode(HistogramCode):
 
 
 def least_l1_norm(matrix: FloatArray, values: FloatArray, time_limit: float) -> FloatArray:
-    """Return a vector x of least L1 norm with ``matrix @ x = values``, within HiGHS's tolerances; InfeasibleError if none meets them."""
+    """Return a vector x of least L1 norm with ``matrix @ x = values``.
+
+    Equality is within HiGHS's tolerances. Raises InfeasibleError if no vector meets them.
+    """
     rows, columns = matrix.shape
     highs = new_highs()
     highs.setOptionValue("time_limit", time_limit)
@@ -340,13 +358,13 @@ def least_l1_norm(matrix: FloatArray, values: FloatArray, time_limit: float) -> 
 
 
 def exact_histogram_privacy() -> Privacy:
-    """Return what an exact histogram reveals: no epsilon is proven, for no delta below 1."""
+    """Return the privacy of an exact histogram, without a proven epsilon for any delta below 1."""
     return Privacy("secure-sum", (Account("none", "replace-one", lambda *_: EpsilonBound.nothing(NOTHING_PROVEN)),))
 
 
 @dataclass(frozen=True)
 class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
-    """Clients send the columns of their items; the server decodes exact frequencies of those whose messages have arrived, or nothing.
+    """A secure sum of codes: the server decodes exact frequencies of the arrived messages.
 
     There is no noise: messages are a function of items, and epsilon is infinite. With `BernoulliCode` the histogram is proven to be the
     only one with its sum, or `decode` raises ``InfeasibleError`` or ``ConvergenceError``. Clients may drop out, as long as the secure sum
@@ -384,36 +402,36 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def clients(self) -> int:  # type: ignore[override]
-        """Most clients that the modulus holds."""
+        """Largest number of clients that the modulus holds."""
         return self.code.clients
 
     @property
     def holder_variance(self) -> float:
-        """0.0: what is decoded is exact."""
+        """The variance 0.0: the decoded frequencies are exact."""
         return 0.0
 
     @property
     def other_variance(self) -> float:
-        """0.0."""
+        """The variance 0.0: the decoded frequencies are exact."""
         return 0.0
 
     @property
     def modulus(self) -> int:
-        """That of the code, n + 1."""
+        """The modulus n + 1 of the code."""
         return self.code.modulus
 
     @property
     def padded_dimension(self) -> int:
-        """Measurements of the code."""
+        """Number of measurements of the code."""
         return self.code.measurements
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: the modulus holds every sum of n columns."""
+        """The probability 0.0: the modulus holds every sum of n columns."""
         return 0.0
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return the columns, without noise: `words` are not used."""
+        """Return the columns without noise: the mechanism uses no random words."""
         word_source(words)
         return self.code.columns(self.domain.clip(items)).astype(np.int64)
 
@@ -435,15 +453,18 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return exact frequencies among the `clients` whose messages are in the sum, at most n; raises as `HistogramCode.decode`."""
+        """Return exact frequencies among the clients whose messages are in the sum.
+
+        At most n clients are allowed. Raises the errors of `HistogramCode.decode`.
+        """
         clients = check_integer("clients", clients, low=1, high=self.clients)
         return np.asarray(self.code.decode(aggregate, clients, time_limit=self.time_limit) / clients)
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
-        """Return the difference of the two sums: the decoded histogram is not linear in the sum."""
+        """Return the difference of the two sums, as the decoder is not linear in the sum."""
         sums = [self.code.summed_columns(self.domain.clip(items)) for items in (first, second)]
         return np.asarray(sums[0] - sums[1], dtype=float)
 
     def privacy(self) -> Privacy:
-        """Nothing is proven (`exact_histogram_privacy`)."""
+        """Return the privacy of an exact histogram, which has no proven epsilon."""
         return exact_histogram_privacy()

@@ -1,4 +1,4 @@
-"""Hadamard response, and recursive Hadamard response: local mechanisms for items that the server decodes by a Walsh-Hadamard transform.
+"""Hadamard response and its recursive form: local mechanisms with Walsh-Hadamard decoders.
 
 Hadamard response (Acharya, Sun, Zhang 2019, *Hadamard response: Estimating distributions privately, efficiently, and with little
 communication*) sends an output of half of the item's block, or any other one. Recursive Hadamard response (Chen, Kairouz, Özgür 2020,
@@ -23,10 +23,11 @@ from .blocks import BlockMechanism
 
 @dataclass(frozen=True)
 class HadamardResponse(BlockMechanism):
-    """The set of item number r of a block is the outputs y at which row r + 1 of a Hadamard matrix is 1: half of the block.
+    """Hadamard response: the set of an item is the half of its block where a matrix row is 1.
 
-    With D = 2 blocks - 1 + E, the estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the
-    variance is D (E + 1) / (E - 1)**2 for items of the block, less one for the one that is held, and 2 D / (E - 1)**2 for other items.
+    The set of item number r of a block is the outputs y at which row r + 1 of a Hadamard matrix is 1. With D = 2 blocks - 1 + E, the
+    estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the variance is D (E + 1) / (E - 1)**2
+    for items of the block, less one for the one that is held, and 2 D / (E - 1)**2 for other items.
 
     Items are spread evenly over the blocks. The paper fills one block after the other, which is worse where items do not fill the last.
 
@@ -54,37 +55,37 @@ class HadamardResponse(BlockMechanism):
 
     @property
     def most_blocks(self) -> int:
-        """Twice the number of items: the paper's choice may exceed the latter."""
+        """Twice the number of items: the paper's choice may exceed the number of items."""
         return 2 * self.categories
 
     @property
     def block_outputs(self) -> int:
-        """A power of two: the first row of the matrix is no item's."""
+        """Number of outputs of a block, a power of two: the matrix's first row is no item's."""
         return padded_dimension(self.block_items + 1)
 
     @property
     def set_outputs(self) -> int:
-        """Half."""
+        """Number of outputs of an item's set, half of the block."""
         return self.block_outputs // 2
 
     @property
     def common_outputs(self) -> float:
-        """A quarter."""
+        """Number of common outputs of two items of a block, a quarter of the block."""
         return self.block_outputs / 4
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each client's output, numbered through all blocks."""
         words, held = word_source(words), self.domain.clip(items)
-        # Rounding errs toward privacy.
+        # Rounding errors only increase the lie probability.
         lying = words.uniforms(held.shape) < self.lie_probability
         anything = words.integers(self.blocks * self.block_outputs, held.shape)
         rows, outputs = self.place_of(held) + 1, words.integers(self.block_outputs, held.shape)
-        # Flipping one of the row's bits maps the half where its entries are -1 to the other.
+        # Flipping a bit of the row maps the half where its entries are -1 to the other half.
         outputs ^= np.where(hadamard_entries(rows, outputs) < 0, rows & -rows, 0)
         return np.where(lying, anything, self.block_of(held) * self.block_outputs + outputs)
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how often each output was sent."""
+        """Return the number of messages with each output."""
         size = self.blocks * self.block_outputs
         return np.bincount(checked_messages(messages, 0, size - 1), minlength=size)
 
@@ -99,16 +100,16 @@ class HadamardResponse(BlockMechanism):
         return np.asarray(np.reshape(aggregate, (self.blocks, self.block_outputs)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the output is of the item's set."""
+        """Return whether each output is in the item's set."""
         block, place = divmod(item, self.block_items)
         blocks, outputs = np.divmod(messages, self.block_outputs)
         return np.asarray((blocks == block) & (hadamard_entries(place + 1, outputs) > 0))
 
 
 def hadamard_response(epsilon: float, categories: int, blocks: int | None = None) -> HadamardResponse:
-    """Return Hadamard response, by default with the number of blocks whose worst variance is the least.
+    """Return Hadamard response, by default with the blocks of least worst variance.
 
-    The paper's number, `published_blocks`, has up to 39% more: from epsilon 0.7 to 1.3 it has two blocks, where one is better.
+    The paper's number, `published_blocks`, has up to 39% more variance: from epsilon 0.7 to 1.3 it has two blocks, where one is better.
 
     Examples
     --------
@@ -118,11 +119,13 @@ def hadamard_response(epsilon: float, categories: int, blocks: int | None = None
     if blocks is not None:
         return HadamardResponse(epsilon, categories, blocks)
     powers = range(padded_dimension(HadamardResponse(epsilon, categories, 1).categories).bit_length())
-    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda one: one.worst_variance)
+    return min((HadamardResponse(epsilon, categories, 1 << power) for power in powers), key=lambda mechanism: mechanism.worst_variance)
 
 
 def published_blocks(epsilon: float, categories: int) -> int:
-    """Return the paper's number of blocks: the largest power of two up to the smaller one of ``exp(epsilon)`` and ``2 categories``.
+    """Return the paper's number of blocks, a power of two.
+
+    The number is the largest power of two up to the smaller number of ``exp(epsilon)`` and ``2 categories``.
 
     Examples
     --------
@@ -140,10 +143,11 @@ def check_power_of_two(name: str, value: int) -> None:
 
 @dataclass(frozen=True)
 class RecursiveHadamardResponse(BlockMechanism):
-    """Public randomness draws a row of a Hadamard matrix; the client sends its item's block, and the row's entry at its place.
+    """Recursive Hadamard response: the client sends its block and a sign of a public row.
 
-    That is one of 2 blocks symbols: the client's own with probability E / (2 blocks - 1 + E), each other one with 1 over that. The
-    variances, over the public rows, too, are those of Hadamard response with as many blocks, in log2(blocks) + 1 bits.
+    Public randomness draws a row of a Hadamard matrix; the client sends its item's block, and the row's entry at its place. That is one of
+    2 blocks symbols: the client's own with probability E / (2 blocks - 1 + E), each other one with 1 over that. The variances, over the
+    public rows, too, are those of Hadamard response with as many blocks, in log2(blocks) + 1 bits.
 
     Attributes
     ----------
@@ -169,31 +173,31 @@ class RecursiveHadamardResponse(BlockMechanism):
 
     @property
     def most_blocks(self) -> int:
-        """The first power of two that is not below the number of items."""
+        """The smallest power of two that is at least the number of items."""
         return padded_dimension(self.categories)
 
     @property
     def rows(self) -> int:
-        """Number of rows of the matrix, from which one is drawn in public."""
+        """Number of rows of the matrix, from which public randomness draws."""
         return padded_dimension(self.block_items)
 
     @property
     def block_outputs(self) -> int:
-        """Two signs."""
+        """Number of outputs of a block: the two signs."""
         return 2
 
     @property
     def set_outputs(self) -> int:
-        """One of them."""
+        """Number of outputs of an item's set: one sign."""
         return 1
 
     @property
     def common_outputs(self) -> float:
-        """Two columns of the matrix are equal in half of the rows."""
+        """Mean number of common outputs, 1/2: two columns agree in half of the rows."""
         return 0.5
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return each client's row, which is public, and its symbol: twice the block, and one more for the sign -1."""
+        """Return each client's public row and its symbol: twice the block, plus 1 for the sign -1."""
         words, held = word_source(words), self.domain.clip(items)
         rows = words.integers(self.rows, held.shape)
         lying = words.uniforms(held.shape) < self.lie_probability
@@ -201,7 +205,7 @@ class RecursiveHadamardResponse(BlockMechanism):
         return np.column_stack([rows, np.where(lying, anything, self._symbols(rows, held))])
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how often each sign, 1 and -1, was sent for each block and row, shape (blocks * rows * 2,)."""
+        """Return the number of messages of each block, row and sign, shape (blocks * rows * 2,)."""
         check_unmasked("messages", messages)
         array = np.asarray(messages)
         if array.ndim != 2 or array.shape[1] != 2:
@@ -222,7 +226,7 @@ class RecursiveHadamardResponse(BlockMechanism):
         return np.asarray(np.reshape(aggregate, (self.blocks, 2 * self.rows)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the symbol is the item's, for the public row."""
+        """Return whether each symbol is the item's for the public row."""
         return np.asarray(messages[:, 1] == self._symbols(messages[:, 0], np.array(item)))
 
     def _symbols(self, rows: IntegerArray, items: IntegerArray) -> IntegerArray:
@@ -230,14 +234,16 @@ class RecursiveHadamardResponse(BlockMechanism):
 
 
 def recursive_hadamard_response(epsilon: float, categories: int, message_bits: int | None = None) -> RecursiveHadamardResponse:
-    """Return recursive Hadamard response of the given number of bits, or of that number whose worst variance is the least.
+    """Return recursive Hadamard response of some bits, by default of least worst variance.
 
     Examples
     --------
     >>> [recursive_hadamard_response(epsilon, 1000).bits_per_client for epsilon in (0.5, 1.0, 2.0, 4.0, 8.0)]
     [1.0, 1.0, 3.0, 6.0, 11.0]
     """
-    one = RecursiveHadamardResponse(epsilon, categories, 1)
-    most = int(math.log2(one.most_blocks)) + 1
+    of_single_bit = RecursiveHadamardResponse(epsilon, categories, 1)
+    most = int(math.log2(of_single_bit.most_blocks)) + 1
     choices = range(1, most + 1) if message_bits is None else [check_integer("message_bits", message_bits, low=1, high=most)]
-    return min((RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda one: one.worst_variance)
+    return min(
+        (RecursiveHadamardResponse(epsilon, categories, 1 << bits - 1) for bits in choices), key=lambda mechanism: mechanism.worst_variance
+    )

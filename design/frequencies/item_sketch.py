@@ -1,4 +1,4 @@
-"""Sketches of single items: each is counted, with a sign or without, in one random bucket of each of a few rows.
+"""Sketches of single items, each counted in a random bucket of each of a few rows.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams* (with signs); Deng, Rafiei 2007, *New estimation algorithms for
 streaming data: count-min can do more* (without: what is expected of collisions is taken off).
@@ -17,9 +17,9 @@ from ..contracts.options import check_parameters, parameter
 from ..transforms.linear_sketch import LARGEST_SEED
 
 MOST_ROWS = 2**10
-# Items hashed at a time: a megabyte of places.
+# Items hashed per batch: a megabyte of places.
 BLOCK = 2**17
-# Bits of a hashed word that choose the bucket; one more is the sign.
+# Bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
 # Counter of the first row: rotations and sketches of vectors with the same seed have the counter's highest part below 2**62.
 FIRST_ROW = 2**63
@@ -27,10 +27,11 @@ FIRST_ROW = 2**63
 
 @dataclass(frozen=True)
 class ItemSketch:
-    """t rows of w buckets: an item is counted in bucket h_r(item) of row r, as s_r(item) = 1 or -1, or as 1 where there are no signs.
+    """A sketch of t rows of w buckets that counts items, with or without random signs.
 
-    Bucket and sign are bits of the counter-based generator Philox at (seed, row, item), whose words numpy promises not to change; no table
-    is stored. All are independent and signs are fair; the buckets' probabilities differ by 2**-31 at most.
+    An item is counted in bucket h_r(item) of row r, as s_r(item) = 1 or -1, or as 1 without signs. Bucket and sign are bits of the
+    counter-based generator Philox at (seed, row, item), whose words numpy promises not to change; no table is stored. All are independent
+    and signs are fair; the buckets' probabilities differ by 2**-31 at most.
 
     With `categories` buckets or more there is nothing to hash: an item's number is its bucket, in one row without signs (`direct`).
 
@@ -49,7 +50,7 @@ class ItemSketch:
     seed : int
         Public seed, from 0 to 2**128 - 1.
     signed : bool
-        Whether items have signs. The median over rows needs them; without, no two items' sketches are further apart than 2 t.
+        Whether items have signs. The median over rows needs them; without signs, no two items' sketches are further apart than 2 t.
 
     Examples
     --------
@@ -86,7 +87,7 @@ class ItemSketch:
 
     @property
     def coordinates(self) -> int:
-        """``rows * width``."""
+        """Number of buckets of all rows, ``rows * width``."""
         return self.rows * self.width
 
     @property
@@ -98,7 +99,7 @@ class ItemSketch:
 
     @property
     def collision_share(self) -> float:
-        """1 / (w t), or 1 / ((w - 1) t) without signs; 0.0 where nothing is hashed."""
+        """Share of collisions: 1 / (w t), or 1 / ((w - 1) t) without signs; 0.0 without hashing."""
         if self.direct:
             return 0.0
         return 1 / ((self.width if self.signed else self.width - 1) * self.rows)
@@ -116,7 +117,10 @@ class ItemSketch:
         return 1 - 2 * (self._chosen(items) & 1)
 
     def counted(self, counts: ArrayLike) -> IntegerArray:
-        """Return the sum of items' sketches, shape (rows, width), where each item is held by a number of clients, shape (categories,)."""
+        """Return the sum of items' sketches, shape (rows, width).
+
+        `counts`, shape (categories,), has the number of clients that hold each item.
+        """
         weights = np.asarray(counts, dtype=float)
         if weights.shape != (self.categories,):
             raise ValueError(f"counts must have the shape ({self.categories},), got {weights.shape}")
@@ -127,14 +131,20 @@ class ItemSketch:
         return (sums[:, 0::2] - sums[:, 1::2]).astype(np.int64)
 
     def decoded(self, buckets: FloatArray) -> FloatArray:
-        """Return unbiased estimates, the mean over rows, shape (categories,), from bucket sums of shape (rows, width)."""
+        """Return unbiased estimates, the mean over rows, shape (categories,).
+
+        `buckets` are bucket sums of shape (rows, width).
+        """
         estimates = np.zeros(self.categories)
         for row, sums in enumerate(np.asarray(buckets).reshape(self.rows, self.width)):
             estimates += self.decoded_row(sums, row)
         return estimates / self.rows
 
     def decoded_row(self, sums: FloatArray, row: int) -> FloatArray:
-        """Return unbiased estimates by one row alone, shape (categories,), from its bucket sums of shape (width,)."""
+        """Return unbiased estimates by a single row, shape (categories,).
+
+        `sums` are the row's bucket sums, shape (width,).
+        """
         estimates = np.empty(self.categories)
         values = self._signed(sums)
         for part, places in self._places(row):
@@ -142,7 +152,10 @@ class ItemSketch:
         return estimates
 
     def medians(self, buckets: FloatArray) -> FloatArray:
-        """Return the median over rows instead: a heavy item in the same bucket of a few rows hardly moves it. It needs signs."""
+        """Return the median over rows, which a heavy item in the same buckets hardly moves.
+
+        The median needs signs.
+        """
         if not self.signed:
             raise ValueError("signed must be True for medians, got False: without signs, what falls into a bucket is not symmetric")
         estimates = np.empty(self.categories)
@@ -152,7 +165,7 @@ class ItemSketch:
         return estimates
 
     def places(self, row: int) -> IntegerArray:
-        """Return twice the bucket of every item in a row, plus one where its sign is negative, shape (categories,)."""
+        """Return twice the bucket of every item in a row, plus 1 for a negative sign."""
         return np.concatenate([places for _, places in self._places(row)])
 
     def _chosen(self, items: IntegerArray) -> IntegerArray:
@@ -161,7 +174,7 @@ class ItemSketch:
         return np.stack([self.places(row)[items] for row in range(self.rows)], axis=1)
 
     def _signed(self, buckets: FloatArray) -> FloatArray:
-        """Return what each bucket says of an item in it, and its negative beside it."""
+        """Return each bucket's estimate of an item in it, beside its negative."""
         values = np.asarray(buckets, dtype=float)
         if not (self.signed or self.direct):
             values = (values - values.mean(axis=-1, keepdims=True)) * (self.width / (self.width - 1))
@@ -169,7 +182,7 @@ class ItemSketch:
 
     def _places(self, row: int) -> Iterator[tuple[slice, IntegerArray]]:
         """Yield blocks of items with their places."""
-        # A row is gone through once for each block: blocks are no smaller. They are even, as a word has two items.
+        # Each block passes over a row once: blocks are no smaller. Their length is even, as a word has two items.
         block = max(BLOCK, 2 * self.width)
         words = np.random.Philox(key=self.seed, counter=(FIRST_ROW + row) << 192)
         for start in range(0, self.categories, block):
@@ -188,9 +201,9 @@ class ItemSketch:
 
 
 def usual_rows(categories: int, failure: float) -> int:
-    """Return ln(d / failure), rounded up: as many rows as the median needs to be right for all items at once, up to a constant.
+    """Return ln(d / failure), rounded up: the number of rows that the median needs.
 
-    Chen, Özgür, Cormode, Bharadwaj 2023, theorem A.3.
+    The median is then right for all items at once, up to a constant (Chen, Özgür, Cormode, Bharadwaj 2023, theorem A.3).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Below which frequency an estimate is taken for nothing: thresholds on decoded frequencies, published and by the error at hand.
+"""Thresholds on decoded frequencies: published, and by the error of a mechanism.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem A.3, whose
 statement and proof have different thresholds, both up to a constant that is not stated; it is 1 here.
@@ -18,7 +18,7 @@ from .sketched_frequencies import SketchedFrequencies
 
 
 def stated_threshold(categories: int, clients: int, epsilon: float, delta: float, failure: float = 0.05) -> float:
-    """Return the threshold of the theorem's statement as a frequency: ``ln(d/failure) ln(1/delta) / (epsilon n)``.
+    """Return the stated threshold of the theorem, ``ln(d/failure) ln(1/delta) / (epsilon n)``.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def stated_threshold(categories: int, clients: int, epsilon: float, delta: float
 
 
 def proof_threshold(rows: int, clients: int, epsilon: float, delta: float) -> float:
-    """Return the threshold of the theorem's proof as a frequency: ``sqrt(t ln(1/delta)) / (epsilon n)``.
+    """Return the threshold of the theorem's proof, ``sqrt(t ln(1/delta)) / (epsilon n)``.
 
     Examples
     --------
@@ -42,10 +42,11 @@ def proof_threshold(rows: int, clients: int, epsilon: float, delta: float) -> fl
 
 
 def error_threshold(mechanism: SketchedFrequencies, failure: float = 0.05, concentration: float = 0.0) -> float:
-    """Return the frequency that no item which nobody holds is estimated above, except with a probability, all items together.
+    """Return the frequency that estimates of items without holders rarely exceed.
 
-    sqrt(2 ln(d / failure)) standard errors of noise, and of collisions where the sum of squared frequencies is `concentration`: those of a
-    normal number. Collisions have longer tails where one heavy item is a large part of them.
+    Any of them exceeds it with probability `failure` at most. The threshold is sqrt(2 ln(d / failure)) standard errors of noise, and of
+    collisions where the sum of squared frequencies is `concentration`, as for normal errors. Collisions have longer tails where a single
+    heavy item is a large part of them.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sketches of items in a secure sum with noise from every client: discrete Gaussian, or Skellam noise.
+"""Sketches of items in a secure sum with discrete Gaussian or Skellam noise of all clients.
 
 As whole numbers, two items' sketches differ in at most two buckets of a row, whatever the number of buckets, and nothing is rounded or
 rotated: the L2 sensitivity is exact.
@@ -35,18 +35,18 @@ from .worst_pair import worst_pair
 
 MOST_STEPS = 2**30
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-# What a sum modulo M may come back wrapped with, any coordinate of it.
+# Probability with which any coordinate of a sum modulo M may wrap.
 WRAP_PROBABILITY = 1e-9
-# Ratios of a sum of discrete Gaussians to one discrete Gaussian that a simulation does not tell apart.
+# Log-ratio of a sum of discrete Gaussians to one discrete Gaussian that a simulation cannot detect.
 NEGLIGIBLE_TAU = 1e-12
-# Of 17 standard deviations and more, whose probability is below 1e-60.
+# Cut of distributions, in standard deviations: the probability beyond is below 1e-60.
 DEVIATIONS = 17.0
 
 
 def discrete_gaussian_items_privacy(
     clients: int, rows: int, squared_distance: int, steps: int, local_sigma: float, adjacency: str = "replace-one"
 ) -> Privacy:
-    """Return what a sum of items' sketches with discrete Gaussian noise from every client reveals.
+    """Return the privacy of a sum of items' sketches with discrete Gaussian noise of clients.
 
     Accounts are those of `noisy_sum_privacy`. Only the buckets in which neighbours differ count: 2 in a row at most.
 
@@ -79,10 +79,11 @@ def discrete_gaussian_items_privacy(
 def skellam_items_privacy(
     clients: int, rows: int, squared_distance: int, steps: int, local_variance: float, adjacency: str = "replace-one"
 ) -> Privacy:
-    """Return what a sum of items' sketches with Skellam noise from every client reveals, by ``"rdp"`` and ``"near-gaussian"``.
+    """Return the privacy of a sum of items' sketches with Skellam noise of clients.
 
-    As `discrete_gaussian_items_privacy`, with the variance of each client's noise on a bucket, from 2e-6 to 2 * 10**10. Neighbours' L1
-    distance is that of buckets that differ by one each, 2 in a row at most.
+    Accounts are ``"rdp"`` and ``"near-gaussian"``. Arguments are those of `discrete_gaussian_items_privacy`, with the variance of each
+    client's noise on a bucket, from 2e-6 to 2 * 10**10. Neighbours' L1 distance is that of buckets that differ by one each, 2 in a row at
+    most.
 
     Examples
     --------
@@ -110,9 +111,9 @@ def skellam_items_privacy(
 
 
 def squared_distance(sketch: ItemSketch, adjacency: str) -> int:
-    """Return the largest squared L2 distance of two neighbours' sketches, in squared steps: ``2 (rows + excess)``, or `rows` from none.
+    """Return the largest squared L2 distance of two neighbours' sketches, in squared steps.
 
-    The excess is that of `worst_pair`.
+    The distance is ``2 (rows + excess)`` with the excess of `worst_pair`, or `rows` for an item added or removed.
     """
     check_choice("adjacency", adjacency, ADJACENCIES)
     return 2 * (sketch.rows + worst_pair(sketch).excess) if adjacency == "replace-one" else sketch.rows
@@ -128,7 +129,7 @@ def _differing(rows: int, adjacency: str) -> int:
     return check_integer("rows", rows, low=1, high=2**31) * (2 if adjacency == "replace-one" else 1)
 
 
-# What both kinds of noise declare of their parameters.
+# Parameters that both kinds of noise declare.
 SKETCH: Declared = {
     "width": {"default": None, "help": "Buckets of a row; by default one for each item: a histogram."},
     "signed": {"default": False},
@@ -144,7 +145,7 @@ STEPS: Declared = {"help": "What an item adds to a bucket.", "low": 1, "high": M
 
 
 class NoisySketchSum(SketchedFrequencies):
-    """Clients add noise to the sketches of their items; a sum modulo M shows the sum of sketches and noise, and nothing else.
+    """Base class of noisy sketches: the server sees the noisy sum of sketches modulo M.
 
     An item adds `steps`, or its negative, to one bucket of each row: more than one step where the noise of one client alone would be too
     little for a grid. The modulus is the least that holds all clients' items, wherever they are, and all but 1e-9 of the noise.
@@ -170,11 +171,11 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def squared_distance(self) -> int:
-        """Largest squared L2 distance of two neighbours' sketches, in squared steps (`squared_distance`)."""
+        """Largest squared L2 distance of two neighbours' sketches, in squared steps."""
         return squared_distance(self.sketch, self.adjacency)
 
     def facts(self) -> dict[str, Any]:
-        """Return also the largest squared distance of two neighbours' sketches."""
+        """Return the facts, with the largest squared distance of two neighbours' sketches."""
         return {**super().facts(), "squared_distance": self.squared_distance}
 
     @property
@@ -184,7 +185,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of buckets."""
+        """Number of buckets of the sketch."""
         return self.sketch.coordinates
 
     @property
@@ -194,12 +195,12 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Bound for every data set; errs upward."""
+        """Upper bound on the probability that a bucket wraps, for every data set."""
         return min(1.0, self.wrap_probability / self.padded_dimension)
 
     @property
     def wrap_probability(self) -> float:
-        """1e-9: the noise stays within `_room`."""
+        """The probability 1e-9 that the noise of any bucket exceeds `_room`."""
         return WRAP_PROBABILITY
 
     @property
@@ -213,7 +214,10 @@ class NoisySketchSum(SketchedFrequencies):
         """Variance of one client's noise on a bucket, in squared steps."""
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return each item's sketch with noise. Three arrays of that shape are in use: encode in chunks."""
+        """Return each item's sketch with noise; encode in chunks.
+
+        Three arrays of that shape are in use.
+        """
         held = self.domain.clip(items)
         noisy = self.noise_steps(len(held), words)
         buckets = self.sketch.buckets(held) + self.sketch.width * np.arange(self.sketch.rows)
@@ -223,7 +227,7 @@ class NoisySketchSum(SketchedFrequencies):
         return noisy
 
     def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
-        """Return the noise of a number of clients, shape (count, padded_dimension): what they send that have no item."""
+        """Return the messages of clients without items: noise, shape (count, padded_dimension)."""
         return self._noise((count, self.padded_dimension), word_source(words))
 
     def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
@@ -253,7 +257,7 @@ class NoisySketchSum(SketchedFrequencies):
     @property
     @abstractmethod
     def _room(self) -> int:
-        """What the sum of noise exceeds in absolute value, in any bucket, with probability 1e-9 at most; errs upward."""
+        """Bound that the sum of noise in any bucket exceeds with probability 1e-9 at most."""
 
     @property
     def _tail_logarithm(self) -> float:
@@ -270,7 +274,7 @@ class NoisySketchSum(SketchedFrequencies):
 
 @dataclass(frozen=True)
 class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
-    """Sketches of items with discrete Gaussian noise; fields, except for the noise, are those of `NoisySketchSum`.
+    """Sketches with discrete Gaussian noise; other fields are those of `NoisySketchSum`.
 
     Attributes
     ----------
@@ -301,12 +305,12 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
         self._check_fields()
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`discrete_gaussian_items_privacy`)."""
+        """Return the privacy of one sum (`discrete_gaussian_items_privacy`)."""
         return discrete_gaussian_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_sigma, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:
-        """That of the discrete Gaussian distribution."""
+        """Variance of the discrete Gaussian noise of one client, in squared steps."""
         return discrete_gaussian_variance(self.local_sigma)
 
     @property
@@ -327,7 +331,7 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
 
 @dataclass(frozen=True)
 class SketchedSkellamFrequencies(NoisySketchSum):
-    """Sketches of items with Skellam noise, whose sum is known exactly; fields, except for the noise, are those of `NoisySketchSum`.
+    """Sketches with Skellam noise; other fields are those of `NoisySketchSum`.
 
     The sum is Skellam noise however little each client adds, so that fewer steps are enough than for discrete Gaussian noise.
 
@@ -360,12 +364,12 @@ class SketchedSkellamFrequencies(NoisySketchSum):
         self._check_fields()
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`skellam_items_privacy`)."""
+        """Return the privacy of one sum (`skellam_items_privacy`)."""
         return skellam_items_privacy(self.clients, self.rows, self.squared_distance, self.steps, self.local_variance, self.adjacency)
 
     @property
     def step_noise_variance(self) -> float:
-        """`local_variance`."""
+        """Variance of the Skellam noise of one client, `local_variance`."""
         return self.local_variance
 
     @property
@@ -389,7 +393,7 @@ class SketchedSkellamFrequencies(NoisySketchSum):
 
 
 def _drawn_sum(clients: int, sigma: float, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-    """Draw sums of so little noise that they are not discrete Gaussian, by inversion of their distribution function."""
+    """Draw sums of little noise, which are not discrete Gaussian, by inversion."""
     distribution = _sum_distribution(clients, sigma)
     drawn = np.searchsorted(distribution, words.uniforms(shape), side="right")
     return np.minimum(drawn, len(distribution) - 1).astype(np.int64) - len(distribution) // 2
@@ -397,7 +401,7 @@ def _drawn_sum(clients: int, sigma: float, shape: tuple[int, ...], words: WordSo
 
 @lru_cache(maxsize=8)
 def _sum_distribution(clients: int, sigma: float) -> FloatArray:
-    """Return the distribution function of a sum of discrete Gaussians around zero, from the power of their Fourier transform."""
+    """Return the distribution function of a sum of discrete Gaussians, by Fourier transform."""
     half = math.ceil(DEVIATIONS * (sigma * math.sqrt(clients) + 1))
     frequencies = 2 * math.pi * np.arange(2 * half + 1) / (2 * half + 1)
     points = np.arange(1, math.ceil(DEVIATIONS * sigma) + 2)

@@ -1,4 +1,4 @@
-"""Projective geometry response: a point of the item's hyperplane, or any other one.
+"""Projective geometry response: a message is a point of the item's hyperplane, or any other.
 
 Feldman, Nelson, Nguyen, Talwar 2022, *Private frequency estimation via projective geometry*. `ProjectiveSpace` numbers the points of a
 projective space over the numbers modulo a prime, and sums over its hyperplanes.
@@ -21,24 +21,24 @@ from .blocks import BlockMechanism
 MOST_POINTS = 2**40
 
 LARGEST_PRIME = 2**12
-# Of those that are tried: a larger one would lower the variance by less than 1/250, and the server's time is proportional to it.
+# Primes that are tried: a larger prime would lower the variance by less than 1/250, and the server's time is proportional to it.
 PRIMES = tuple(prime for prime in range(2, 252) if all(prime % divisor for divisor in range(2, math.isqrt(prime) + 1)))
-# Outputs for each item, and for few items, that the server's memory is spent on.
+# Most outputs for each item, and for few items, in the server's memory.
 OUTPUTS_PER_ITEM, LEAST_OUTPUTS = 16, 2**20
 
 
 @dataclass(frozen=True)
 class ProjectiveSpace:
-    """Lines through the origin of F^length, where F is the numbers modulo a prime.
+    """The projective space of lines through the origin of F^length, F a prime field.
 
-    A line is named by its one vector whose last digit other than 0 is 1, and points are numbered in the order of these vectors, which are
-    read as numbers whose first digit counts the least. Two lines are incident if their vectors' inner product is 0: the points that are
-    incident with one point are its hyperplane.
+    F has the numbers modulo the prime. A line is named by its only vector whose last digit other than 0 is 1, and points are numbered in
+    the order of these vectors, which are read as numbers whose first digit counts the least. Two lines are incident if their vectors' inner
+    product is 0: the points that are incident with one point are its hyperplane.
 
     Attributes
     ----------
     prime : int
-        At least 2. It is not checked that it is a prime.
+        The prime, at least 2; whether it is a prime is not checked.
     length : int
         Number of digits, at least 1; there are at most 2**40 points.
 
@@ -65,7 +65,7 @@ class ProjectiveSpace:
 
     @property
     def points(self) -> int:
-        """Their number, ``(prime**length - 1) / (prime - 1)``."""
+        """Number of points, ``(prime**length - 1) / (prime - 1)``."""
         return self._points_of(self.length)
 
     @property
@@ -92,9 +92,13 @@ class ProjectiveSpace:
         return np.asarray(code - self._powers[last] + self._starts[last])
 
     def on_hyperplanes(self, points: IntegerArray, ranks: IntegerArray) -> IntegerArray:
-        """Return a point of the hyperplane of each point: for ranks from 0 to ``hyperplane_points - 1``, each of them once."""
+        """Return the point of a rank on the hyperplane of each point.
+
+        Ranks from 0 to ``hyperplane_points - 1`` give each point once.
+        """
         normals = self.vectors(points)
-        # The digit at which the normal has its 1 follows from the others, which are those of any point of a space of one dimension less.
+        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space of one dimension
+        # less.
         free = np.arange(self.length) != self._last_digits(points)[:, None]
         vectors = np.zeros(normals.shape, dtype=np.int64)
         vectors[free] = ProjectiveSpace(self.prime, self.length - 1).vectors(ranks).ravel()
@@ -106,7 +110,7 @@ class ProjectiveSpace:
         return np.asarray((self.vectors(points) * self.vectors(others)).sum(axis=-1) % self.prime == 0)
 
     def hyperplane_sums(self, counts: IntegerArray, normals: int) -> FloatArray:
-        """Return how many of some points lie on the hyperplane of each of the first points, of which `normals` are asked for.
+        """Return the number of counted points on the hyperplanes of the first points.
 
         An inner product is 0 modulo the prime in ``1/prime sum_s exp(-2 pi i s <x, y> / prime)`` cases, over all s modulo the prime. For
         points y whose last digit is the m-th, the sum over y is a Fourier transform in m dimensions, at s x: time is proportional to
@@ -115,15 +119,15 @@ class ProjectiveSpace:
         Parameters
         ----------
         counts : ndarray of shape (..., points)
-            How many there are of each point.
+            Number of copies of each point.
         normals : int
-            Number of hyperplanes.
+            Number of hyperplanes, those of the first points.
         """
         spectra = [self._spectrum(counts, digit) for digit in range(self.length)]
         vectors = self.vectors(np.arange(normals))
         roots = np.exp(-2j * np.pi * np.arange(self.prime) / self.prime)
         total = np.zeros((*counts.shape[:-1], normals))
-        # The sums for s and for prime - s are conjugate.
+        # Sums for s and for prime - s are conjugate.
         for scale in range(1, self.prime // 2 + 1):
             digits = vectors * scale % self.prime
             place = np.zeros(normals, dtype=np.int64)
@@ -135,7 +139,7 @@ class ProjectiveSpace:
         return np.asarray(np.rint((counts.sum(axis=-1, keepdims=True) + total) / self.prime))
 
     def _spectrum(self, counts: IntegerArray, digit: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.complex128]]":
-        """Return the Fourier transform of the counts of points with that last digit, shape (..., prime**digit)."""
+        """Return the Fourier transform of counts of points with a last digit, (..., prime**digit)."""
         of_these = counts[..., self._starts[digit] : self._starts[digit + 1]]
         if digit == 0:
             return np.asarray(of_these, dtype=complex)
@@ -164,18 +168,19 @@ class ProjectiveSpace:
 
 @dataclass(frozen=True)
 class ProjectiveGeometryResponse(BlockMechanism):
-    """Items and outputs of a block are points of a projective space over a prime field; an item's set is its hyperplane.
+    """Projective geometry response: an item's set is its hyperplane in a projective space.
 
-    With one block and prime - 1 = E the variance is that of subset selection, 4 E/(E - 1)**2 to first order, in log2(points) bits, and the
-    server decodes as in `ProjectiveSpace.hyperplane_sums`. With several blocks of a smaller prime (the paper's hybrid) it is larger by a
-    factor of about 1 + 1/(prime - 1). With two digits, a set is one output, which makes it randomised response.
+    Items and outputs of a block are points of the space. With one block and prime - 1 = E the variance is that of subset selection, 4 E/(E
+    - 1)**2 to first order, in log2(points) bits, and the server decodes as in `ProjectiveSpace.hyperplane_sums`. With several blocks of a
+    smaller prime (the paper's hybrid) it is larger by a factor of about 1 + 1/(prime - 1). With two digits, a set is one output, which
+    makes it randomised response.
 
     Attributes
     ----------
     epsilon, categories, blocks
         As in `BlockMechanism`.
     prime, digits : int
-        Of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
+        Prime and digits of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
 
     Examples
     --------
@@ -207,22 +212,22 @@ class ProjectiveGeometryResponse(BlockMechanism):
 
     @cached_property
     def space(self) -> ProjectiveSpace:
-        """Points of a block."""
+        """The projective space of the points of a block."""
         return ProjectiveSpace(self.prime, self.digits)
 
     @property
     def block_outputs(self) -> int:
-        """All points of the space."""
+        """Number of outputs of a block: all points of the space."""
         return self.space.points
 
     @property
     def set_outputs(self) -> int:
-        """Those of a hyperplane."""
+        """Number of outputs of an item's set: the points of a hyperplane."""
         return self.space.hyperplane_points
 
     @property
     def common_outputs(self) -> float:
-        """Those that two hyperplanes have in common."""
+        """Number of common outputs: the points common to two hyperplanes."""
         return float(self.space.common_points)
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
@@ -238,7 +243,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
         return outputs
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how often each output was sent."""
+        """Return the number of messages with each output."""
         size = self.blocks * self.block_outputs
         return np.bincount(checked_messages(messages, 0, size - 1), minlength=size)
 
@@ -255,7 +260,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
         return np.asarray(np.reshape(aggregate, (self.blocks, self.block_outputs)).sum(axis=1))
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the output is on the item's hyperplane."""
+        """Return whether each output lies on the item's hyperplane."""
         block, place = divmod(item, self.block_items)
         blocks, points = np.divmod(messages, self.block_outputs)
         return np.asarray((blocks == block) & self.space.are_incident(points, np.array(place)))
@@ -263,39 +268,39 @@ class ProjectiveGeometryResponse(BlockMechanism):
 
 @lru_cache(maxsize=64)
 def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveGeometryResponse:
-    """Return projective geometry response with the prime and the number of blocks whose worst variance is the least.
+    """Return projective geometry response with the prime and blocks of least worst variance.
 
-    Of primes up to 251, with at most 16 outputs per item and 2**20 more. (Fields of prime powers would serve as well, and lower the
-    variance by 3% at most.)
+    The search tries primes up to 251, with at most 16 outputs per item and 2**20 more. (Fields of prime powers would serve as well, and
+    lower the variance by 3% at most.)
 
     Examples
     --------
-    >>> found = [projective_geometry_response(epsilon, 100_000) for epsilon in (0.5, 1.0, 2.0, 5.0, 10.0)]
-    >>> [(one.prime, one.digits, one.blocks) for one in found]
+    >>> mechanisms = [projective_geometry_response(epsilon, 100_000) for epsilon in (0.5, 1.0, 2.0, 5.0, 10.0)]
+    >>> [(mechanism.prime, mechanism.digits, mechanism.blocks) for mechanism in mechanisms]
     [(3, 12, 1), (3, 12, 1), (7, 7, 1), (137, 4, 1), (107, 3, 205)]
     """
     check_integer("categories", categories, low=1, high=MOST_CATEGORIES - 1)
     smallest = ProjectiveGeometryResponse(epsilon, categories, 2, padded_digits(2, categories))
     epsilon, categories = smallest.epsilon, smallest.categories
     most_outputs = OUTPUTS_PER_ITEM * categories + LEAST_OUTPUTS
-    found = []
+    mechanisms = []
     for prime in PRIMES:
         for digits in range(2, padded_digits(prime, categories) + 1):
             space = ProjectiveSpace(prime, digits)
-            # Without the loss by blocks, the best share of outputs in a set would be 1/(E + 1).
+            # The best share of outputs in a set would be 1/(E + 1) without the loss by blocks.
             ideal = min(float(categories), (1 + math.exp(epsilon)) * space.hyperplane_points / space.points)
             fewest = -(-categories // space.points)
             choices = {max(fewest, round(ideal) + step) for step in (-1, 0, 1)} | {fewest}
-            found += [
+            mechanisms += [
                 ProjectiveGeometryResponse(epsilon, categories, prime, digits, blocks)
                 for blocks in choices
                 if 1 <= blocks <= categories and blocks * space.points <= most_outputs
             ]
-    return min(found, key=lambda one: (one.worst_variance, one.bits_per_client))
+    return min(mechanisms, key=lambda mechanism: (mechanism.worst_variance, mechanism.bits_per_client))
 
 
 def padded_digits(prime: int, points: int) -> int:
-    """Return how many digits, at least 2, a space of that many points has.
+    """Return the number of digits, at least 2, of a space with that many points.
 
     Examples
     --------

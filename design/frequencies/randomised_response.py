@@ -1,4 +1,4 @@
-"""Randomised response on items: each client sends its item, or with some probability any other one.
+"""Randomised response on items: a client sends its item, or with some probability another.
 
 Warner 1965, *Randomized response*; Kairouz, Bonawitz, Ramage 2016, *Discrete distribution estimation under local privacy*.
 """
@@ -19,7 +19,7 @@ from .support import SupportCounts
 
 @dataclass(frozen=True)
 class FrequencyRandomisedResponse(SupportCounts):
-    """A message is the client's item with probability E/(E + k - 1), and each other item with 1/(E + k - 1); E = exp(epsilon).
+    """Randomised response: the client's item is E = exp(epsilon) times as likely as any other.
 
     Attributes
     ----------
@@ -41,37 +41,37 @@ class FrequencyRandomisedResponse(SupportCounts):
 
     @property
     def bits_per_client(self) -> float:
-        """``log2(categories)``."""
+        """Number of bits of a message, ``log2(categories)``."""
         return math.log2(self.categories)
 
     @property
     def held_denial(self) -> float:
-        """(k - 1)/(E + k - 1)."""
+        """Probability (k - 1)/(E + k - 1) that a message denies the held item."""
         return (self.categories - 1) * math.exp(-self.epsilon) * self._truth
 
     @property
     def other_support(self) -> float:
-        """1/(E + k - 1)."""
+        """Probability 1/(E + k - 1) that a message supports another item."""
         return self._lie
 
     @property
     def contrast(self) -> float:
-        """(E - 1)/(E + k - 1)."""
+        """Difference (E - 1)/(E + k - 1) of the two support probabilities."""
         return 1 / (1 + self.categories / math.expm1(self.epsilon))
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return what each client says, an item."""
+        """Return each client's message, an item."""
         words, held = word_source(words), self.domain.clip(items)
-        # Any item, and the client's own one with the probability that is left: it is drawn as "any" as often as another one.
+        # The draw is any item, or the client's own item with the remaining probability: "any" includes the own item as often as another.
         others = words.integers(self.categories, held.shape)
         return np.where(words.uniforms(held.shape) < self._truth - self._lie, held, others)
 
     def aggregate(self, messages: IntegerArray) -> FloatArray:
-        """Return how often each item was said, shape (categories,)."""
+        """Return the number of messages of each item, shape (categories,)."""
         return self.domain.total(self.domain.clip(messages))
 
     def supports(self, messages: IntegerArray, item: int) -> NDArray[np.bool_]:
-        """Whether the item was said."""
+        """Return whether each message is the item."""
         return np.asarray(np.asarray(messages) == item)
 
     @property

@@ -1,4 +1,4 @@
-"""Mechanisms for frequencies in a secure sum: the sketch of least predicted error, and the least noise within a budget."""
+"""Calibration of sketches for frequencies in a secure sum: least error within a budget."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -31,22 +31,22 @@ from .sketched_frequencies import SketchedFrequencies
 from .sketched_poisson_binomial import SketchedPoissonBinomialFrequencies, differing_coordinates, sketched_tosses_privacy
 from .worst_pair import likely_excess
 
-# Numbers of rows that are tried: more would take as much longer to decode.
+# Numbers of rows that are tried: more rows would take as much longer to decode.
 TRIED_ROWS = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
-# Sketches that are as good, or as short, within this share differ by their largest error.
+# Sketches whose squared errors, or lengths, agree within this factor are compared by their largest error.
 ALIKE = 1.05
 LARGEST_SLACK = 1e6
 LARGEST_MESSAGE = 1e15
 # Least noise of one client, in steps, that makes a sum discrete Gaussian: ratios of a million clients' sums are then below 1e-12.
 SMOOTH_SIGMA = 1.5
-# More steps, or tosses, are of use if they lower the variance by more than this share.
+# More steps, or tosses, are of use if they lower the variance by more than this relative amount.
 WORTHWHILE = 0.01
-# Of Skellam noise that finer steps make no more like Gaussian noise.
+# Variance of Skellam noise above which finer steps make it no more like Gaussian noise.
 GAUSSIAN_VARIANCE = 2.0**15
 MOST_STEPS = 2**20
-# What takes long to account for: tosses of all clients for a coordinate.
+# Most tosses of all clients for a coordinate: accounts of more take long.
 MOST_TOSSES = 2**24
-# A theta from which on more tosses may be of use even where there are many clients, and how many those are.
+# The theta above which more tosses may be of use even with many clients, and the number of clients that counts as few.
 NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
 
 Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
@@ -54,14 +54,14 @@ Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
 
 @dataclass(frozen=True)
 class PredictedError:
-    """What frequencies are off by over noise and sketch, where the sum of squared frequencies is known.
+    """The error of frequencies over noise and sketch, for a given sum of squared frequencies.
 
     Attributes
     ----------
     squared : float
         Expected squared L2 error of all frequencies: exact for the noise that it is predicted from.
     largest : float
-        What no frequency is off by more than, except with the failure probability that was asked for: Bernstein's inequality for
+        Bound on the error of every frequency, except with the requested failure probability: Bernstein's inequality for
         collisions, each of which is at most 1/rows of the heaviest item, and noise as if it were Gaussian.
     """
 
@@ -70,7 +70,7 @@ class PredictedError:
 
 
 def predicted_error(sketch: ItemSketch, noise: float, concentration: float, failure: float) -> PredictedError:
-    """Return the error of a sketch whose decoded frequencies have the variance `noise` each, given the sketch.
+    """Return the error of a sketch from the variance `noise` of each decoded frequency.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def predicted_error(sketch: ItemSketch, noise: float, concentration: float, fail
     concentration : float
         Sum of squared frequencies, or a bound on it, up to 1.
     failure : float
-        Probability that `PredictedError.largest` may fail with.
+        Probability with which `PredictedError.largest` may fail.
 
     Examples
     --------
@@ -102,18 +102,18 @@ def predicted_error(sketch: ItemSketch, noise: float, concentration: float, fail
 
 @dataclass(frozen=True)
 class ItemSketchChoice:
-    """Which sketch is wanted.
+    """The choice of a sketch of items.
 
     Attributes
     ----------
     rows, width : int or None
-        Size of the sketch; None for what the predicted error asks for. A width of the number of items, or more, is a histogram of all.
+        Size of the sketch; None for the choice by predicted error. A width of at least the number of items is a histogram of all.
     message_bits : float or None
         Bits of a message at most, for the least squared error; None for the shortest message within the slack.
     slack : float
         Largest squared error over that of a histogram of all items, from 1.
     concentration : float
-        Sum of squared frequencies that is expected, up to 1, which is the worst: 1/d for uniform ones, 0.011 for Zipf's law on 10**5 items.
+        Expected sum of squared frequencies, up to 1, the worst case: 1/d for uniform ones, 0.011 for Zipf's law on 10**5 items.
     failure : float
         Probability with which the largest error of all frequencies may be above its prediction.
     signed : bool
@@ -157,7 +157,9 @@ class ItemSketchChoice:
         powers_of_two: bool = False,
         distance: float = 2.0,
     ) -> list[ItemSketch]:
-        """Return sketches for a number of items, the best first: with `message_bits` several, as estimated bits may turn out to be too few.
+        """Return sketches for a number of items, the best first.
+
+        With `message_bits` there are several, as estimated bits may turn out to be too few.
 
         Parameters
         ----------
@@ -168,11 +170,11 @@ class ItemSketchChoice:
         clients : int
             Number of clients.
         bits_of : callable
-            Bits of a message, about, and not above what the mechanism takes.
+            Approximate bits of a message, at most the mechanism's bits.
         powers_of_two : bool
             Whether even a histogram of all items needs such a width.
         distance : float
-            Squared distance of neighbours in each row: 2, or 1 where an item is compared with none.
+            Squared distance of neighbours in each row: 2, or 1 for an added or removed item.
         """
         candidates = list(self._candidates(categories, powers_of_two))
         if len(candidates) == 1:
@@ -183,7 +185,7 @@ class ItemSketchChoice:
             noise = sketch.noise_share * square * (multiplier / clients) ** 2
             return predicted_error(sketch, noise, self.concentration, self.failure)
 
-        errors, bits = [error(one) for one in candidates], [bits_of(one) for one in candidates]
+        errors, bits = [error(candidate) for candidate in candidates], [bits_of(candidate) for candidate in candidates]
         choices = range(len(candidates))
         if self.message_bits is not None:
             if min(bits) > self.message_bits:
@@ -191,20 +193,24 @@ class ItemSketchChoice:
                     f"message_bits must be at least {math.ceil(min(bits))} for a sketch of {categories} items of {clients} clients, "
                     f"got {self.message_bits:g}"
                 )
-            affordable = [one for one in choices if bits[one] <= self.message_bits]
-            least = min(errors[one].squared for one in affordable)
-            alike = sorted((one for one in affordable if errors[one].squared <= ALIKE * least), key=lambda one: errors[one].largest)
-            others = sorted((one for one in affordable if errors[one].squared > ALIKE * least), key=lambda one: errors[one].squared)
-            return [candidates[one] for one in (*alike, *others)]
-        # The last candidate is the one without collisions, if nothing was asked for.
+            affordable = [place for place in choices if bits[place] <= self.message_bits]
+            least = min(errors[place].squared for place in affordable)
+            alike = sorted(
+                (place for place in affordable if errors[place].squared <= ALIKE * least), key=lambda place: errors[place].largest
+            )
+            others = sorted(
+                (place for place in affordable if errors[place].squared > ALIKE * least), key=lambda place: errors[place].squared
+            )
+            return [candidates[place] for place in (*alike, *others)]
+        # The last candidate has no collisions, if no size was requested.
         allowed = self.slack * errors[-1].squared
-        enough = [one for one in choices if errors[one].squared <= allowed] or [min(choices, key=lambda one: errors[one].squared)]
-        fewest = min(bits[one] for one in enough)
-        short = [one for one in enough if bits[one] <= ALIKE * fewest]
-        return [candidates[min(short, key=lambda one: errors[one].largest)]]
+        enough = [place for place in choices if errors[place].squared <= allowed] or [min(choices, key=lambda place: errors[place].squared)]
+        fewest = min(bits[place] for place in enough)
+        short = [place for place in enough if bits[place] <= ALIKE * fewest]
+        return [candidates[min(short, key=lambda place: errors[place].largest)]]
 
     def _candidates(self, categories: int, powers_of_two: bool) -> Iterator[ItemSketch]:
-        """Yield sketches that are possible, a histogram of all items last."""
+        """Yield possible sketches, a histogram of all items last."""
         direct = 1 << (categories - 1).bit_length() if powers_of_two else categories
         if self.width is not None:
             hashed = self.width < categories
@@ -225,17 +231,17 @@ def calibrate_discrete_gaussian_frequencies(
 ) -> SketchedDiscreteGaussianFrequencies:
     """Return sketches with the least discrete Gaussian noise within a budget.
 
-    An item is as many steps as make each client's noise 1.5 steps or more: less, and the sum would not be like a Gaussian.
+    An item adds enough steps to make each client's noise 1.5 steps or more: with less noise, the sum would not be like a Gaussian.
 
     Raises
     ------
     InfeasibleError
-        If the budget is out of reach, or the message too short; the message says what is needed.
+        If the budget is out of reach, or the message too short; the message states the requirement.
 
     Examples
     --------
-    >>> found = calibrate_discrete_gaussian_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
-    >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_discrete_gaussian_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
+    >>> mechanism.sketch.direct, mechanism.steps, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (True, 29, True)
     """
     adjacency = budget.adjacency
@@ -266,20 +272,21 @@ def calibrate_discrete_gaussian_frequencies(
 
 
 def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
-    """Return sketches with the least Skellam noise within a budget; raises as `calibrate_discrete_gaussian_frequencies`.
+    """Return sketches with the least Skellam noise within a budget.
 
-    An item is a power of two of steps, the least with which the variance is within a hundredth of that with the most.
+    An item adds a power of two of steps, the least with which the variance is within a hundredth of that with the most. Raises as
+    `calibrate_discrete_gaussian_frequencies`.
 
     Examples
     --------
-    >>> found = calibrate_skellam_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
-    >>> found.sketch.direct, found.steps, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_skellam_frequencies(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice())
+    >>> mechanism.sketch.direct, mechanism.steps, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (True, 32, True)
     """
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
-    # From enough steps for a client's noise to be drawn, up to those with which the sum's is like Gaussian noise.
+    # Steps range from enough for sampling a client's noise up to those with which the sum's noise is like Gaussian noise.
     def fewest_of(square: int) -> int:
         return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
 
@@ -333,12 +340,13 @@ def calibrate_sketched_tosses(
     Raises
     ------
     InfeasibleError
-        If the budget is out of reach, or the message too short; the message says what is needed.
+        If the budget is out of reach, or the message too short; the message states the requirement.
 
     Examples
     --------
-    >>> found = calibrate_sketched_tosses(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), ItemSketchChoice(rows=5, width=128, signed=True))
-    >>> found.trials, round(found.theta, 3), found.differing_coordinates, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> choice = ItemSketchChoice(rows=5, width=128, signed=True)
+    >>> mechanism = calibrate_sketched_tosses(1000, 10_000, Budget(1.0, 1e-5, "replace-one"), choice)
+    >>> mechanism.trials, round(mechanism.theta, 3), mechanism.differing_coordinates, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (1, 0.25, 448, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
@@ -363,7 +371,7 @@ def calibrate_sketched_tosses(
             start /= math.sqrt(1 + 4 * start**2)
             if start > NEAR_CERTAIN and epsilon_of(LARGEST_THETA) <= budget.epsilon:
                 return LARGEST_THETA
-            # The first cell is mostly the worst one: then its theta needs a single look at all of them.
+            # The first cell is mostly the worst cell: its theta then needs a single evaluation of all cells.
             for guess in (lambda theta: epsilon_of(theta, first_cell=True), epsilon_of):
                 start = calibrate_parameter(guess, budget, low=SMALLEST_THETA, high=LARGEST_THETA, name="theta", start=start)
             return start
@@ -371,7 +379,7 @@ def calibrate_sketched_tosses(
         number = 1 if trials is None else trials
         theta = largest_theta(number)
         while trials is None and 2 * number <= min(MOST_TRIALS, max(1, MOST_TOSSES // clients)):
-            # Of many clients' sums, variance times divergence does not depend on the number of tosses.
+            # Variance times divergence does not depend on the number of tosses for many clients' sums.
             if (clients > FEW_CLIENTS and theta <= NEAR_CERTAIN) or not choice.affords(bits_of(sketch, 2 * number)):
                 break
             more = largest_theta(2 * number)
@@ -380,12 +388,12 @@ def calibrate_sketched_tosses(
             number, theta = 2 * number, more
         return SketchedPoissonBinomialFrequencies(sketch, clients, number, theta, budget.delta)
 
-    sketches = choice.sketches(categories, multiplier, clients, lambda one: bits_of(one, trials or 1), powers_of_two=True)
+    sketches = choice.sketches(categories, multiplier, clients, lambda sketch: bits_of(sketch, trials or 1), powers_of_two=True)
     return _first_within(choice, sketches, calibrated)
 
 
 def _first_within(choice: ItemSketchChoice, sketches: Iterable[ItemSketch], calibrated: Callable[[ItemSketch], Calibrated]) -> Calibrated:
-    """Return the mechanism of the first sketch whose message is not longer than was asked for."""
+    """Return the mechanism of the first sketch whose message is short enough."""
     lengths = list[float]()
     for sketch in sketches:
         mechanism = calibrated(sketch)
@@ -396,6 +404,6 @@ def _first_within(choice: ItemSketchChoice, sketches: Iterable[ItemSketch], cali
 
 
 def _bits(sketch: ItemSketch, largest: int, deviation: float) -> float:
-    """Return the bits of a message, about, whose buckets reach `largest` with noise of a deviation, as `NoisySketchSum.modulus` has it."""
+    """Return approximate bits of a message, by the modulus of `NoisySketchSum`."""
     room = deviation * math.sqrt(2 * math.log(2 * sketch.coordinates / WRAP_PROBABILITY))
     return sketch.coordinates * math.log2(largest * (2 if sketch.signed else 1) + 2 * room + 1)

@@ -1,4 +1,4 @@
-"""Frequencies of items by sketches in a secure sum: what mechanisms of this kind share, whatever their noise."""
+"""Base class of mechanisms for frequencies by sketches of items in a secure sum."""
 
 import math
 from abc import abstractmethod
@@ -17,15 +17,15 @@ from ..transforms.linear_sketch import LARGEST_SEED
 from .item_sketch import ItemSketch
 from .worst_pair import worst_pair
 
-# That `renewed` tries.
+# Most seeds that `renewed` tries.
 MOST_SEEDS = 1000
 
 
 class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
-    """Clients send sketches of their items, with noise, by a secure sum; the server decodes the sum of sketches.
+    """A mechanism whose clients send noisy sketches of their items by a secure sum.
 
-    Items must not depend on the sketch's public seed. What collisions cost is common to all clients of a round, whatever their number;
-    noise is the same for every item. The guarantee is that of the worst pair of items of the sketch at hand (`worst_pair`), and so
+    Items must not depend on the sketch's public seed. The error of collisions is common to all clients of a round, whatever their number;
+    the noise is the same for every item. The guarantee is that of the worst pair of items of the sketch (`worst_pair`), and so
     holds for every sketch without signs.
 
     A frozen dataclass that derives from it has the fields below.
@@ -35,9 +35,9 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     sketch : ItemSketch
         The sketch.
     clients : int
-        Number of clients: the guarantee is that of the noise of all of them, and `decode` refuses a sum over another number.
+        Number of clients: the guarantee counts the noise of all of them, and `decode` refuses a sum over another number.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
     """
 
     sketch: ItemSketch
@@ -65,32 +65,35 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def holder_variance(self) -> float:
-        """`item_variance`: collisions are not in it."""
+        """The variance `item_variance`, without collisions."""
         return self.item_variance
 
     @property
     def other_variance(self) -> float:
-        """`item_variance`."""
+        """The variance `item_variance`, without collisions."""
         return self.item_variance
 
     @property
     def seed_bias_bound(self) -> float:
-        """Where all clients hold one item and every other item has the same buckets; 0.0 where nothing is hashed."""
+        """Largest bias for any seed; 0.0 without hashing.
+
+        All clients hold the same item and every other item has the same buckets.
+        """
         return 0.0 if self.sketch.direct else math.sqrt(self.categories - 1)
 
     @property
     def worst_shared_variance(self) -> float:
-        """Where all clients hold the same item."""
+        """Variance of collisions for clients that all hold the same item."""
         return self.sketch.collision_share * (self.categories - 1)
 
     def shared_variance(self, mean: FloatArray) -> float:
-        """Return what collisions cost over the sketch's seed: each item's estimate is off by the others in its buckets."""
+        """Return the variance of collisions over the sketch's seed."""
         return self.sketch.collision_share * (self.categories - 1) * float(np.sum(np.square(mean)))
 
     def renewed(self, seed: int) -> Self:
-        """Return the mechanism with another sketch of the same size, whose worst pair is no worse: the guarantee stays.
+        """Return the mechanism with another sketch of the same size and no worse worst pair.
 
-        Seeds are passed over until there is one, which hardly changes the law of a large sketch's collisions.
+        The guarantee stays. Seeds are skipped until a sketch fits, which hardly changes the law of a large sketch's collisions.
         """
         for further in range(MOST_SEEDS):
             sketch = self.sketch.renewed((seed + (further << 64)) % (LARGEST_SEED + 1))
@@ -102,12 +105,12 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
         )
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return the standard error of each frequency over noise and sketch, where the true ones are `frequencies`."""
+        """Return the standard error of each frequency over noise and sketch, for true frequencies."""
         squares = check_frequencies(frequencies) ** 2
         return np.asarray(np.sqrt(self.item_variance / clients + self.sketch.collision_share * (squares.sum() - squares)))
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
-        """Return unbiased frequencies with standard errors, for the sum of squared frequencies that the buckets show.
+        """Return unbiased frequencies with standard errors, from the sum of the squared buckets.
 
         A row's squared buckets, around their mean where there are no signs, add up to an unbiased estimate of it over the seed, once the
         noise is taken off (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency moments*). All items have the
@@ -138,20 +141,24 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @abstractmethod
     def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
-        """Draw the sum of `noisy_steps` of clients of whom `counts` hold each item, in time that does not grow with their number.
+        """Draw the sum of `noisy_steps` of clients, in time independent of their number.
 
-        For simulations: it has the law of the sum of messages, up to what floating point does to probabilities.
+        `counts` has the number of clients that hold each item. In simulations, the draw has the law of the sum of messages, up to
+        floating-point errors.
         """
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return unbiased frequencies: the mean over rows. `clients` must be the mechanism's own number."""
+        """Return unbiased frequencies, the mean over rows.
+
+        `clients` must be the mechanism's own number.
+        """
         self._check_clients(clients)
         return self.sketch.decoded(self.bucket_counts(aggregate)) / self.clients
 
     def decode_median(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the median over rows, as the paper does: biased, and hardly moved by a heavy item in a few of an item's buckets.
+        """Return the median over rows, as the paper does: biased, and robust to heavy items.
 
-        It needs signs. `variance` and `shared_variance` are not about it: noise alone costs up to pi/2 times as much.
+        The median needs signs. `variance` and `shared_variance` do not describe it: noise alone has up to pi/2 times the variance.
         """
         self._check_clients(clients)
         return self.sketch.medians(self.bucket_counts(aggregate)) / self.clients
@@ -162,7 +169,7 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def row_excess(self) -> int:
-        """Rows in which the worst pair of items has opposite signs in a bucket, less those with equal ones (`worst_pair`)."""
+        """The excess of rows with opposite signs of the worst pair (`worst_pair`)."""
         return worst_pair(self.sketch).excess
 
     def _check_clients(self, clients: int) -> None:

@@ -1,4 +1,4 @@
-"""Sketches of items by coin tosses alone: the Poisson-binomial mechanism on Hadamard transforms of count sketches.
+"""Sketches of items by coin tosses: Poisson-binomial noise on transforms of count sketches.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, algorithms 1 and
 2. Where the paper normalises the encoder's Hadamard matrix, its decoder is biased: entries are 1 and -1 here.
@@ -30,9 +30,10 @@ from .worst_pair import worst_pair
 
 
 def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_coordinates: int, *, first_cell: bool = False) -> Privacy:
-    """Return what sums of coin tosses reveal of one client's item: coordinates that two items have in common reveal nothing.
+    """Return the privacy of a client's item in sums of coin tosses.
 
-    ``"pure"`` and ``"rdp"`` are proven for all items that the other clients may have (`extreme_tosses`).
+    Coordinates that two items have in common reveal nothing. ``"pure"`` and ``"rdp"`` are proven for all items of the other clients
+    (`extreme_tosses`).
 
     Parameters
     ----------
@@ -54,16 +55,16 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     0.3927
     """
     differing = check_integer("differing_coordinates", differing_coordinates, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
-    found = _tosses(clients, trials, theta, first_cell)
+    tosses = _tosses(clients, trials, theta, first_cell)
 
     def curve() -> LazyRenyiCurve:
-        return LazyRenyiCurve(lambda orders: differing * found.renyi_divergences(orders), ORDERS)
+        return LazyRenyiCurve(lambda orders: differing * tosses.renyi_divergences(orders), ORDERS)
 
-    return Privacy("secure-sum", (pure_account(differing * found.largest_loss), renyi_account(curve, "replace-one")))
+    return Privacy("secure-sum", (pure_account(differing * tosses.largest_loss), renyi_account(curve, "replace-one")))
 
 
 def differing_coordinates(sketch: ItemSketch) -> int:
-    """Return in how many coordinates the transforms of two items differ, at most.
+    """Return the largest number of coordinates in which the transforms of two items differ.
 
     They differ in half of a row, or in all of it where the items have opposite signs in one bucket (`worst_pair`).
     """
@@ -83,11 +84,11 @@ def _tosses(clients: int, trials: int, theta: float, first_cell: bool) -> Extrem
 
 @dataclass(frozen=True)
 class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
-    """Every client tosses a few coins for each entry of the Hadamard transforms of its item's rows; the server sees counts of successes.
+    """Clients toss coins for their sketches' Hadamard transforms; the server counts successes.
 
     Row r of an item's sketch is s e_h, and its transform has the entries s H[k, h], 1 or -1: the probability of success is
-    ``1/2 + theta s H[k, h]``. Without signs the first entry is always 1, and is not sent. The other clients' tosses hide those of one: the
-    guarantee is for exactly `clients` of them. A sum is at most clients * trials, which the modulus holds: nothing ever wraps.
+    ``1/2 + theta s H[k, h]``. Without signs the first entry is always 1, and is not sent. The tosses of the other clients hide a client's:
+    the guarantee is for exactly `clients` clients. A sum is at most clients * trials, which the modulus holds: nothing ever wraps.
 
     Attributes
     ----------
@@ -100,7 +101,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     theta : float
         Distance of a toss's probability from 1/2, from 1e-6 to 0.499.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
 
     Examples
     --------
@@ -127,12 +128,12 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def differing_coordinates(self) -> int:
-        """In how many coordinates two items differ, at most (`differing_coordinates`)."""
+        """Largest number of coordinates in which two items differ."""
         return differing_coordinates(self.sketch)
 
     @property
     def modulus(self) -> int:
-        """``clients * trials + 1``: one more than the largest sum."""
+        """The modulus ``clients * trials + 1``, one more than the largest sum."""
         return self.clients * self.trials + 1
 
     @property
@@ -142,29 +143,35 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: no sum is above clients * trials."""
+        """The probability 0.0: no sum exceeds clients * trials."""
         return 0.0
 
     @property
     def item_variance(self) -> float:
-        """Of uncorrelated entries with the variance ``(1/4 - theta**2) / (trials theta**2)`` each, whatever the item."""
+        """Variance of one client's decoded frequency of any item, from uncorrelated entries.
+
+        Each entry has the variance ``(1/4 - theta**2) / (trials theta**2)``.
+        """
         of_entry = (0.25 - self.theta**2) / (self.trials * self.theta**2)
         width = self.sketch.width
         if self.sketch.direct:
             return of_entry * (width - 1) / width**2
-        # Without signs w / (w - 1) squared times (w - 1) / w^2.
+        # The factor without signs is w / (w - 1) squared times (w - 1) / w^2.
         return of_entry / (self._sent * self.sketch.rows)
 
     def facts(self) -> dict[str, Any]:
-        """Return also in how many coordinates two items differ."""
+        """Return the facts, with the largest number of differing coordinates."""
         return {**super().facts(), "differing_coordinates": self.differing_coordinates}
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`sketched_tosses_privacy`)."""
+        """Return the privacy of one sum (`sketched_tosses_privacy`)."""
         return sketched_tosses_privacy(self.clients, self.trials, self.theta, self.differing_coordinates)
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Count each client's successes, from 0 to `trials`. Three arrays of that shape are in use: encode in chunks."""
+        """Return each client's successes, from 0 to `trials`; encode in chunks.
+
+        Three arrays of that shape are in use.
+        """
         words = word_source(words)
         held = self.domain.clip(items)
         entries = np.arange(self.sketch.width - self._sent, self.sketch.width)
@@ -174,7 +181,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         return count_successes(biases.reshape(len(held), -1), self.trials, words)
 
     def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
-        """Draw, for each coordinate, successes of all clients at either extreme, by numpy's binomial sampler."""
+        """Draw the successes of all clients per coordinate, by numpy's binomial sampler."""
         held = np.asarray(counts)
         clients = int(held.sum())
         transformed = walsh_hadamard(self.sketch.counted(held))[:, -self._sent :]
@@ -189,11 +196,14 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def bucket_counts(self, aggregate: NDArray[Any]) -> FloatArray:
-        """Return the inverse transform of what the sums exceed half of all tosses by, over trials * theta."""
+        """Return the inverse transform of the sums' excess over half of all tosses.
+
+        The excess is divided by trials * theta.
+        """
         excess = 2 * self.recovered_steps(aggregate).reshape(self.sketch.rows, -1) - self.clients * self.trials
         entries = excess / (2 * self.theta * self.trials)
         if self._sent < self.sketch.width:
-            # Every client adds one to a row.
+            # Every client adds 1 to a row.
             entries = np.concatenate([np.full((self.sketch.rows, 1), float(self.clients)), entries], axis=1)
         return walsh_hadamard(entries) / self.sketch.width
 

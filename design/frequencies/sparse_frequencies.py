@@ -1,4 +1,4 @@
-"""Frequencies by sketches in a secure sum where few different items are held, and how many is known: shorter sketches, less noise."""
+"""Frequencies by short sketches in a secure sum, for a bounded number of different items."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -20,16 +20,16 @@ from .sketch_calibration import ItemSketchChoice, calibrate_discrete_gaussian_fr
 if TYPE_CHECKING:
     from ...solvers.decoders.subspace_pursuit import PursuedSupport
 
-# Rows of a sketch that is decoded by pursuit: with three, twice as many buckets are needed; more gain little.
+# Rows of a sketch that is decoded by pursuit: three rows need twice as many buckets, and more rows gain little.
 PURSUIT_ROWS = 7
-# Chance rarely makes the mean square of one row so many times that of another; a failed pursuit does.
+# Ratio of the mean squares of two rows that a failed pursuit causes, and chance rarely does.
 FAILED = 4.0
 
 
 def pursuit_buckets(categories: int, distinct_items: int) -> int:
-    """Return how many buckets pursuit needs, about: ``2 s ln(e d / s)`` for s items of d that are held.
+    """Return the approximate number of buckets that pursuit needs: ``2 s ln(e d / s)``.
 
-    Measured: half as many fail to find the items, half as many again gain little.
+    The number is for s held items of d. In measurements, half as many buckets fail to find the items, and half as many again gain little.
 
     Examples
     --------
@@ -41,12 +41,12 @@ def pursuit_buckets(categories: int, distinct_items: int) -> int:
 
 @dataclass(frozen=True)
 class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
-    """Sketches with discrete Gaussian noise, decoded for at most a number s of different items: all others are estimated as 0.
+    """Sketches with discrete Gaussian noise and a sparse decoder for at most s different items.
 
-    What clients send, and the guarantee, are those of `SketchedDiscreteGaussianFrequencies`. Items are found by `pursue_support`, above
-    what noise alone exceeds for s of d items, and least squares on them has no collisions left. If more than s items are held, nothing
-    is promised of `decode` except for `bias_bound`. `variance` is that of least squares on the right s items; `predicted_error` is for
-    the frequencies that are asked about, of which noise hides some.
+    Messages and the guarantee are those of `SketchedDiscreteGaussianFrequencies`; all but s items are estimated as 0. `pursue_support`
+    finds the items above a level that noise alone exceeds for s of d items, and least squares on them has no collisions left. If clients
+    hold more than s items, only `bias_bound` holds for `decode`. `variance` is that of least squares on the right s items;
+    `predicted_error` is for given frequencies, of which noise hides some.
 
     `decode` is for all frequencies together: the projection lowers their squared error, and each found item by as much as their sum
     exceeds 1. `estimate` is for single items: without selection, cut and projection, so that an error is as large as the standard error
@@ -55,7 +55,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     Attributes
     ----------
     distinct_items : int
-        s, which must be below the number of buckets of a sketch.
+        Largest number s of different items, which must be below the number of buckets of a sketch.
 
     Examples
     --------
@@ -76,12 +76,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         object.__setattr__(self, "distinct_items", check_integer("distinct_items", self.distinct_items, low=1, high=most))
 
     def facts(self) -> dict[str, Any]:
-        """Return also the squared error where the right items are found."""
+        """Return the facts, with the squared error where decoding selects the right items."""
         return {**super().facts(), "oracle_squared_error": self.worst_variance / self.clients}
 
     @property
     def dense(self) -> SketchedDiscreteGaussianFrequencies:
-        """The same messages, decoded without bias for any number of different items."""
+        """The mechanism with the same messages and an unbiased decoder for any frequencies."""
         return SketchedDiscreteGaussianFrequencies(
             self.sketch, self.clients, self.steps, self.local_sigma, self.delta, adjacency=self.adjacency
         )
@@ -92,40 +92,40 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def item_variance(self) -> float:
-        """That of least squares: m / (m - s) times as much as where every item had buckets of its own."""
+        """Variance of least squares: m / (m - s) times that of items with own buckets."""
         return self._item_variance(self.sketch.rows, self.distinct_items)
 
     @property
     def worst_variance(self) -> float:
-        """Distinct items times `item_variance`."""
+        """The number of distinct items times `item_variance`."""
         return self.distinct_items * self.item_variance
 
     @property
     def bias_bound(self) -> float:
-        """The square root of 2: estimates, as frequencies, have no negative entries, and a sum of at most 1."""
+        """The square root of 2: estimates have no negative entries and a sum of at most 1."""
         return math.sqrt(2)
 
     @property
     def seed_bias_bound(self) -> float:
-        """`bias_bound`."""
+        """The bound `bias_bound`, which holds for every seed."""
         return self.bias_bound
 
     @property
     def worst_shared_variance(self) -> float:
-        """0.0: items that are found are not taken for each other."""
+        """The variance 0.0: the right items have no collisions left."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0."""
+        """Return 0.0: the right items have no collisions left."""
         return 0.0
 
     @property
     def decodes_linearly(self) -> bool:
-        """False."""
+        """The value False: pursuit is not linear in the sum."""
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
-        """Return the error of decoding sketches of the frequencies that have Gaussian noise, each draw with another sketch."""
+        """Return the error of decoding noisy sketches of frequencies, each draw with a new sketch."""
         held = np.flatnonzero(mean > 0)
         deviation = math.sqrt(self.step_noise_variance / self.clients) / self.steps
         rng = np.random.default_rng(self.sketch.seed)
@@ -142,7 +142,10 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def threshold(self) -> float:
-        """Frequency that noise alone exceeds for about s of d items at most: ``sqrt(2 ln(d / s))`` standard errors."""
+        """Frequency that noise alone exceeds for about s of d items at most.
+
+        It is ``sqrt(2 ln(d / s))`` standard errors.
+        """
         return self._threshold(self.sketch.rows, self.distinct_items)
 
     def variance(self, items: ArrayLike) -> FloatArray:
@@ -150,7 +153,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
-        """Return that of least squares on s items, for every item, where no more are held."""
+        """Return the standard error of least squares on s items, for every item."""
         return np.full(check_frequencies(frequencies).shape, math.sqrt(self.item_variance / clients))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -159,17 +162,17 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return self._decoded(self.bucket_counts(aggregate) / self.clients)
 
     def _decoded(self, buckets: FloatArray) -> FloatArray:
-        """Return what `decode` does from the sum of sketches over the number of clients, as rows or flat."""
+        """Return the decoded frequencies from sums of sketches over clients, as rows or flat."""
         if not self.sketch.direct:
             return self._projected(self._pursued(buckets.reshape(self.sketch.rows, -1), range(self.sketch.rows)))
         estimate, values = np.zeros(self.categories), buckets.ravel()[: self.categories]
-        found = np.argsort(-values, kind="stable")[: self.distinct_items]
-        found = found[values[found] > self.threshold]
-        estimate[found] = values[found]
+        items = np.argsort(-values, kind="stable")[: self.distinct_items]
+        items = items[values[items] > self.threshold]
+        estimate[items] = values[items]
         return _within_simplex(estimate)
 
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
-        """Return every item's unbiased frequency with its standard error, however many items are held.
+        """Return every item's unbiased frequency with its standard error, for any number of items.
 
         Noise raises the items that pursuit selects, and least squares on them takes noise out of the residual: no standard error can be
         read from either. So each row of the sketch is held out in turn, and the other rows are decoded. The decoded frequencies do not
@@ -182,7 +185,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         if sketch.rows == 1:
             return replace(self.dense.estimate(aggregate, clients), decoded=decoded)
         buckets = self.bucket_counts(aggregate) / self.clients
-        # Of a centred row, an item's own bucket has the share (w - 1) / w.
+        # An item's own bucket has the share (w - 1) / w in a centred row.
         kept = 1.0 if sketch.signed else 1 - 1 / sketch.width
         decoded_rows, variances = [], []
         for row in range(sketch.rows):
@@ -190,7 +193,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             left = buckets[row] - _columns(sketch, pursued.support, [row]) @ pursued.values
             decoded_rows.append((pursued, left))
             variances.append(float(np.square(left if sketch.signed else left - left.mean()).mean()) / kept**2)
-        # Rows weigh the same, except where pursuit failed: noise of the variances is no reason to prefer a row.
+        # Rows have equal weights, except where pursuit failed: noise of the variances is no reason to prefer a row.
         weights = 1 / np.maximum(variances, max(FAILED * min(variances), 1e-300))
         weights /= weights.sum()
         frequencies = np.zeros(self.categories)
@@ -218,7 +221,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return _within_simplex(estimate)
 
     def _pursued(self, buckets: FloatArray, rows: Sequence[int]) -> "PursuedSupport":
-        """Return the items that some rows of a sketch show, from its buckets, shape (rows, width)."""
+        """Return the items of some rows of a sketch, from its buckets, shape (rows, width)."""
         from ...solvers.decoders.subspace_pursuit import pursue_support
 
         sketch, coordinates = self.sketch, len(rows) * self.sketch.width
@@ -246,7 +249,7 @@ def _columns(sketch: ItemSketch, items: IndexArray, rows: Sequence[int]) -> Any:
 
 
 def _within_simplex(estimate: FloatArray) -> FloatArray:
-    """Return the nearest vector without negative entries whose sum is at most 1, of one without negative entries."""
+    """Return the nearest non-negative vector whose sum is at most 1."""
     from ...solvers.decoders.simplex_projection import project_onto_simplex
 
     return estimate if estimate.sum() <= 1 else project_onto_simplex(estimate)
@@ -263,15 +266,15 @@ def calibrate_sparse_frequencies(
     signed: bool = False,
     seed: int = 0,
 ) -> SparseFrequencies:
-    """Return the mechanism for at most `distinct_items` different items, by default as many as there are clients or items.
+    """Return the mechanism for at most `distinct_items` different items within a budget.
 
-    Without a width the sketch has `pursuit_buckets`; it is a histogram of all items where that is shorter. Raises as
-    `calibrate_discrete_gaussian_frequencies`.
+    The default number of items is the number of clients or items. Without a width the sketch has `pursuit_buckets`; it is a histogram of
+    all items where that is shorter. Raises as `calibrate_discrete_gaussian_frequencies`.
 
     Examples
     --------
-    >>> found = calibrate_sparse_frequencies(100_000, 50_000, Budget(1.0, 1e-5, "replace-one"), distinct_items=100)
-    >>> found.sketch.coordinates, round(found.bits_per_client), 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_sparse_frequencies(100_000, 50_000, Budget(1.0, 1e-5, "replace-one"), distinct_items=100)
+    >>> mechanism.sketch.coordinates, round(mechanism.bits_per_client), 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (1582, 32051, True)
     """
     categories = check_integer("categories", categories, low=2, high=MOST_CATEGORIES)
@@ -284,7 +287,7 @@ def calibrate_sparse_frequencies(
     elif width >= categories:
         rows = 1
     choice = ItemSketchChoice(rows=rows, width=width, signed=signed, seed=seed)
-    found = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
+    dense = calibrate_discrete_gaussian_frequencies(categories, clients, budget, choice)
     return SparseFrequencies(
-        found.sketch, found.clients, found.steps, found.local_sigma, found.delta, adjacency=found.adjacency, distinct_items=distinct
+        dense.sketch, dense.clients, dense.steps, dense.local_sigma, dense.delta, adjacency=dense.adjacency, distinct_items=distinct
     )

@@ -1,4 +1,4 @@
-"""Unbiased estimates of squared z-scores from counts of supporters, and the level of standard errors that makes their mean 1.
+"""Unbiased estimates of squared z-scores from counts of supporters, and calibrating levels.
 
 A count of supporters has the generating function ``(1 - p + p s)**k (1 - q + q s)**(n - k)``, where k of n clients hold the item. Its
 derivative is a multiple of itself but for the two factors, which gives ``E[k (p - q) g(count)]`` as the mean of a function of the count
@@ -17,17 +17,17 @@ from ...arrays import FloatArray
 OfCount = Callable[[FloatArray], FloatArray]
 OfCounts = Callable[[FloatArray, FloatArray], FloatArray]
 
-# A relative error of a fifth: where an item has more supporters, its count and its variance hardly depend on the same noise.
+# Number of supporters with a relative error of a fifth: with more, an item's count and its variance hardly depend on the same noise.
 FEW_SUPPORTERS = 25
-# The level is read from items with few supporters if they are at least this share of all.
+# The level comes from items with few supporters if they are at least this share of all.
 LEAST_SHARE = 0.1
-# Unbiased estimates of a ratio of variances may be as little as negative.
+# Limits of the level, as unbiased estimates of a ratio of variances may even be negative.
 LEAST_LEVEL, LARGEST_LEVEL = 0.25, 4.0
 
 
 @dataclass(frozen=True)
 class SupportLaw:
-    """Law of an item's number of supporters among clients: each that holds it supports it with probability p, each other with q.
+    """Law of an item's number of supporters: probability p for holders, q for other clients.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class SupportLaw:
     other_support: float
 
     def times_holders(self, function: OfCount) -> OfCount:
-        """Return a function of the count whose mean is that of ``k (p - q) function``, for every number k of holders."""
+        """Return a function of the count with the mean of ``k (p - q) function``, for every k."""
         p, q, others = self.held_support, self.other_support, self.clients * self.other_support
 
         def product(counts: FloatArray) -> FloatArray:
@@ -53,7 +53,7 @@ class SupportLaw:
         return product
 
     def squared_scores(self, counts: FloatArray, variance: OfCount) -> FloatArray:
-        """Return unbiased estimates of the squared error of counts over a variance that is a function of them.
+        """Return unbiased estimates of the squared error of counts over its variance.
 
         Examples
         --------
@@ -75,9 +75,9 @@ class SupportLaw:
 
 @dataclass(frozen=True)
 class SignLaw:
-    """Law of messages for and against an item: those that do not hold it send either with the same probability, whatever that is.
+    """Law of messages for and against an item, which other clients send equally often.
 
-    With S for it and R against it, the derivative of the generating function by the one less that by the other has holders alone, which
+    With S messages for the item and R against it, the difference of the generating function's two derivatives has only holders, which
     gives ``E[k (p - r) g(S, R)]``, as above.
 
     Attributes
@@ -90,7 +90,7 @@ class SignLaw:
     held_denial: float
 
     def times_holders(self, function: OfCounts) -> OfCounts:
-        """Return a function of the counts whose mean is that of ``k (p - r) function``, for every number k of holders."""
+        """Return a function of the counts with the mean of ``k (p - r) function``, for every k."""
         p, r = self.held_support, self.held_denial
         other = 1 - p - r
 
@@ -103,7 +103,7 @@ class SignLaw:
         return product
 
     def squared_scores(self, inside: FloatArray, outside: FloatArray, variance: OfCounts) -> FloatArray:
-        """Return unbiased estimates of the squared error of ``S - R`` over a variance that is a function of both.
+        """Return unbiased estimates of the squared error of ``S - R`` over its variance.
 
         Examples
         --------
@@ -122,9 +122,9 @@ class SignLaw:
 
 
 def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray[np.bool_]) -> FloatArray:
-    """Return what to multiply each item's variance by, for the mean squared z-score over all items to be 1.
+    """Return factors of the items' variances that make the mean squared z-score 1.
 
-    One level is for all items but those that stand out of the noise with 25 supporters and more, whose variance is well known. It differs
+    A common level applies to all items but those above the noise with 25 supporters and more, whose variance is precise. It differs
     from 1 by as much as it stands out of its own sampling error (James, Stein 1961, positive part).
 
     Parameters
@@ -134,7 +134,7 @@ def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray
     counts : ndarray, shape (items,)
         Numbers of supporters.
     standing : ndarray of bool, shape (items,)
-        Which items stand out of the noise.
+        Whether items are above the noise.
     """
     mean, sampling = float(scores.mean()), float(scores.var()) / len(scores)
     excess = (mean - 1) * max(0.0, 1 - sampling / max((mean - 1) ** 2, 1e-300))
@@ -148,6 +148,6 @@ def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray
 
 
 def likely_shift(decoded: FloatArray, likely: FloatArray, standing: NDArray[np.bool_]) -> float:
-    """Return by how much `FrequencyMechanism.likely_frequencies` lowers the estimates of items that do not stand out, down to 0."""
+    """Return the shift by which likely frequencies lower the items within the noise, down to 0."""
     others = ~standing
     return float(decoded[others].max() - likely[others].max()) if others.any() else float(decoded.max())

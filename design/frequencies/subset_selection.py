@@ -22,10 +22,10 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.redraws import Redraws
 from .support import SupportCounts
 
-# Items that are drawn at a time, of all clients together, and bytes of packed bits.
+# Items that are drawn per batch, of all clients together, and bytes of packed bits.
 BLOCK, BYTES = 2**20, 2**23
 
-# Lists of items for subsets of less than that part of all items, else bits.
+# Subsets below this share of all items are lists of items, and otherwise bits.
 LISTED_SHARE = 1 / 128
 # Largest number of items whose subsets are counted exactly.
 COUNTED_ITEMS = 2**12
@@ -33,17 +33,17 @@ COUNTED_ITEMS = 2**12
 
 @dataclass(frozen=True)
 class SubsetSelection(SupportCounts):
-    """A message is a set of w of the k items, E = exp(epsilon) times as likely if the client's own is one of them.
+    """Subset selection: a set of w of k items, E = exp(epsilon) times as likely with the own item.
 
-    So it is one of them with probability ``p = w E / (w E + k - w)``, and each other item with ``q = (w - p) / (k - 1)``. With
-    w = k / (E + 1) no mechanism has a smaller largest variance, to first order in 1/k (Ye, Barg 2018).
+    The client's own item is in the set with probability ``p = w E / (w E + k - w)``, and each other item with ``q = (w - p) / (k - 1)``.
+    With w = k / (E + 1) no mechanism has a smaller largest variance, to first order in 1/k (Ye, Barg 2018).
 
     Attributes
     ----------
     epsilon, categories
         As in `SupportMechanism`.
     subset_size : int
-        w, from 1 to ``categories - 1``; `subset_selection` chooses it.
+        Number w of items of a subset, from 1 to ``categories - 1``; `subset_selection` chooses it.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class SubsetSelection(SupportCounts):
 
     @property
     def bits_per_client(self) -> float:
-        """Logarithm of the number of subsets, which an enumerative code takes, rounded up to a whole bit (Cover 1973).
+        """Bits of an enumerative code of subsets, rounded up to a whole bit (Cover 1973).
 
         `encode` returns the subset itself, which takes more.
         """
@@ -78,27 +78,27 @@ class SubsetSelection(SupportCounts):
 
     @property
     def held_denial(self) -> float:
-        """Probability 1 - p."""
+        """Probability 1 - p that a subset lacks the held item."""
         return math.exp(-self.epsilon) * (self.categories - self.subset_size) / self._weight
 
     @property
     def other_support(self) -> float:
-        """Probability q."""
+        """Probability q that a subset has another item."""
         return (self.subset_size - 1 + self.held_denial) / (self.categories - 1)
 
     @property
     def contrast(self) -> float:
-        """Difference p - q."""
+        """Difference p - q of the support probabilities."""
         size, items = self.subset_size, self.categories
         return -math.expm1(-self.epsilon) * size * (items - size) / ((items - 1) * self._weight)
 
     @property
     def is_listed(self) -> bool:
-        """Whether `encode` returns lists of items, in ascending order; otherwise rows of bits, eight to a byte."""
+        """Whether `encode` returns sorted lists of items; otherwise rows of bits, eight to a byte."""
         return self.subset_size == 1 or self.subset_size < LISTED_SHARE * self.categories
 
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return each client's subset, shape (clients, subset_size) or (clients, bytes): see `is_listed`."""
+        """Return each client's subset as a list or as packed bits (`is_listed`), one per row."""
         words, held = word_source(words), self.domain.clip(items)
         # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
         included = words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)
@@ -106,13 +106,13 @@ class SubsetSelection(SupportCounts):
         return draw(held, included, self.subset_size, self.categories, words)
 
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray:
-        """Return how many subsets each item is in, shape (categories,)."""
+        """Return the number of subsets with each item, shape (categories,)."""
         if self.is_listed:
             return np.bincount(checked_messages(messages, 0, self.categories - 1, self.subset_size).ravel(), minlength=self.categories)
         return sum_of_bits(checked_messages(messages, 0, 255, packed_bytes(self.categories)).astype(np.uint8, copy=False), self.categories)
 
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Whether the item is in the subset."""
+        """Return whether each subset has the item."""
         if self.is_listed:
             return np.asarray((messages == item).any(axis=1))
         return np.asarray(bits_at(messages, np.full(len(messages), item)) == 1)
@@ -124,7 +124,7 @@ class SubsetSelection(SupportCounts):
 
 
 def subset_selection(epsilon: float, categories: int) -> SubsetSelection:
-    """Return subset selection with the size, one of the two next to ``categories / (E + 1)``, whose worst variance is less.
+    """Return subset selection with the size of least worst variance next to k / (E + 1).
 
     Examples
     --------
@@ -134,14 +134,14 @@ def subset_selection(epsilon: float, categories: int) -> SubsetSelection:
     best = SubsetSelection(epsilon, categories, 1)
     share = best.categories * math.exp(-best.epsilon) / (1 + math.exp(-best.epsilon))
     for size in {math.floor(share), math.ceil(share)} - {0, 1, categories}:
-        best = min(best, SubsetSelection(epsilon, categories, size), key=lambda one: one.worst_variance)
+        best = min(best, SubsetSelection(epsilon, categories, size), key=lambda mechanism: mechanism.worst_variance)
     return best
 
 
 def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> NDArray[np.int32]:
-    """Return sorted subsets of the given size, shape (clients, size), for sizes far below the universe's.
+    """Return sorted subsets of small sizes, shape (clients, size).
 
-    Each is uniform among those that have the client's held item in them, where it is included, or that do not. Time is proportional to
+    Each subset is uniform among those that contain the client's held item, if it is included, or that lack it. Time is proportional to
     `size`: items that were drawn twice are drawn again.
 
     Parameters
@@ -151,7 +151,7 @@ def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
     included : ndarray of bool, shape (clients,)
         Whether it is in the client's subset.
     size, universe : int
-        Members of a subset, and of everything: 1 <= size < universe < 2**31.
+        Numbers of members of a subset and of all items: 1 <= size < universe < 2**31.
     words : WordSource
         Source of randomness.
     """
@@ -166,7 +166,7 @@ def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> IntegerArray:
     own = held[:, None]
     others = np.sort(_others(words.integers(universe - 1, (len(held), size)), own), axis=1)
-    # Which of two equal items is drawn again makes no difference to the set: all sets of distinct others stay as likely.
+    # Either of two equal items may be drawn again: all sets of distinct others stay equally likely.
     rows = np.arange(len(held))
     redraws = Redraws()
     while rows.size:
@@ -178,7 +178,7 @@ def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe
         fresh = others[rows]
         fresh[repeated] = _others(words.integers(universe - 1, int(repeated.sum())), np.broadcast_to(own[rows], repeated.shape)[repeated])
         others[rows] = np.sort(fresh, axis=1)
-    # One of the others, any one, makes room for the held item.
+    # Any other item makes room for the held item.
     replaced = np.flatnonzero(included)
     others[replaced, words.integers(size, replaced.size)] = held[replaced]
     others[replaced] = np.sort(others[replaced], axis=1)
@@ -191,10 +191,10 @@ def _others(drawn: IntegerArray, held: IntegerArray) -> IntegerArray:
 
 
 def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> PackedBits:
-    """Return subsets as in `listed_subsets`, of any size, as rows of bits, shape (clients, packed_bytes(universe)).
+    """Return subsets as in `listed_subsets`, of any size, as rows of bits.
 
-    Independent bits are a subset of a random size, uniform among those of its size; then as many members are taken out of it, or put into
-    it, as it has too many or too few: some square root of `size`.
+    The shape is (clients, packed_bytes(universe)). Independent bits are a subset of a random size, uniform among those of its size; then
+    surplus members are removed, or missing members added: about the square root of `size`.
     """
     result = np.empty((len(held), packed_bytes(universe)), dtype=np.uint8)
     at_once = max(1, BYTES // result.shape[1])
@@ -211,15 +211,18 @@ def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 
 
 def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray, universe: int, words: WordSource) -> None:
-    """Flip that many bits of each row, in place, of those that are `bit` and not the held item's: all sets of them are as likely."""
+    """Flip given numbers of bits of each row, in place, uniformly among those equal to `bit`.
+
+    The held item's bit stays.
+    """
     redraws = Redraws()
     while counts.any():
         redraws.another()
         rows = np.repeat(np.arange(len(packed)), counts)
         drawn = words.integers(universe, rows.size)
-        found = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
-        fits = (found == bit) & (drawn != held[rows])
-        # Different ones of those that fit, at most as many as are missing: as likely as any others of that number.
+        bits = (packed[rows, drawn >> 3] >> (drawn & 7).astype(np.uint8)) & 1
+        fits = (bits == bit) & (drawn != held[rows])
+        # Distinct fitting items, at most as many as are missing, are as likely as any others of that number.
         rows, drawn = np.divmod(distinct(rows[fits] * universe + drawn[fits]), universe)
         np.bitwise_xor.at(packed, (rows, drawn >> 3), np.uint8(1) << (drawn & 7).astype(np.uint8))
         counts = counts - np.bincount(rows, minlength=len(packed))

@@ -1,4 +1,4 @@
-"""Purely private messages that each support some of the items; and the estimate by counting how many support each item.
+"""Purely private messages that support items, and the estimate by counts of supporters.
 
 Wang, Blocki, Li, Jha 2017, *Locally differentially private protocols for frequency estimation*, section 3: pure protocols.
 """
@@ -19,7 +19,7 @@ from .squared_scores import SupportLaw, calibrating_levels, likely_shift
 
 
 class SupportMechanism(FrequencyMechanism):
-    """A message is e^epsilon times as likely for a client whose item it supports than for one whose item it does not.
+    """A mechanism whose messages are e^epsilon times as likely for clients of supported items.
 
     Attributes
     ----------
@@ -39,59 +39,59 @@ class SupportMechanism(FrequencyMechanism):
 
     @abstractmethod
     def supports(self, messages: NDArray[Any], item: int) -> NDArray[np.bool_]:
-        """Return whether each message supports an item: all that it says of it."""
+        """Return whether each message supports an item."""
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio in units of epsilon: a message supports an item or it does not."""
+        """Return the log-likelihood ratio in units of epsilon."""
         items = int(first), int(second)
         return lambda messages: np.subtract(*(self.supports(messages, item).astype(float) for item in items))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
 
 class SupportCounts(SupportMechanism):
-    """One where a message supports each item that the client does not hold with the same probability.
+    """A mechanism whose messages support all items that the client does not hold equally.
 
-    With p the probability that it supports the one that is held, and q that of others, ``(share of supporters - q) / (p - q)`` is an
-    unbiased estimate of an item's frequency; that of one client has the variance p (1 - p) / (p - q)**2 or q (1 - q) / (p - q)**2.
+    With p the probability that a message supports the held item, and q the probability for others, ``(share of supporters - q) / (p - q)``
+    is an unbiased estimate of an item's frequency; that of one client has the variance p (1 - p) / (p - q)**2 or q (1 - q) / (p - q)**2.
     """
 
     @property
     @abstractmethod
     def held_denial(self) -> float:
-        """Probability 1 - p that a message does not support the item that its client holds."""
+        """Probability 1 - p that a message does not support the held item."""
 
     @property
     @abstractmethod
     def other_support(self) -> float:
-        """Probability q that it supports another item."""
+        """Probability q that a message supports another item."""
 
     @property
     @abstractmethod
     def contrast(self) -> float:
-        """Difference p - q."""
+        """Difference p - q of the support probabilities."""
 
     @abstractmethod
     def aggregate(self, messages: NDArray[Any]) -> IntegerArray | FloatArray:
-        """Return how many messages support each item, shape (categories,)."""
+        """Return the number of messages that support each item, shape (categories,)."""
 
     @property
     def holder_variance(self) -> float:
-        """That of a coin of probability p, scaled."""
+        """The variance p (1 - p) / (p - q)**2 for the held item."""
         return self.held_denial * (1 - self.held_denial) / self.contrast**2
 
     @property
     def other_variance(self) -> float:
-        """That of a coin of probability q, scaled."""
+        """The variance q (1 - q) / (p - q)**2 for another item."""
         return self.other_support * (1 - self.other_support) / self.contrast**2
 
     def estimate(self, aggregate: IntegerArray | FloatArray, clients: int) -> FrequencyEstimate:
-        """Return unbiased frequencies with standard errors, whose squared z-scores have a mean of 1 over the items.
+        """Return unbiased frequencies with standard errors of calibrated level.
 
-        Where items have few supporters, the noise that raises an estimate also raises the variance at `likely_frequencies`. That is made
-        up for by `calibrating_levels`.
+        The squared z-scores have a mean of 1 over the items. Where items have few supporters, the noise that raises an estimate also raises
+        the variance at `likely_frequencies`. `calibrating_levels` compensate for that.
         """
         estimate = super().estimate(aggregate, clients)
         decoded, threshold = estimate.decoded, self.standing_frequency(clients)

@@ -19,11 +19,11 @@ from .support import SupportCounts
 
 @dataclass(frozen=True)
 class UnaryEncoding(SupportCounts):
-    """The bit of the held item is a fair coin, the others are 1 with probability 1/(E + 1) each; E = exp(epsilon).
+    """Optimised unary encoding: a fair coin for the held item, and biased coins for others.
 
-    For two items, a message's likelihoods differ by at most ``1/2 E/(E + 1)`` over ``1/2 1/(E + 1)``, which is E. Variances are
-    4 E/(E - 1)**2 for other items and one more for the held one, whatever their number: the least of all one-bit-per-item encodings that
-    are the same for all items.
+    The other bits are 1 with probability 1/(E + 1) each; E = exp(epsilon). For two items, a message's likelihoods differ by at most ``1/2
+    E/(E + 1)`` over ``1/2 1/(E + 1)``, which is E. Variances are 4 E/(E - 1)**2 for other items and one more for the held one, whatever
+    their number: the least of all one-bit-per-item encodings that are the same for all items.
 
     Examples
     --------
@@ -38,36 +38,39 @@ class UnaryEncoding(SupportCounts):
 
     @property
     def bits_per_client(self) -> float:
-        """One for each item."""
+        """Number of bits of a message, one bit for each item."""
         return float(self.categories)
 
     @property
     def held_denial(self) -> float:
-        """1/2."""
+        """Probability 1/2 that a message denies the held item."""
         return 0.5
 
     @property
     def other_support(self) -> float:
-        """1/(E + 1)."""
+        """Probability 1/(E + 1) that a message supports another item."""
         return math.exp(-self.epsilon) / (1 + math.exp(-self.epsilon))
 
     @property
     def contrast(self) -> float:
-        """``tanh(epsilon / 2) / 2``."""
+        """Difference ``tanh(epsilon / 2) / 2`` of the two support probabilities."""
         return math.tanh(self.epsilon / 2) / 2
 
     def encode(self, items: ArrayLike, words: WordsLike) -> PackedBits:
-        """Return each client's bits, eight to a byte, shape (clients, bytes); a message takes categories/8 bytes."""
+        """Return each client's bits, eight to a byte, shape (clients, bytes).
+
+        A message takes categories/8 bytes.
+        """
         words, held = word_source(words), self.domain.clip(items)
-        # Coins are rounded toward more noise.
+        # Rounding the coins only adds noise.
         packed = random_bits(min(0.5, self.other_support * (1 + SHORT_SLACK)), len(held), self.categories, words)
         set_bits(packed, held, words.integers(2, held.shape) == 1)
         return packed
 
     def aggregate(self, messages: PackedBits) -> IntegerArray:
-        """Return how many clients have a 1 for each item, shape (categories,)."""
+        """Return the number of clients with a 1 for each item, shape (categories,)."""
         return sum_of_bits(checked_messages(messages, 0, 255, packed_bytes(self.categories)).astype(np.uint8, copy=False), self.categories)
 
     def supports(self, messages: PackedBits, item: int) -> NDArray[np.bool_]:
-        """Whether the item's bit is 1."""
+        """Return whether each message's bit of the item is 1."""
         return np.asarray(bits_at(messages, np.full(len(messages), item)) == 1)

@@ -1,4 +1,4 @@
-"""How far apart two items' sketches can be, for the sketch at hand: what the guarantee of one client's item rests on.
+"""The largest distance of two items' sketches, on which a client's guarantee rests.
 
 Two items are in different buckets of a row, or in the same one with the same sign, or in the same one with opposite signs. Their rows of
 whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard transforms in w/2, 0 or w of w places: either way the sum over
@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .item_sketch import ItemSketch
 
-# Up to this number of words of pairs, all pairs are looked at: some seconds.
+# The search compares all pairs up to this number of words of pairs: some seconds.
 ALL_COMPARISONS = 4 * 10**9
-# Words of pairs that joins may look at, and what a pair costs beside its words, in words; most rows that are joined; places that are kept,
-# and pairs at a time.
+# Most words of pairs that joins compare, the cost of a pair beside its words, in words, the most rows that are joined, the most places that
+# are kept, and pairs per batch.
 MOST_COMPARISONS, OF_A_PAIR, MOST_ROWS_JOINED, MOST_PLACES, AT_ONCE = 24 * 10**8, 10, 4, 2**27, 2**13
 
 WORD = 64
@@ -46,7 +46,7 @@ class WorstPair:
     excess : int
         Largest number of rows with opposite signs less those with equal ones, of all pairs; at least 0, and errs upward.
     exact : bool
-        Whether that pair was found. If not, no pair has more.
+        Whether a pair has this excess. If not, no pair has more.
     """
 
     excess: int
@@ -55,7 +55,7 @@ class WorstPair:
 
 @lru_cache(maxsize=64)
 def worst_pair(sketch: ItemSketch) -> WorstPair:
-    """Return the excess of the worst pair of items of a sketch: exactly wherever that is not too expensive.
+    """Return the excess of a sketch's worst pair of items, exact unless too expensive.
 
     A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand less than one, and in 64 rows of 16 some ten; where a
     hundred million places are hashed, it may be half a minute.
@@ -77,7 +77,10 @@ def worst_pair(sketch: ItemSketch) -> WorstPair:
 
 
 def likely_excess(sketch: ItemSketch) -> int:
-    """Return about what `worst_pair` finds, from the size alone: the most opposite rows that one pair is expected to have."""
+    """Return the approximate result of `worst_pair` from the sketch's size alone.
+
+    It is the most opposite rows that any pair is expected to have.
+    """
     pairs, excess = sketch.categories**2 / 2, 0
     while sketch.signed and excess < sketch.rows and pairs * comb(sketch.rows, excess + 1) >= (2 * sketch.width) ** (excess + 1):
         excess += 1
@@ -85,7 +88,7 @@ def likely_excess(sketch: ItemSketch) -> int:
 
 
 def _words(places: NDArray[np.int32], width: int) -> Words:
-    """Return, for each 64 rows and each bit of a place, a word of these rows' bits for each item; shape (64s of rows, bits, items)."""
+    """Return words of places' bits for 64 rows each, shape (64s of rows, bits, items)."""
     bits = int(2 * width - 1).bit_length()
     kind = np.min_scalar_type(2 ** min(len(places), WORD) - 1)
     words = np.zeros((-(-len(places) // WORD), bits, places.shape[1]), dtype=kind)
@@ -109,7 +112,7 @@ def _all_pairs(rows: int, words: Words) -> int:
 def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> WorstPair:
     rows, each = sketch.rows, int(words.shape[0] * words.shape[1]) + OF_A_PAIR
 
-    # Keys of joins are 64-bit numbers.
+    # The keys of joins are 64-bit numbers.
     most = min(MOST_ROWS_JOINED, 63 // (2 * sketch.width - 1).bit_length())
 
     def comparisons(joined: int, least: int) -> float:
@@ -123,38 +126,38 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
     def affordable(least: int) -> bool:
         return comparisons(cheapest(least), least) <= MOST_COMPARISONS
 
-    # As many rows as this have equal signs, whichever have opposite ones.
+    # This many rows are expected to have equal signs, whichever rows have opposite signs.
     least = max(2, likely_excess(sketch) + 1 - rows // (2 * sketch.width))
     while not affordable(least):
         least += 1
-    found = 0
+    excess = 0
     while True:
         for group in _groups(rows, least, cheapest(least)):
             for some in combinations(group, cheapest(least)):
-                found = max(found, _largest_of_opposite(sketch, places[list(some)], words))
-        if found >= least - 1:
-            return WorstPair(found, exact=True)
+                excess = max(excess, _largest_of_opposite(sketch, places[list(some)], words))
+        if excess >= least - 1:
+            return WorstPair(excess, exact=True)
         if least == 2:
             break
-        # Joins that find all pairs with more than was found settle it; or as few as can be afforded.
-        fewer = next(few for few in range(max(2, found + 1), least + 1) if affordable(few))
+        # Joins that find all pairs of a larger excess end the search; otherwise the joins with the fewest affordable rows run.
+        fewer = next(few for few in range(max(2, excess + 1), least + 1) if affordable(few))
         if fewer == least:
             return WorstPair(least - 1, exact=False)
         least = fewer
-    # No pair has more than one; has any?
+    # No pair has an excess above 1; the loop tests whether any pair has 1.
     for row in places:
-        found = max(found, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
-    return WorstPair(1, exact=found == 1)
+        excess = max(excess, _largest_excess(rows, words, words, *_opposite_in_one(row, sketch.width)))
+    return WorstPair(1, exact=excess == 1)
 
 
 def _groups(rows: int, least: int, joined: int) -> list[list[int]]:
-    """Deal rows into groups, so that of any `least` rows `joined` are in the same one."""
+    """Deal rows into groups, so that any `least` rows have `joined` rows in the same group."""
     groups = (least - 1) // (joined - 1)
     return [list(range(start, rows, groups)) for start in range(min(rows, groups))]
 
 
 def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> int:
-    """Return the largest excess of items with opposite signs in the same buckets of all of some rows; 0 if there are none."""
+    """Return the largest excess of items with opposite signs in all of some rows, at least 0."""
     negative = places[0] & 1
     keys = np.zeros(sketch.categories, dtype=np.int64)
     for row in places:
@@ -173,11 +176,11 @@ def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: W
 
 
 def _matched(starts: IntegerArray, counts: IntegerArray) -> Iterator[IntegerArray]:
-    """Yield blocks of pairs, shape (2, pairs): each number i beside those from starts[i] on, counts[i] of them."""
+    """Yield blocks of pairs, shape (2, pairs), of each i with counts[i] numbers from starts[i]."""
     ends = np.cumsum(counts)
     begin = 0
     while begin < len(counts):
-        # As many as have some thousand pairs, and one at least.
+        # A block has some thousand pairs, and at least one number.
         reached = ends[begin - 1] if begin else 0
         stop = max(begin + 1, int(np.searchsorted(ends, reached + AT_ONCE, side="right")))
         some = counts[begin:stop]
@@ -195,11 +198,11 @@ def _opposite_in_one(row: NDArray[np.int32], width: int) -> IntegerArray:
 
 
 def _largest_excess(rows: int, ours: Words, others: Words, first: Chosen, second: Chosen) -> int:
-    """Return the largest excess of some of our items, each beside one of the others; 0 if there are none."""
+    """Return the largest excess of our items, each beside one of the others, at least 0."""
     excess = np.array(-rows, dtype=np.int16)
     for bits in zip(ours, others, strict=True):
-        # Bit by bit: larger arrays would be new memory each time.
-        differing = (one[first] ^ other[second] for one, other in zip(*bits, strict=True))
+        # The loop is bit by bit, as larger arrays would take new memory each time.
+        differing = (our_bits[first] ^ their_bits[second] for our_bits, their_bits in zip(*bits, strict=True))
         signs, elsewhere = next(differing), next(differing)
         for bit in differing:
             elsewhere |= bit

@@ -1,1 +1,1 @@
-"""DP-REC: samples of a shared prior, their coding, and messages."""
+"""The DP-REC mechanism: samples of a shared prior, their coding, and messages."""

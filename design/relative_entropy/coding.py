@@ -1,4 +1,4 @@
-"""Relative entropy coding: a sample of one Gaussian distribution, sent as the number of a shared sample of another one.
+"""Relative entropy coding: a Gaussian sample is sent as the number of a shared sample.
 
 Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*, algorithms 1 and 2; the scheme is that of
 Havasi, Peharz, Hernandez-Lobato 2019, *Minimal Random Code Learning*.
@@ -17,16 +17,17 @@ from .group_layout import MOST_GROUP_BITS, GroupLayout
 from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
 
 LARGEST_SIGMA = 1e100
-# Beyond this, one weight takes all in any case, and errors of float32 inner products are no longer negligible.
+# Beyond this shift a single weight takes all in any case, and errors of float32 inner products are no longer negligible.
 LARGEST_SHIFT = 1e4
 
 
 def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
-    """Return the log density ratios of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I) at all 2**bits shared samples.
+    """Return the log importance weights of all 2**bits shared samples.
 
-    At the sample sigma z it is ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: only inner products are needed. Samples are made and
-    dropped in pieces of 2**16 numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32:
-    errors are of the order of 1e-6 times ``||mean|| / sigma``.
+    The weight is the log density ratio of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I). At the sample sigma z the weight is
+    ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: only inner products are needed. Samples are made and dropped in pieces of 2**16
+    numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32: errors are of the order of 1e-6
+    times ``||mean|| / sigma``.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
     sigma : float
         Standard deviation of both, in the mean's units; above 0.
     group : int
-        Which of the seed's independent lists of samples, from 0.
+        Number of the seed's independent list of samples, from 0.
 
     Examples
     --------
@@ -55,7 +56,7 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
     scale = float(np.abs(vector).max())
     if scale == 0:
         return np.zeros(1 << bits)
-    # Of length one, so that float32 is as precise for means of every size.
+    # A direction of length 1 makes float32 equally precise for means of every size.
     direction = vector / scale
     length = float(np.linalg.norm(direction))
     shift = scale / sigma * length
@@ -65,7 +66,7 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
 
 
 def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
-    """Return the probabilities with which the coder sends each index: the weights w of algorithm 1.
+    """Return the probabilities of the coder's indices: the weights w of algorithm 1.
 
     Arguments are those of `log_importance_weights`.
 
@@ -80,9 +81,10 @@ def index_distribution(mean: ArrayLike, bits: int, seed: int, sigma: float = 1.0
 
 
 def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsLike, sigma: float = 1.0, group: int = 0) -> int:
-    """Draw the index of a sample from N(0, sigma^2 I), with probabilities that make the sample nearly one of N(mean, sigma^2 I).
+    """Draw the index of a shared sample whose law is nearly N(mean, sigma^2 I).
 
-    The index is drawn by Gumbel noise on the log weights: the largest sum has the probabilities of `index_distribution`.
+    The shared samples are from N(0, sigma^2 I). The index is drawn by Gumbel noise on the log weights: the largest sum has the
+    probabilities of `index_distribution`.
 
     Parameters
     ----------
@@ -107,7 +109,9 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsL
 
 
 def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float = 1.0, group: int = 0) -> FloatArray:
-    """Return the sample of an index, an estimate of the mean: it alone is generated, with the same bits on every machine.
+    """Return the shared sample of an index, with the same bits on every machine.
+
+    The sample is an estimate of the mean; no other sample is generated.
 
     Examples
     --------
@@ -119,7 +123,7 @@ def decode_relative_entropy(index: int, dimension: int, seed: int, sigma: float 
 
 
 def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsLike, sigma: float = 1.0) -> tuple[int, ...]:
-    """Code the groups of a vector independently (compression by parts), and return an index for each group.
+    """Code the groups of a vector independently, and return an index for each group.
 
     The mean has shape (layout.dimension,); the other arguments are those of `encode_relative_entropy`.
 
@@ -139,7 +143,7 @@ def encode_groups(mean: ArrayLike, layout: GroupLayout, seed: int, words: WordsL
 
 
 def decode_groups(indices: tuple[int, ...], layout: GroupLayout, seed: int, sigma: float = 1.0) -> FloatArray:
-    """Return the vector, shape (layout.dimension,), whose groups are the samples of the given indices."""
+    """Return the vector of the groups' indices, shape (layout.dimension,)."""
     check_indices(indices, layout)
     parts = enumerate(zip(indices, layout.sizes, strict=True))
     return np.concatenate([decode_relative_entropy(index, size, seed, sigma, group) for group, (index, size) in parts])
@@ -158,7 +162,7 @@ def _check_sigma(sigma: float) -> float:
 
 
 def _projections(normals: SharedNormals, direction: SampleArray, count: int) -> FloatArray:
-    """Return <z_k, direction> for k below `count`; sums of up to 2**16 products are in float32, sums of those in float64."""
+    """Return <z_k, direction> for k below `count`, in float32 for parts of 2**16 products."""
     if normals.dimension > NUMBERS_PER_CHUNK:
         return np.array([_long_projection(normals, direction, index) for index in range(count)])
     rows = NUMBERS_PER_CHUNK // (normals.blocks * NUMBERS_PER_BLOCK)

@@ -1,4 +1,4 @@
-"""DP-REC: clients' updates as relative entropy codes, a few bits for each tensor, and its accounts over the rounds of a training.
+"""DP-REC: clients' updates as relative entropy codes, with the accounts of a training.
 
 Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A message is the seed that a client has
 drawn and an index for each group, packed without gaps.
@@ -48,23 +48,23 @@ from .group_layout import GroupLayout
 from .shared_randomness import SEED_BITS, vectors_of_seeds
 
 SMALLEST_MESSAGE_RATIO = 1e-3
-# Numbers of shared samples that an audit makes at a time.
+# Numbers of shared samples that an audit makes per batch.
 NUMBERS_PER_CHUNK = 2**20
 # Moments are analytic in the shift: up to the largest, 3, interpolation of this degree is as exact as they are.
 DEGREE = 28
 ANY_BITS, ANY_CLIENTS, MESSAGE = "any-bits", "any-clients", "message"
 DP_REC_ACCOUNTS = (*VARIANTS, ANY_BITS, ANY_CLIENTS, MESSAGE)
-# The usual one is that for which something is proven without an assumption about other clients.
+# The usual adjacency is the one with an account that is proven without an assumption about other clients.
 DP_REC_ADJACENCIES = ("replace-one", "add-or-remove-one")
-# Most clients of a round: they are drawn with replacement, and may be more than there are.
+# Most clients of a round: they are drawn with replacement, and may exceed the population.
 MOST_CLIENTS_PER_ROUND = 10**6
-# What is not proved: of the accounts for add-or-remove-one adjacency, and of those of the theorem.
+# The unproven assumption of the accounts for add-or-remove-one adjacency and of the theorem.
 ASSUMPTION = "the other clients' messages count as samples of the prior"
 THEOREM_ASSUMPTION = f"{ASSUMPTION}, all groups as one list of 2**bits samples, and the paper's bound on what coding costs of delta holds"
 
 
 def message_account(clip_ratio: float) -> Account:
-    """Return the account of a client's messages by their Rényi divergences for any two vectors (`message_divergences`)."""
+    """Return the account of a client's messages for any two vectors (`message_divergences`)."""
 
     def curve() -> RenyiCurve:
         orders = np.array(DEFAULT_ORDERS[:-1])
@@ -75,7 +75,7 @@ def message_account(clip_ratio: float) -> Account:
 
 @dataclass(frozen=True)
 class MomentCurves:
-    """Bias and mean squared error of a sample along its group's vector, as functions of the shift, in units of sigma."""
+    """Bias and squared error of a sample along its vector, by the shift in units of sigma."""
 
     bias: Chebyshev
     squared_error: Chebyshev
@@ -100,16 +100,16 @@ def unit_directions(vectors: FloatArray, lengths: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class DpRecMechanism(VectorMechanism):
-    """Every client sends the number of a shared Gaussian sample that could have come from its vector, for each group of coordinates.
+    """DP-REC: a client sends the number of a shared Gaussian sample for each group.
 
     The client clips its vector to the ball, draws a seed, and codes one sample of N(vector, sigma^2 I) relative to N(0, sigma^2 I), the
     groups independently. The server makes the samples with these numbers, and no others, and averages over clients.
 
     **The client draws the seed.** A server that may choose it looks for one whose samples give the vector away (section 4.3 of the paper);
-    there is no argument by which it could pass one.
+    no argument lets the server pass a seed.
 
-    `guarantee` is what one message promises against a server that is not trusted. What a training costs against those who see
-    its models depends on rounds and on the sampling of clients, and is accounted elsewhere (`dp_rec_account`). The estimate is biased
+    `guarantee` is that of one message against an untrusted server. The privacy of a training against observers of its models depends on
+    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased
     towards zero, by a share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
 
     Attributes
@@ -151,22 +151,22 @@ class DpRecMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Length of a message as it is sent: the seed, the indices, and the padding of the last byte."""
+        """Bits of a message with the seed, the indices, and the padding of the last byte."""
         return 8.0 * message_bytes(self.layout)
 
     def privacy(self) -> Privacy:
-        """Local privacy of messages, for any two vectors, whatever the bits and the groups (`message_account`)."""
+        """Return the local privacy of messages, for any two vectors, bits and groups."""
         return Privacy("local", (message_account(self.clip_ratio),))
 
     @property
     def bias_bound(self) -> float:
-        """Largest norm by which an expectation falls short of its vector: that of the longest vector, in the group of fewest bits."""
+        """Largest bias, that of the longest vector in the group of fewest bits."""
         kept = resampled_moments(self.clip_ratio, 1 << min(self.layout.group_bits)).mean / self.clip_ratio
         return self.ball.clip_norm * max(0.0, 1 - kept)
 
     @property
     def worst_variance(self) -> float:
-        """Bound on `variance`, ``dimension sigma**2 + clip_norm**2``, which errs upward.
+        """Upper bound on `variance`, ``dimension sigma**2 + clip_norm**2``.
 
         Along a group's vector, of m standard deviations, Stein's lemma gives a squared error of 1 + m**2 (2 E[sum of w_k**3] - E[sum of
         w_k**2]) variances, with w the weights, which sum to 1: at most 1 + m**2.
@@ -174,10 +174,10 @@ class DpRecMechanism(VectorMechanism):
         return self.layout.dimension * self.sigma**2 + self.ball.clip_norm**2
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
-        """Draw a seed and code a vector for each client, packed by `DpRecMessage.to_bytes`: shape (clients, message_bytes).
+        """Return packed messages with a seed and indices, shape (clients, message_bytes).
 
-        Weights and Gumbel noise are floating-point numbers: what is sent has the stated probabilities to within about 1e-6 of each. Shared
-        samples come from Philox, which the seed, public in the paper, makes public.
+        `DpRecMessage.to_bytes` packs them. Weights and Gumbel noise are floating-point numbers: indices have the stated probabilities to
+        within about 1e-6 of each. Shared samples come from Philox, which the seed, public in the paper, makes public.
         """
         words = word_source(words)
         clipped = self.ball.clip(vectors)
@@ -189,7 +189,7 @@ class DpRecMechanism(VectorMechanism):
         return messages
 
     def aggregate(self, messages: NDArray[np.uint8]) -> FloatArray:
-        """Return the sum of decoded messages, shape (dimension,); makes one sample for each group, whatever the number of bits."""
+        """Return the sum of decoded messages, shape (dimension,), from one sample for each group."""
         total = np.zeros(self.ball.dimension)
         for packed in messages:
             message = DpRecMessage.from_bytes(packed.tobytes(), self.layout)
@@ -201,7 +201,10 @@ class DpRecMechanism(VectorMechanism):
         return aggregate / check_integer("clients", clients, low=1, high=MOST_CLIENTS)
 
     def expected(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expectation of each decoded message over seeds and indices: shorter than the vector, group by group."""
+        """Return the expectation of each decoded message over seeds and indices.
+
+        Each group is shorter than the vector's group.
+        """
         expected = self.ball.clip(vectors)
         for part, bits in zip(self.layout.slices(), self.layout.group_bits, strict=True):
             for row in expected[:, part]:
@@ -214,10 +217,10 @@ class DpRecMechanism(VectorMechanism):
         return np.asarray(self.expected(vectors) - self.ball.clip(vectors))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared distance of each decoded message from its expectation: close to ``dimension * sigma**2``.
+        """Return the variance of each decoded message, close to ``dimension * sigma**2``.
 
-        Across the direction of a group's vector, a chosen sample is as good as any other, and adds sigma**2 per dimension; along it,
-        see `resampled_moments`.
+        Across the direction of a group's vector, a chosen sample is as good as any other, and adds sigma**2 per dimension; along the
+        direction, see `resampled_moments`.
         """
         clipped = self.ball.clip(vectors)
         total = np.full(len(clipped), float(self.layout.dimension - self.layout.groups))
@@ -229,7 +232,7 @@ class DpRecMechanism(VectorMechanism):
         return total * self.sigma**2
 
     def law(self, vectors: ArrayLike) -> MessageLaw:
-        """Return `known_bias` and `variance` to within 1e-6 in units of sigma, in a small part of the time.
+        """Return bias and variance to within 1e-6 in units of sigma, quickly by interpolation.
 
         Examples
         --------
@@ -254,9 +257,9 @@ class DpRecMechanism(VectorMechanism):
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of each group's index, given the message's seed.
 
-        No score finds more (Neyman and Pearson). It makes all samples of a group again.
+        No score is stronger (Neyman and Pearson). It makes all samples of a group again.
         """
-        # Only audits need it, and its import takes longer than this module's.
+        # The import is here because only audits need it, and it takes longer than this module's.
         from scipy.special import log_softmax
 
         targets = self.ball.clip(np.stack([first, second])) / self.sigma
@@ -283,7 +286,7 @@ class DpRecMechanism(VectorMechanism):
 
 
 def _projections(seeds: list[int], targets: FloatArray, samples: int, group: int) -> FloatArray:
-    """Return the inner products of each seed's samples with the targets, shape (seeds, samples, targets)."""
+    """Return inner products of samples with targets, shape (seeds, samples, targets)."""
     dimension = targets.shape[1]
     rows = max(1, NUMBERS_PER_CHUNK // (len(seeds) * dimension))
     parts = ((first, min(rows, samples - first)) for first in range(0, samples, rows))
@@ -327,7 +330,9 @@ class DpRecTraining:
         check_integer("index_bits", self.index_bits, low=1, high=MOST_BITS)
 
     def privacy(self) -> Privacy:
-        """Return the privacy against whoever sees the models of all rounds: the server is trusted not to let on who was drawn.
+        """Return the privacy against an observer of all rounds' models.
+
+        The server must keep the choice of clients secret.
 
         Add-or-remove-one adjacency: where the client is drawn, it codes its own update, or sends a sample of the prior. ``"published"`` is
         the theorem as printed, whose proof adds dependent losses; ``"conservative"`` uses Hölder's inequality there; ``"any-bits"`` is
@@ -341,8 +346,8 @@ class DpRecTraining:
         own = message_account(self.clip_ratio)
 
         def of_all_draws(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-            found = own.bound(delta, self._draws(rounds), None)
-            return replace(found, details={**found.details, "trust_model": "local"})
+            bound = own.bound(delta, self._draws(rounds), None)
+            return replace(bound, details={**bound.details, "trust_model": "local"})
 
         theorem = (
             Account(
@@ -359,7 +364,7 @@ class DpRecTraining:
         return Privacy("central", (*theorem, derived, unconditional, replace(own, bound=_drawn_already(of_all_draws))))
 
     def _draws(self, rounds: int) -> int:
-        """Return the number of draws of all rounds, which is what accounts compose."""
+        """Return the number of draws of all rounds, which accounts compose."""
         if rounds * self.clients_per_round > MOST_ROUNDS:
             raise ValueError(
                 f"rounds must be at most {MOST_ROUNDS // self.clients_per_round} for dp-rec with {self.clients_per_round} clients a round, "
@@ -370,28 +375,28 @@ class DpRecTraining:
     def _published(self, variant: str) -> Bound:
         def bound(delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
             draws = self._draws(rounds)
-            found = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.index_bits, delta, variant)
+            least = dp_rec_epsilon(self.clip_ratio, self.population, draws, self.index_bits, delta, variant)
             fewest, lost = fewest_dp_rec_bits(self.clip_ratio, draws, delta), lost_delta(self.clip_ratio, draws, self.index_bits)
             details = {"minimum_bits": fewest, "lost_delta": lost}
-            if found.order is None:
+            if least.order is None:
                 reason = (
                     f"index_bits must be at least {fewest} for clip ratio {self.clip_ratio:g} and {draws} draws at delta = {delta:g}, got "
                     f"{self.index_bits}: coding with so few samples costs {lost:.3g} of delta"
                 )
                 return EpsilonBound(math.inf, reason, details=details)
-            return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details=details)
+            return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge, details=details)
 
         return bound
 
     def _any_bits(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        found = index_epsilon(self.clip_ratio, self.population, self._draws(rounds), delta)
-        return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
+        least = index_epsilon(self.clip_ratio, self.population, self._draws(rounds), delta)
+        return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge, details={"minimum_bits": 1, "lost_delta": 0.0})
 
     def _any_clients(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
-        """Return the least of three ways.
+        """Return the least of three bounds.
 
-        Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), (epsilon, delta) of them, and what is known of the draws
-        that are the client's.
+        The bounds are by Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), by their (epsilon, delta), and by the
+        number of draws that are the client's.
         """
         draws = self._draws(rounds)
         orders = np.array(DEFAULT_ORDERS[:-1])
@@ -405,12 +410,12 @@ class DpRecTraining:
             EpsilonBound(by_draws.epsilon),
             EpsilonBound(by_moments.epsilon, order=by_moments.order, order_at_edge=by_moments.at_edge),
             participation_bound(own.bound, delta / 2, few),
-            key=lambda one: one.epsilon,
+            key=lambda bound: bound.epsilon,
         )
 
 
 def _drawn_already(bound: Bound) -> Bound:
-    """Return a bound that needs delta, and refuses to be told how clients are drawn."""
+    """Return a bound that needs a positive delta and refuses a sampling."""
 
     def checked(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         if sampling is not None:
@@ -421,7 +426,10 @@ def _drawn_already(bound: Bound) -> Bound:
 
 
 def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> AccountSubject:
-    """Return a training as accounting sees it; the usual adjacency is replace-one; the paper's is add-or-remove-one."""
+    """Return a training as accounting sees it, for replace-one adjacency by default.
+
+    The paper's adjacency is add-or-remove-one.
+    """
     return AccountSubject(
         mechanism=f"DP-REC, clip ratio {training.clip_ratio:g}, {training.index_bits} bits of indices",
         privacy=training.privacy(),
@@ -446,7 +454,7 @@ def dp_rec_account(
     delta: float,
     adjacency: str | None = None,
 ) -> AccountReport:
-    """Return what a client of DP-REC is promised after all rounds, by all accounts.
+    """Return the privacy of a client of DP-REC after all rounds, by all accounts.
 
     Parameters
     ----------
@@ -466,7 +474,7 @@ def dp_rec_account(
 
     Examples
     --------
-    MNIST in the paper, where it says 3; and what is proven, whatever the other clients' updates are.
+    The example is MNIST in the paper, which states 3; the proven epsilon holds for any updates of the other clients.
 
     >>> report = dp_rec_account(0.545, 100, 10, 1000, 42, 100**-1.1)
     >>> published = report.privacy.account("published")
@@ -477,7 +485,7 @@ def dp_rec_account(
 
 
 def message_bytes(layout: GroupLayout) -> int:
-    """Return the length of a message in bytes: 64 bits of seed and the groups' bits, padded to whole bytes.
+    """Return the length of a message in bytes: seed and groups' bits, padded to whole bytes.
 
     Examples
     --------
@@ -489,7 +497,7 @@ def message_bytes(layout: GroupLayout) -> int:
 
 @dataclass(frozen=True)
 class DpRecMessage:
-    """One client's message (Triastcyn, Reisser, Louizos 2021, algorithm 3): a seed from 0 to 2**64 - 1, and an index for each group.
+    """A client's message: a seed from 0 to 2**64 - 1, and an index for each group.
 
     Examples
     --------
@@ -507,7 +515,10 @@ class DpRecMessage:
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=2**SEED_BITS - 1))
 
     def to_bytes(self, layout: GroupLayout) -> bytes:
-        """Return the message as it is sent: the seed, then the indices, the most significant bit first, and zeros up to a whole byte."""
+        """Return the message as bytes: the seed, then the indices, then zero bits to a whole byte.
+
+        The most significant bit is first.
+        """
         check_indices(self.indices, layout)
         length = message_bytes(layout)
         fields = [

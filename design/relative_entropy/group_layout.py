@@ -1,4 +1,4 @@
-"""How a long vector is cut into groups that are coded independently, each with its own number of bits: compression by parts."""
+"""Layout of groups of a long vector that are coded independently: compression by parts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -65,7 +65,9 @@ class GroupLayout:
 
 
 def uniform_layout(dimension: int, groups: int, group_bits: int) -> GroupLayout:
-    """Return a layout of groups of equal size and bits; the first ones are one coordinate longer if `groups` does not divide `dimension`.
+    """Return a layout of groups of equal size and bits.
+
+    The first groups are one coordinate longer if `groups` does not divide `dimension`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Normal numbers that two machines derive from one seed with the same bits, each of them without those before it.
+"""Normal numbers that two machines derive from one seed with the same bits, in any order.
 
 The words are those of the counter-based generator Philox (Salmon, Moraes, Dror, Shaw 2011, *Parallel Random Numbers: As Easy as 1, 2, 3*),
 which is defined in whole numbers. A word becomes numbers by one rounding to float32, one product and one sum, whose results IEEE 754
@@ -24,7 +24,7 @@ from ...solvers.numerics.bisection import bisect_each
 SMALLEST_TAIL = 2.0**-40
 # 1 - Phi(7.5) is below 2**-40.
 _LARGEST_QUANTILE = 7.5
-# Below, the series for the centre; from there on, the continued fraction for the tail.
+# The series for the centre applies below this point; the continued fraction for the tail applies from it.
 _TAIL_BEGINS = 2.5
 _SERIES_TERMS = 40
 _FRACTION_TERMS = 60
@@ -38,7 +38,7 @@ MOST_STREAMS = 2**32
 MOST_SAMPLES = 2**32
 # Philox makes four words of 64 bits at a time: eight numbers.
 NUMBERS_PER_BLOCK = 8
-# Numbers made at a time: small enough for caches.
+# Numbers made per batch: small enough for caches.
 NUMBERS_PER_CHUNK = 2**16
 
 # A word of 32 bits, as a float32, is an odd whole number of either sign: |f| / 2**32 is the probability of the tail. Cells of the table
@@ -52,7 +52,10 @@ _FIRST_CELL = 127 << _CELL_BITS
 
 @dataclass(frozen=True, eq=False)
 class _QuantileTable:
-    """Straight lines, intercept + slope * f, through the normal quantiles; a cell is the first 19 bits of f as a float32."""
+    """Straight lines, intercept + slope * f, through the normal quantiles.
+
+    A cell is the first 19 bits of f as a float32.
+    """
 
     intercepts: SampleArray
     slopes: SampleArray
@@ -74,20 +77,20 @@ def _quantile_table() -> _QuantileTable:
 
 
 def normals_from_words(words: WordArray) -> SampleArray:
-    """Return two standard normal numbers for each uniformly random word, the same bits on every machine; shape (2 * count,).
+    """Return two standard normal numbers per random word, with the same bits on every machine.
 
-    The low half of a word, then the high half, is read as a signed number of 32 bits, made odd, and rounded to a float32, f. The number is
-    x(f) = sign(f) Q(|f| / 2**32), Q the upper quantile of the normal distribution, interpolated linearly between 2**10 knots in each octave
-    of f: a float32 product and a float32 sum. Uniform words give numbers that differ from exact normal ones, coupled by their
-    quantiles, by less than 6e-7; none is beyond 6.231, where normal numbers are with probability 5e-10. The distribution is symmetric, and
-    its variance is 1 to within 1e-7.
+    The shape is (2 * count,). The low half of a word, then the high half, is read as a signed number of 32 bits, made odd, and rounded to a
+    float32, f. The number is x(f) = sign(f) Q(|f| / 2**32), Q the upper quantile of the normal distribution, interpolated linearly between
+    2**10 knots in each octave of f: a float32 product and a float32 sum. Uniform words give numbers that differ from exact normal ones,
+    coupled by their quantiles, by less than 6e-7; none is beyond 6.231, where normal numbers are with probability 5e-10. The distribution
+    is symmetric, and its variance is 1 to within 1e-7.
 
     Examples
     --------
     >>> normals_from_words(np.array([0x7FFFFFFF_00000000, 0x80000000_C0000000], dtype=np.uint64)).astype(float).round(4).tolist()
     [6.2303, 0.0, -0.6745, 0.0]
     """
-    # Little-endian, as on nearly every machine; others make a copy.
+    # The view is little-endian, as on nearly every machine; other machines make a copy.
     halves = words.astype("<u8", copy=False).view("<i4")
     numbers = np.empty(len(halves), dtype=np.float32)
     for start in range(0, len(halves), NUMBERS_PER_CHUNK):
@@ -105,7 +108,7 @@ def _write_normals(halves: NDArray[np.int32], numbers: SampleArray) -> None:
 
 @dataclass(frozen=True)
 class SharedNormals:
-    """A long list of standard normal vectors, z_0, z_1, ..., any of which can be made from the seed alone.
+    """A long list of standard normal vectors z_0, z_1, ..., each made from the seed alone.
 
     Philox has the key (seed, stream). Vector z_k takes the ceil(dimension / 8) counters from k * ceil(dimension / 8) on, where the first
     counter is 1, and eight numbers from each; the numbers that are left over are dropped.
@@ -119,7 +122,7 @@ class SharedNormals:
     dimension : int
         Length of each vector, from 1 to 2**31.
     stream : int
-        Which of the independent lists of this seed, from 0 to 2**32 - 1.
+        Number of this seed's independent list, from 0 to 2**32 - 1.
 
     Examples
     --------
@@ -144,9 +147,9 @@ class SharedNormals:
         return -(-self.dimension // NUMBERS_PER_BLOCK)
 
     def vectors(self, first: int, count: int) -> SampleArray:
-        """Return `count` consecutive vectors, shape (count, dimension); the last one has a number of at most 2**32 - 1.
+        """Return `count` consecutive vectors, shape (count, dimension).
 
-        For many seeds, `vectors_of_seeds` is faster.
+        The last vector has a number of at most 2**32 - 1. `vectors_of_seeds` is faster for many seeds.
         """
         first = check_integer("first", first, low=0, high=MOST_SAMPLES - 1)
         count = check_integer("count", count, low=1, high=MOST_SAMPLES - first)
@@ -159,7 +162,7 @@ class SharedNormals:
         return np.concatenate(list(self.parts(index)))
 
     def parts(self, index: int) -> Iterator[SampleArray]:
-        """Yield one vector in pieces of 2**16 coordinates, the last one shorter, so that a long one is never whole in memory."""
+        """Yield a vector in pieces of 2**16 coordinates, so that a long vector is never stored."""
         generator = self._philox(index)
         for start in range(0, self.dimension, NUMBERS_PER_CHUNK):
             length = min(NUMBERS_PER_CHUNK, self.dimension - start)
@@ -174,10 +177,10 @@ class SharedNormals:
 def vectors_of_seeds(
     seeds: Sequence[int], dimension: int, count: int = 1, first: Sequence[int] | None = None, stream: int = 0
 ) -> SampleArray:
-    """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension): the same as `SharedNormals` makes.
+    """Return `count` consecutive vectors of each seed, shape (seeds, count, dimension).
 
-    `first` has the number of each seed's first vector; 0 for all by default. Nothing is checked: seeds are whole numbers from 0 to
-    2**64 - 1, vectors' numbers from 0 to 2**32 - 1.
+    The vectors equal those of `SharedNormals`. `first` has the number of each seed's first vector; 0 for all by default. Nothing is
+    checked: seeds are whole numbers from 0 to 2**64 - 1, vectors' numbers from 0 to 2**32 - 1.
     """
     blocks = -(-dimension // NUMBERS_PER_BLOCK)
     counters = None if first is None else [number * blocks for number in first]
@@ -186,7 +189,10 @@ def vectors_of_seeds(
 
 
 def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
-    """Refuse messages that are not a seed and a whole number below `numbers` each, shape (clients, 2); `name` says what they number."""
+    """Raise ValueError unless each message is a seed and a whole number below `numbers`.
+
+    The shape is (clients, 2); `name` says what the numbers count.
+    """
     if messages.ndim != 2 or messages.shape[1] != 2:
         raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
     if messages.size and messages.dtype.kind not in "ui":
@@ -199,9 +205,9 @@ def check_numbered(messages: NDArray[Any], numbers: int, name: str) -> None:
 
 
 def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | None = None, stream: int = 0) -> WordArray:
-    """Return words of Philox with the key (seed, stream), from the counter on that follows the given one; shape (seeds, count).
+    """Return words of Philox with the key (seed, stream), shape (seeds, count).
 
-    Nothing is checked.
+    The words begin at the counter after the given one. Nothing is checked.
     """
     # A generator whose state is replaced starts in a quarter of the time of a new one, which would ask the system for randomness, too.
     generator = np.random.Philox(key=0)
@@ -217,7 +223,7 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
 
 
 def _exponential(values: FloatArray) -> FloatArray:
-    """Return exp(-values) for values from 0 to 32: a Taylor polynomial of values / 1024, squared ten times."""
+    """Return exp(-values) from 0 to 32: a polynomial of values / 1024, squared 10 times."""
     small = values / -1024
     result = np.ones_like(values)
     for term in range(9, 0, -1):
@@ -228,9 +234,9 @@ def _exponential(values: FloatArray) -> FloatArray:
 
 
 def upper_tail(points: FloatArray) -> FloatArray:
-    """Return 1 - Phi(x) for x from 0 to 7.5, the same bits on every machine, with a relative error below 1e-11.
+    """Return 1 - Phi(x) for x from 0 to 7.5, with the same bits on every machine.
 
-    By Abramowitz, Stegun 1964, 26.2.11 for the centre and 26.2.14 for the tail.
+    The relative error is below 1e-11, by Abramowitz, Stegun 1964, 26.2.11 for the centre and 26.2.14 for the tail.
 
     Examples
     --------
@@ -250,9 +256,10 @@ def upper_tail(points: FloatArray) -> FloatArray:
 
 
 def upper_quantile(tails: FloatArray) -> FloatArray:
-    """Return the points that a standard normal number exceeds with given probabilities, the same bits on every machine.
+    """Return upper normal quantiles, with the same bits on every machine.
 
-    Probabilities are from 2**-40 to 1/2, points from 0 to 7.1, with an absolute error below 1e-11.
+    A standard normal number exceeds the points with the given probabilities. Probabilities are from 2**-40 to 1/2, points from 0 to 7.1,
+    with an absolute error below 1e-11.
 
     Examples
     --------
@@ -261,6 +268,8 @@ def upper_quantile(tails: FloatArray) -> FloatArray:
     """
     if not ((tails >= SMALLEST_TAIL) & (tails <= 0.5)).all():
         raise ValueError(f"tails must be probabilities from 2**-40 to 0.5, got {tails.min()!r} to {tails.max()!r}")
-    found = bisect_each(lambda points: upper_tail(points) > tails, np.zeros_like(tails), np.full_like(tails, _LARGEST_QUANTILE), _HALVINGS)
-    # A half is met by zero, which bisection can only approach.
-    return np.where(tails == 0.5, 0.0, (found.holds + found.fails) / 2)
+    brackets = bisect_each(
+        lambda points: upper_tail(points) > tails, np.zeros_like(tails), np.full_like(tails, _LARGEST_QUANTILE), _HALVINGS
+    )
+    # Zero is the quantile of 1/2, which bisection only approaches.
+    return np.where(tails == 0.5, 0.0, (brackets.holds + brackets.fails) / 2)

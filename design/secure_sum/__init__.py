@@ -1,1 +1,1 @@
-"""Mechanisms whose server sees a modular sum of messages alone, and that sum."""
+"""Mechanisms whose server sees only the modular sum of the clients' messages."""

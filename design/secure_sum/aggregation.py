@@ -1,4 +1,4 @@
-"""A simulator of what secure aggregation shows: the server learns the modular sum of the clients' vectors, and drop-outs do not spoil it.
+"""A simulator of secure aggregation: the server learns only the modular sum, despite drop-outs.
 
 It simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
 experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network
@@ -40,16 +40,16 @@ class SecureSum:
     Attributes
     ----------
     clients : int
-        Number of clients that mask, from 2 to 2**31.
+        Number of clients, all of which mask, from 2 to 2**31.
     length : int
         Number of coordinates of each vector, from 1.
     modulus : int
         M, from 2 to 2**62.
     neighbours : int or None
-        With how many others each client masks, as in `MaskGraph`; None for everyone.
+        Number of neighbours of each client, as in `MaskGraph`; None for all other clients.
     threshold : int or None
-        How many of a client's neighbours it takes to recover its secrets, from 1 to `neighbours`; None for more than half of them, without
-        which two disjoint sets of neighbours could give the server both kinds of a client's secrets.
+        Number of a client's neighbours whose shares recover its secrets, from 1 to `neighbours`; None for more than half of them. With
+        fewer, two disjoint sets of neighbours could give the server both kinds of a client's secrets.
 
     Examples
     --------
@@ -80,31 +80,31 @@ class SecureSum:
 
     @property
     def degree(self) -> int:
-        """Number of neighbours of each client: everyone else, if `neighbours` is None."""
+        """Number of neighbours of each client: all other clients, if `neighbours` is None."""
         return self.clients - 1 if self.neighbours is None else self.neighbours
 
     @property
     def shares_needed(self) -> int:
-        """How many neighbours it takes to recover a client's secrets: more than half of them, if `threshold` is None."""
+        """Number of neighbours that recover a client's secrets: more than half without a `threshold`."""
         return self.degree // 2 + 1 if self.threshold is None else self.threshold
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of one masked message, length * log2(modulus); what setting up and recovering masks takes is not in it."""
+        """Bits of one masked message, length * log2(modulus), without the setup and recovery of masks."""
         return self.length * float(np.log2(self.modulus))
 
     def session(self, words: WordsLike) -> "SecureSumSession":
-        """Draw the clients' secrets and the order of the ring, for one sum: masks must not serve twice."""
+        """Draw the clients' secrets and the ring's order for one sum: masks must not serve twice."""
         words = word_source(words)
         graph = MaskGraph(words.permutation(self.clients), self.degree)
         masks = MaskSource(words.random_bytes(KEY_BYTES), self.length, self.modulus)
         return SecureSumSession(self, graph, masks, _Progress.start(self))
 
     def total(self, chunks: Iterable[ArrayLike], words: WordsLike, dropped: Collection[int] = ()) -> WordArray:
-        """Run one session over clients that come in chunks: mask, drop some messages, add up the others, take off what is left of masks.
+        """Run one session over chunks of clients: mask, drop messages, add up, and remove masks.
 
-        Memory is a few times that of a chunk, and a few words per client and neighbour for the graph. Time goes into masks: each client
-        expands neighbours + 1 of them.
+        Memory is a few times that of a chunk, and a few words per client and neighbour for the graph. Masks take most of the time: each
+        client expands neighbours + 1 of them.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class SecureSum:
         Returns
         -------
         ndarray of uint64, shape (length,)
-            Sum of the values of all clients except the dropped ones, modulo M: what `modular_sum` gives.
+            Sum of the values of all clients except the dropped ones, modulo M: the result of `modular_sum`.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class SecureSum:
 
 @dataclass(eq=False)
 class _Progress:
-    """What a session has seen: who has masked, whose messages have arrived, their masked sum, and whether it was unmasked."""
+    """State of a session: clients that masked, messages that arrived, their sum, and whether it is unmasked."""
 
     masked: NDArray[np.bool_]
     arrived: NDArray[np.bool_]
@@ -161,18 +161,18 @@ class _Progress:
 
 @dataclass(frozen=True, eq=False)
 class MaskGraph:
-    """A ring in random order, on which every client shares masks with the nearest clients on either side (a Harary graph).
+    """A ring in random order: every client shares masks with the nearest clients on either side.
 
-    It is the graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic Overhead*:
-    a multiple of log(clients) neighbours suffices, in place of everyone as in Bonawitz et al. 2017, and masks then cost clients x
-    neighbours vectors in place of clients**2.
+    It is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
+    Overhead*: a multiple of log(clients) neighbours suffices, in place of all clients as in Bonawitz et al. 2017, and masks then cost
+    clients x neighbours vectors in place of clients**2.
 
     Attributes
     ----------
     order : ndarray of int, shape (clients,)
         The clients, numbered from 0, in the order of the ring: a permutation, at least two.
     neighbours : int
-        Number of neighbours of every client: from 2, or 1 for two clients, to clients - 1, which is everyone. If it is odd, the number of
+        Number of neighbours of every client: from 2, or 1 for two clients, to clients - 1, all other clients. If it is odd, the number of
         clients is even, and one of the neighbours is the client opposite.
 
     Examples
@@ -199,17 +199,17 @@ class MaskGraph:
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """How many places on the ring, ahead and behind, a client's neighbours are away; clients / 2 is both at once."""
+        """Distances on the ring, ahead and behind, of a client's neighbours; clients / 2 is both at once."""
         near = np.arange(1, self.neighbours // 2 + 1)
         return np.append(near, self.clients // 2) if self.neighbours % 2 else near
 
     def neighbours_of(self, client: int) -> NDArray[np.int64]:
-        """Return whom a client shares masks with, in rising order, shape (neighbours,)."""
+        """Return the neighbours of a client in rising order, shape (neighbours,)."""
         place = self._places[check_integer("client", client, low=0, high=self.clients - 1)]
         return np.unique(self.order[(place + np.concatenate([self.offsets, -self.offsets])) % self.clients])
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return all pairs of neighbours: one end of each, and the other, two arrays of shape (clients * neighbours / 2,)."""
+        """Return both ends of all pairs of neighbours, two arrays of one entry per pair."""
         firsts, seconds = [], []
         for offset in self.offsets:
             # The opposite client is as far ahead as behind: once around the ring would count each pair twice.
@@ -225,11 +225,12 @@ class MaskGraph:
 
 @dataclass(frozen=True)
 class MaskSource:
-    """Expands secrets into masks, each uniform on {0, ..., M - 1}**length and the same whenever it is asked for.
+    """A source that expands secrets into masks, each uniform on {0, ..., M - 1}**length.
 
-    Every pair of clients, and every client alone, has a seed of 128 bits, which keys the counter-based generator Philox (Salmon, Moraes,
-    Dror, Shaw 2011, *Parallel Random Numbers: As Easy as 1, 2, 3*). For the simulation all seeds are hashes of one key; between real
-    clients they come from a key agreement, and a cryptographic generator, which Philox is not, expands them.
+    A mask is the same at every call. Every pair of clients, and every client alone, has a seed of 128 bits, which keys the counter-based
+    generator Philox (Salmon, Moraes, Dror, Shaw 2011, *Parallel Random Numbers: As Easy as 1, 2, 3*). For the simulation all seeds are
+    hashes of one key; between real clients they come from a key agreement, and a cryptographic generator, which Philox is not, expands
+    them.
 
     Attributes
     ----------
@@ -253,11 +254,11 @@ class MaskSource:
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:
-        """Return the mask that two clients share, in either order: the one with the lower number adds it, the other one subtracts it."""
+        """Return the mask of two clients: the lower number adds it, the other one subtracts it."""
         return self._expand(b"pair", min(first, second), max(first, second))
 
     def self_mask(self, client: int) -> WordArray:
-        """Return the mask that a client adds for itself, and that is taken off again only if its message has arrived."""
+        """Return a client's self mask, which is removed only if the client's message has arrived."""
         return self._expand(b"self", client, client)
 
     def _expand(self, purpose: bytes, first: int, second: int) -> WordArray:
@@ -269,14 +270,14 @@ class MaskSource:
 
 @dataclass(frozen=True, eq=False)
 class SecureSumSession:
-    """One run of a secure sum: made by `SecureSum.session`. Clients `mask`, the server receives, and unmasks once.
+    """One run of a secure sum, made by `SecureSum.session`: clients `mask`, the server unmasks once.
 
     Attributes
     ----------
     parameters : SecureSum
         Sizes and threshold.
     graph : MaskGraph
-        Who masks with whom; public.
+        The public graph of clients that share masks.
     masks : MaskSource
         The clients' secrets.
     """
@@ -287,10 +288,10 @@ class SecureSumSession:
     _progress: _Progress
 
     def mask(self, first_client: int, values: ArrayLike) -> WordArray:
-        """Return what clients send, shape (clients of the chunk, length): each message alone is uniform, whatever the values are.
+        """Return the clients' masked messages, shape (clients of the chunk, length).
 
-        `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M - 1. Each client masks once, as the difference
-        of two of its messages would be that of its vectors.
+        Each message alone is uniform, whatever the values are. `values` are the vectors of clients first_client, first_client + 1, ...,
+        from 0 to M - 1. Each client masks once, as the difference of two of its messages would be that of its vectors.
         """
         modulus = self.parameters.modulus
         messages = self._vectors("values", values).copy()
@@ -311,14 +312,14 @@ class SecureSumSession:
         return messages
 
     def receive(self, senders: ArrayLike, messages: ArrayLike) -> None:
-        """Add up messages that have arrived, modulo M, and note whose they are.
+        """Add up arrived messages modulo M, and note their senders.
 
         Parameters
         ----------
         senders : array_like of int, shape (clients of the chunk,)
-            Their numbers; each client's message counts once.
+            Numbers of the senders; each client's message counts once.
         messages : array_like of int, shape (clients of the chunk, length)
-            What they sent. A message within the range that is not what its sender masked cannot be told: it spoils the sum.
+            The messages. The server cannot detect a message within the range that its sender did not mask: it spoils the sum.
 
         Raises
         ------
@@ -339,9 +340,10 @@ class SecureSumSession:
         self._progress.arrived[numbers] = True
 
     def unmask(self) -> WordArray:
-        """Take off the self masks of clients whose messages have arrived, and the pair masks that the others left behind: once.
+        """Return the sum of the arrived messages without masks; call it once.
 
-        Two sums over different clients would give away the difference, which may be one client's vector.
+        Self masks of arrived messages are removed, and pair masks that missing clients left. Two sums over different clients would give
+        away the difference, which may be one client's vector.
 
         Returns
         -------
@@ -351,7 +353,7 @@ class SecureSumSession:
         Raises
         ------
         InfeasibleError
-            If fewer neighbours of a client remain than it takes to recover its masks, or if the clients that remain fall apart into groups
+            If fewer neighbours of a client remain than the threshold, or if the clients that remain fall apart into groups
             that share no masks, so that the server would learn the sum of each group. Further messages may still arrive then.
         ValueError
             If the sum has been unmasked before.
@@ -371,11 +373,11 @@ class SecureSumSession:
         return result
 
     def _check_recovery(self, alive: NDArray[np.bool_]) -> None:
-        """Refuse drop-outs after which masks cannot be recovered, or after which more than one sum would be learnt."""
+        """Raise InfeasibleError if masks are lost, or the server would learn several sums."""
         clients, threshold = self.parameters.clients, self.parameters.shares_needed
         first, second = self.graph.edges()
         helpers = np.bincount(first[alive[second]], minlength=clients) + np.bincount(second[alive[first]], minlength=clients)
-        # A missing client whose neighbours are all missing, too, has left no mask behind.
+        # A missing client whose neighbours are all missing has left no mask behind.
         stuck = np.flatnonzero((helpers < threshold) & (alive | (helpers > 0)))
         if stuck.size or not alive.any():
             worst = int(stuck[helpers[stuck].argmin()]) if stuck.size else 0
@@ -403,23 +405,23 @@ class SecureSumSession:
 
 
 def check_regular(clients: int, neighbours: int) -> None:
-    """Refuse an odd number of neighbours for an odd number of clients: each pair has two ends."""
+    """Raise ValueError for an odd number of neighbours and clients: each pair has two ends."""
     if clients % 2 and neighbours % 2:
         raise ValueError(f"neighbours must be even for {clients} clients, an odd number, got {neighbours!r}")
 
 
 @dataclass(frozen=True)
 class MaskCost:
-    """Numbers of coordinates of masks that are expanded in one secure sum; a mask is as long as a message.
+    """Numbers of expanded mask coordinates in one secure sum; a mask is as long as a message.
 
     Attributes
     ----------
     client : int
-        By each client: its own mask, and one for each neighbour.
+        Coordinates that each client expands: its own mask, and a mask for each neighbour.
     server : int
-        By the server, to take off the own masks of clients that stay, and the pair masks that missing clients left with their neighbours.
+        Coordinates that the server expands to remove own masks of clients that stay, and pair masks that missing clients left.
     total : int
-        By all clients and the server together.
+        Coordinates that all clients and the server expand together.
     """
 
     client: int
@@ -428,7 +430,7 @@ class MaskCost:
 
 
 def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> MaskCost:
-    """Return what the masks of one sum cost, in coordinates that are expanded; for the server at most.
+    """Return the cost of one sum's masks in expanded coordinates; the server's is a bound.
 
     Parameters
     ----------
@@ -437,9 +439,10 @@ def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> M
     length : int
         Number of coordinates of a message.
     neighbours : int
-        With how many others each client masks: a multiple of log(clients) suffices (Bell et al. 2020), everyone in Bonawitz et al. 2017.
+        Number of neighbours of each client: a multiple of log(clients) suffices (Bell et al. 2020), all other clients in Bonawitz et al.
+        2017.
     dropped : int
-        Clients that mask, and whose messages are missing.
+        Number of clients that mask and whose messages are missing.
 
     Examples
     --------
@@ -451,13 +454,13 @@ def mask_cost(clients: int, length: int, neighbours: int, dropped: int = 0) -> M
     neighbours = check_integer("neighbours", neighbours, low=1, high=clients - 1)
     check_regular(clients, neighbours)
     dropped = check_integer("dropped", dropped, low=0, high=clients)
-    one = (neighbours + 1) * length
+    client = (neighbours + 1) * length
     server = (clients - dropped + dropped * neighbours) * length
-    return MaskCost(one, server, clients * one + server)
+    return MaskCost(client, server, clients * client + server)
 
 
 def rate_at_equal_cost(clients: int, reference_clients: int) -> float:
-    """Return by how much more a cohort must compress for its secure sum to cost what that of another cohort does.
+    """Return the extra compression at which a larger cohort's secure sum costs the same.
 
     ``n2 ln(n2) / (n1 ln(n1))`` (Chen, Choquette-Choo, Kairouz, Suresh 2022): n clients with a multiple of log(n) neighbours each expand
     masks of n log(n) times the length of a message.

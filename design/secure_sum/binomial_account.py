@@ -1,4 +1,7 @@
-"""The privacy of binomial noise in a secure sum: the published theorem, Rényi divergences, and exact where the worst shift is known."""
+"""Accounts of binomial noise in a secure sum: the published theorem, Rényi divergences, and exact.
+
+The exact account needs the worst shift of two neighbours' vectors.
+"""
 
 import math
 from dataclasses import dataclass
@@ -26,11 +29,11 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
 from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
 
-# How far from a whole number of steps a sensitivity may be, relative to itself.
+# Largest distance of a sensitivity from a whole number of steps, relative to the sensitivity.
 WHOLE = 1e-9
-# Uses that are composed: in one direction, and where each may be in either of two.
+# Most uses that are composed: in one direction, and where each use may be in either of two.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
-# Orders of the moments accountant, the values it may look at in all, and what it counts as failure, as a share of delta.
+# Orders of the moments accountant, the most values it sums over, and the probability it neglects as a share of delta.
 ORDERS = DEFAULT_ORDERS[:-1:2]
 MOST_VALUES = 4e7
 NEGLECTED = 1e-9
@@ -38,16 +41,16 @@ NEGLECTED = 1e-9
 
 @dataclass(frozen=True)
 class WorstShift:
-    """The pair of vectors that binomial noise hides least among those that sensitivities allow, if it is known.
+    """The worst pair of vectors that sensitivities allow, if it is determined.
 
     Attributes
     ----------
     shift : int or None
-        Steps of the scale by which coordinates differ; None where the worst pair is not known.
+        Steps of the scale by which coordinates differ; None if the worst pair is not determined.
     coordinates : int or None
-        Number of coordinates that differ; None where the worst pair is not known.
+        Number of coordinates that differ; None if the worst pair is not determined.
     reason : str or None
-        Why it is not known.
+        Reason why the worst pair is not determined.
     """
 
     shift: int | None
@@ -56,11 +59,11 @@ class WorstShift:
 
 
 def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2: float, linf: float) -> WorstShift:
-    """Return which pair of vectors binomial noise hides least, among all that sensitivities, in the vectors' units, allow.
+    """Return the worst pair of neighbours' vectors for sensitivities in the vectors' units.
 
     Vectors of neighbours differ by v steps, v whole numbers with ``|v_i| <= linf / scale``, ``sum |v_i| <= l1 / scale`` and
     ``sum v_i**2 <= (l2 / scale)**2``. A larger shift of a coordinate reveals more, as binomial noise has a log-concave distribution. So
-    the worst v is known
+    the worst v is determined
 
     - in one dimension;
     - where every coordinate can be at its largest at the same time;
@@ -69,7 +72,7 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
       more than one shift by s + t, by group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) and because
       trade-off functions of log-concave noise add up exactly, f_t(1 - f_s) = f_(s+t).
 
-    It has zero coordinates where neighbours do not differ.
+    The pair has zero coordinates where neighbours do not differ.
 
     Examples
     --------
@@ -95,7 +98,7 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
 
 
 def whole_steps(number: float) -> int:
-    """Return the largest whole number that is not above a number of 0 or more, up to rounding errors.
+    """Return a non-negative number rounded down to a whole number, up to rounding errors.
 
     Examples
     --------
@@ -107,7 +110,7 @@ def whole_steps(number: float) -> int:
 
 @dataclass(frozen=True)
 class BinomialNoise:
-    """Binomial noise in a secure sum, and how far it lets neighbours be apart.
+    """Binomial noise in a secure sum, and the sensitivities of its neighbours.
 
     Attributes
     ----------
@@ -116,13 +119,13 @@ class BinomialNoise:
     probability : float
         Probability of success of a trial.
     scale : float
-        What one success adds; the vectors' coordinates are multiples of it.
+        Size of one success; the vectors' coordinates are multiples of it.
     dimension : int
         Number of coordinates.
     l1, l2, linf : float
         Largest distance of two neighbours' vectors in each norm, in the vectors' units.
     adjacency : str
-        Which neighbours the sensitivities are for.
+        The adjacency of the sensitivities.
 
     Raises
     ------
@@ -146,12 +149,12 @@ class BinomialNoise:
         object.__setattr__(self, "probability", probability)
         object.__setattr__(self, "scale", scale)
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        # Checks the dimension and the sensitivities.
+        # The property checks the dimension and the sensitivities.
         _ = self.worst_shift
 
     @property
     def worst_shift(self) -> WorstShift:
-        """The pair of vectors that the noise hides least, if it is known."""
+        """The worst pair of vectors, if it is determined."""
         return worst_shift(self.probability, self.scale, self.dimension, self.l1, self.l2, self.linf)
 
     @property
@@ -160,12 +163,12 @@ class BinomialNoise:
         return math.sqrt(whole_steps((self.l2 / self.scale) ** 2))
 
     def privacy(self) -> Privacy:
-        """Return the privacy of sums.
+        """Return the privacy of one sum.
 
-        ``"theorem-1"`` of cpSGD is as published, and not proven: exact accounts contradict it for large epsilon (its detail ``doubtful``
-        says where this is known). ``"exact"`` is by the distribution of the privacy loss, where the sensitivities tell which pair of
-        vectors is the worst; it errs upward by less than a share of 1e-5. ``"rdp"`` is a moments accountant and ``"near-gaussian"`` the
-        privacy of the Gaussian noise that it nearly is: both hold for every shape of the sensitivities.
+        The account ``"theorem-1"`` of cpSGD is as published, and not proven: exact accounts contradict it for large epsilon (its detail
+        ``doubtful`` marks these cases). The account ``"exact"`` uses the distribution of the privacy loss, where the sensitivities
+        determine the worst pair of vectors; its upper bound exceeds the exact value by a share below 1e-5. The account ``"rdp"`` is a
+        moments accountant, and ``"near-gaussian"`` compares the noise with Gaussian noise: both hold for every shape of the sensitivities.
         """
         noise, too_little = NearGaussianNoise(self._gaussian_epsilon), "trials must be more for the noise to be nearly Gaussian"
         accounts = (
@@ -177,7 +180,7 @@ class BinomialNoise:
         return Privacy("secure-sum", accounts)
 
     def _theorem(self, delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
-        """Return what Theorem 1 says; rounds compose as (epsilon, delta)-private ones, half of delta spent on either part."""
+        """Return the bound of Theorem 1; rounds compose as (epsilon, delta)."""
 
         def single(delta: float) -> EpsilonBound:
             epsilon = binomial_theorem_epsilon(
@@ -194,7 +197,7 @@ class BinomialNoise:
         return binomial_near_gaussian_epsilon(self.trials, self.probability, self.l2_steps, self.dimension, delta, rounds, sampled=sampled)
 
     def _sampled_once(self, unsampled: "Bound", what: str) -> "Bound":
-        """Return a bound that also holds for one sampled round: exact for a pair that is the worst at every epsilon."""
+        """Return a bound that also holds for one sampled round."""
 
         def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is None:
@@ -222,25 +225,25 @@ class BinomialNoise:
         if uses > (MOST_USES if symmetric else MOST_MIXED_USES):
             return EpsilonBound.nothing(f"the worst case of {uses} shifts is too expensive to compose")
         losses = shifted_binomial_losses(self.trials, self.probability, worst.shift, self._neglected(delta, rounds))
-        found = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
-        if found is None:
+        epsilon = composed_exact_epsilon(losses.forth, None if symmetric else losses.back, uses, delta)
+        if epsilon is None:
             return EpsilonBound.nothing(f"delta must be at least {SMALLEST_COMPOSED_DELTA:g} for the exact account of more than one shift")
-        if math.isinf(found):
+        if math.isinf(epsilon):
             return EpsilonBound.nothing(
                 "the exact epsilon is infinite: the ends of the noise's support, where a shift is certain, are likelier than delta"
             )
-        return EpsilonBound(found)
+        return EpsilonBound(epsilon)
 
     def _neglected(self, delta: float, rounds: int) -> float:
-        """Return the probability of one coordinate in one round that is a negligible share of delta."""
+        """Return the negligible probability of one coordinate in one round."""
         changed = max(1, min(self.dimension, whole_steps(self.l1 / self.scale)))
         return min(NEGLECTED * delta / (changed * rounds), 0.5)
 
     def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
         """Return epsilon by Rényi divergences.
 
-        Divergences of coordinates add up. Where the worst vector is not known, let r_j be the divergence of a shift by j: a vector's is at
-        most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
+        Divergences of coordinates add up. Where the worst vector is not determined, let r_j be the divergence of a shift by j: a vector's
+        is at most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
         """
         worst = self.worst_shift
         total, squares = whole_steps(self.l1 / self.scale), whole_steps((self.l2 / self.scale) ** 2)
@@ -254,8 +257,8 @@ class BinomialNoise:
         if self.trials > MOST_EXACT_TRIALS or values * len(shifts) * len(ORDERS) > MOST_VALUES:
             return EpsilonBound.nothing("too many trials and shifts for the account by Rényi divergences")
         neglected = self._neglected(delta, rounds)
-        found = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
-        divergences = np.array([one.divergences for one in found])
+        shifted = [shifted_binomial_renyi(self.trials, self.probability, shift, ORDERS, neglected) for shift in shifts]
+        divergences = np.array([divergence.divergences for divergence in shifted])
         if worst.coordinates is not None:
             coordinates, vector = worst.coordinates, worst.coordinates * divergences[0]
         else:
@@ -263,7 +266,7 @@ class BinomialNoise:
             coordinates = changed
             bounds = (squares * (divergences / steps**2), total * (divergences / steps), self.dimension * divergences)
             vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
-        spared = delta - rounds * coordinates * max(one.failure for one in found)
+        spared = delta - rounds * coordinates * max(divergence.failure for divergence in shifted)
         if spared <= 0 or not np.isfinite(vector).any():
             return EpsilonBound.nothing("trials must be more for the account by Rényi divergences")
         best = RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared)
@@ -271,7 +274,7 @@ class BinomialNoise:
 
 
 def accounted_binomial(noise: BinomialNoise) -> AccountSubject:
-    """Return binomial noise as accounting sees it, with the pair of vectors that is the worst and its squared error."""
+    """Return binomial noise as accounting sees it, with its worst pair and squared error."""
     worst = noise.worst_shift
     details = {name: getattr(noise, name) for name in ("trials", "probability", "scale", "dimension", "l1", "l2", "linf")}
     return AccountSubject(
@@ -300,7 +303,7 @@ def binomial_account(
     adjacency: str | None = None,
     sampling: Sampling | None = None,
 ) -> AccountReport:
-    """Return what binomial noise in a secure sum reveals, by all accounts.
+    """Return the privacy of binomial noise in a secure sum by all accounts.
 
     Parameters
     ----------
@@ -311,21 +314,21 @@ def binomial_account(
     rounds : int
         Number of rounds, at least 1.
     adjacency : str or None
-        Which neighbours the sensitivities are for; None for those of the sampling, and replace-one without.
+        The adjacency of the sensitivities; None for that of the sampling, and replace-one without sampling.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How clients' vectors are chosen for a round, in secret.
+        How clients' vectors are sampled for a round, in secret.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If no account says anything.
+        If every account is infinite.
 
     Examples
     --------
-    >>> found = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
-    >>> [round(found.epsilon_by(name), 4) for name in ("theorem-1", "exact", "rdp")], round(found.epsilon, 4)
+    >>> account = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6)
+    >>> [round(account.epsilon_by(name), 4) for name in ("theorem-1", "exact", "rdp")], round(account.epsilon, 4)
     ([0.1861, 0.071, 0.0778], 0.071)
     """
     neighbours = usual_adjacency(adjacency, sampling, ("replace-one", "add-or-remove-one"))

@@ -1,4 +1,4 @@
-"""cpSGD: clients quantise vectors to a few levels and add binomial noise; a secure sum adds them up. With its calibration to a budget.
+"""cpSGD: clients quantise vectors and add binomial noise, and a secure sum adds them up.
 
 Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*.
 """
@@ -52,7 +52,7 @@ from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bo
 from ..transforms.vector_dithering import row_blocks
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
 
-# Share of delta with which the rounded vectors may be further apart than the account by Gaussian noise assumes.
+# Share of delta for the event that rounded vectors are further apart than the account by Gaussian noise assumes.
 SPARED = 0.01
 Enough = Callable[[int, int], bool]
 """Whether a number of levels is hidden by a number of trials."""
@@ -60,26 +60,26 @@ Enough = Callable[[int, int], bool]
 # The quickest proven account comes first.
 PROVEN = ("near-gaussian", "rdp")
 ACCOUNTS = (*PROVEN, "theorem-1")
-# No mechanism in range needs more.
+# No mechanism in range needs more bits.
 MOST_BITS = 55
-# This many levels and trials are tried, as both are whole numbers.
+# Number of candidates for levels and for trials, as both are whole numbers.
 TRIED = 3
-# Without a number of bits, errors this close to the least are good enough.
+# Without a number of bits, an error within this factor of the least is good enough.
 CLOSE = 1.01
 
 
 @dataclass(frozen=True)
 class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
-    """Clients round each coordinate to one of a few levels and add binomial noise; the server sees the sum, which cannot wrap.
+    """Clients round coordinates to a few levels and add binomial noise; their sum cannot wrap.
 
-    A vector is clipped, rotated if `rotated`, and rounded to levels 0 to k - 1 on [-X, X], independently in each coordinate; to each,
-    Bin(m, p) is added. A message is at most k - 1 + m, and the modulus is one more than n such messages can add up to.
+    A vector is clipped, rotated if `rotated`, and rounded to levels 0 to k - 1 on [-X, X], independently in each coordinate; the client
+    adds Bin(m, p) to each. A message is at most k - 1 + m, and the modulus is one more than the largest sum of n such messages.
 
     Without rotation X is the clip norm D. With it, X = D sqrt(2 ln(2 n d / q) / d), d the padded dimension and q = delta / 3: with
-    probability 1 - q over the seed, no coordinate of n vectors is beyond. Those that are beyond are cut off, which moves no two vectors
+    probability 1 - q over the seed, no coordinate of n vectors is beyond X. Coordinates beyond X are truncated, which moves no two vectors
     further apart, but biases the estimate (`bias_bound`). Vectors must not depend on the seed of the rotation.
 
-    The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode` refuses a
+    The guarantee counts the noise of all `clients` together: a client that drops out takes its noise with it, and `decode` refuses a
     sum over another number of clients. Noise is drawn exactly.
 
     Attributes
@@ -93,7 +93,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     trials : int
         Number m of trials of each client for each coordinate, from 1 to 2**40; 10**15 at most for all clients together.
     delta : float
-        Failure probability that the guarantee is stated for, of everything together; above 0 and below 1.
+        Failure probability of the guarantee, of everything together; above 0 and below 1.
     probability : float
         Probability p of success of a trial.
     rotated : bool
@@ -140,21 +140,24 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def modulus(self) -> int:
-        """``clients * (levels - 1 + trials) + 1``: no sum reaches it. With the fields in their ranges it is below 2**55."""
+        """The modulus ``clients * (levels - 1 + trials) + 1``, which no sum reaches.
+
+        The modulus is below 2**55 for fields in their ranges.
+        """
         return self.clients * (self.levels - 1 + self.trials) + 1
 
     @property
     def padded_dimension(self) -> int:
-        """The dimension, or the next power of two where vectors are rotated."""
+        """The dimension, padded to a power of two if vectors are rotated."""
         return self._rotation.padded_dimension if self.rotated else self.ball.dimension
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0, as `wrap_probability`."""
+        """The probability 0.0: no sum reaches the modulus."""
         return 0.0
 
     def facts(self) -> dict[str, Any]:
-        """Return what the sum and a message take, and bounds on error and bias."""
+        """Return the sizes of a sum and of a message, and bounds on error and bias."""
         return {
             "padded_dimension": self.padded_dimension,
             "modulus": self.modulus,
@@ -168,43 +171,44 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def message_bits_before_aggregation(self) -> float:
-        """``log2(levels + trials)``, for each coordinate: what a message would take if there were no secure sum to make room for."""
+        """Bits per coordinate of an unaggregated message, ``log2(levels + trials)``."""
         return math.log2(self.levels + self.trials)
 
     @property
     def level_bound(self) -> float:
-        """X, the end of the levels, in the vectors' units."""
+        """The bound X of the levels, in the vectors' units."""
         if not self.rotated:
             return self.ball.clip_norm
         return flattened_bound(self.padded_dimension, self.ball.clip_norm, self._event_delta(self.delta) / self.clients)
 
     @property
     def step(self) -> float:
-        """What one step of the whole numbers stands for in the sum, in the vectors' units: ``2 * level_bound / (levels - 1)``."""
+        """Size of one step in the vectors' units, ``2 * level_bound / (levels - 1)``."""
         return quantisation_step(self.levels, self.level_bound)
 
     @property
     def distance(self) -> float:
-        """Largest L2 distance of two neighbours' vectors, in the vectors' units; errs upward."""
-        # Clipping is off by half of what a pairwise sum of squares is, 160 units, and each of at most 31 steps of the rotation by one.
+        """Upper bound on the L2 distance of two neighbours' vectors, in the vectors' units."""
+        # Clipping has half the rounding error of a pairwise sum of squares, 160 units, and each of at most 31 rotation steps has an error
+        # of one unit.
         return (2 if self.adjacency == "replace-one" else 1) * self.ball.clip_norm * (1 + SLACK)
 
     @property
     def bias_bound(self) -> float:
-        """0 without rotation, otherwise 2 D delta / 3, on average over the seed; errs upward.
+        """Upper bound on the bias over the seed: 2 D delta / 3 with rotation, 0 without.
 
-        Given a seed, the estimate has no bias if no rotated coordinate is beyond `level_bound`.
+        Given a seed, the estimate has no bias if no rotated coordinate exceeds `level_bound`.
         """
         return 2 * self.ball.clip_norm * self._event_delta(self.delta) if self.rotated else 0.0
 
     @property
     def seed_bias_bound(self) -> float:
-        """D - X with rotation: cutting a vector of norm D off at X takes the most from one along an axis; 0.0 where X is larger."""
+        """Largest truncation D - X of a rotated vector along an axis; 0.0 if X is larger."""
         return max(0.0, self.ball.clip_norm * (1 + SLACK) - self.level_bound) if self.rotated else 0.0
 
     @property
     def mean_squared_error_bound(self) -> float:
-        """The published bound on the expected squared L2 error of the estimate, in the vectors' units; without the clipping of vectors.
+        """Published bound on the expected squared L2 error, without the clipping of vectors.
 
         d D**2 (1 + 4 m p (1 - p)) / (n (k - 1)**2) (Theorem 3); with rotation, d D**2 becomes 2 ln(2 n d / q) D**2, d the padded
         dimension, and 4 D**2 q**2 is added for the bias (Theorem 4).
@@ -216,18 +220,18 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             spread = 2 * math.log(2 * self.clients * self.padded_dimension / failure) * square
             bias = 4 * square * failure**2
         noise = self.trials * self.probability * (1 - self.probability)
-        # Fewer than 30 units, as in `worst_variance`: nothing is subtracted.
+        # The rounding error is below 30 units, as in `worst_variance`: nothing is subtracted.
         return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + SLACK) + bias
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, the clipping of rotated coordinates left out; errs upward."""
+        """Upper bound on the variance over the ball, without clipping of coordinates."""
         return (self._noise_variance + self.ball.dimension * self.step**2 / 4) * (1 + SLACK)
 
     def privacy(self) -> Privacy:
-        """Privacy of sums: ``"theorem-1"`` of the paper as published, ``"rdp"`` and ``"near-gaussian"``.
+        """Return the privacy of sums by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
 
-        The theorem is not proven: exact accounts contradict it for large epsilon, and where it is known to fail it says nothing
+        The theorem is not proven: exact accounts contradict it for large epsilon, and it has no bound where it is known to fail
         (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta).
         """
 
@@ -235,10 +239,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             return EpsilonBound(self.theorem_epsilon(delta))
 
         def renyi(delta: float, rounds: int = 1) -> EpsilonBound:
-            found = self.renyi_epsilon(delta, rounds)
-            if found is None:
+            least = self.renyi_epsilon(delta, rounds)
+            if least is None:
                 return EpsilonBound.nothing("probability must be 1/2, and trials more, for Rényi divergences")
-            return EpsilonBound(found.epsilon, order=found.order, order_at_edge=found.at_edge)
+            return EpsilonBound(least.epsilon, order=least.order, order_at_edge=least.at_edge)
 
         def theorem_bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
             if sampling is not None:
@@ -264,14 +268,14 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         )
 
     def sensitivity(self, delta: float) -> QuantisedSensitivity:
-        """Return bounds, in steps, on the distance of two neighbours' rounded vectors, equation (10) of the paper.
+        """Return bounds on the distance of two neighbours' rounded vectors in steps, equation (10).
 
-        For coupled rounding; `delta` is the probability with which they fail.
+        The bounds are for coupled rounding and fail with probability `delta`.
         """
         return quantised_sensitivity(self.padded_dimension, self.levels, self.level_bound, self.distance, delta)
 
     def theorem_epsilon(self, delta: float) -> float:
-        """Return the epsilon of one sum by Theorem 1 of the paper, as published, where it can be true.
+        """Return epsilon of one sum by the published Theorem 1, where the theorem can be true.
 
         Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's
         (epsilon, 2 delta) and (epsilon, 3 delta). It is refused where exact accounts are known to contradict it
@@ -284,7 +288,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         """
         failure = self._event_delta(check_delta(delta))
         steps, total = self.sensitivity(failure), self.clients * self.trials
-        # In units of the clip norm, so that nothing is out of range.
+        # Units of the clip norm keep all numbers in range.
         scale = self.step / self.ball.clip_norm
         l1, l2, linf = steps.l1 * scale, steps.l2 * scale, steps.linf * scale
         epsilon = binomial_theorem_epsilon(total, self.probability, scale, self.padded_dimension, l1, l2, linf, failure)
@@ -296,9 +300,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return epsilon
 
     def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
-        """Return the epsilon of all rounds together by Rényi divergences, averaged over the coupled rounding; errs upward.
+        """Return an upper bound on epsilon of all rounds by Rényi divergences.
 
-        No sensitivity can fail here (`quantised_divergence`). None where `probability` is not 1/2, or trials are too few.
+        The divergences average over the coupled rounding: no sensitivity can fail (`quantised_divergence`). None where `probability` is not
+        1/2, or trials are too few.
         """
         if self.probability != 0.5:
             return None
@@ -306,27 +311,30 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return quantised_epsilon(trials, self.padded_dimension, self.levels, apart, delta, rounds)
 
     def gaussian_epsilon(self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None) -> float | None:
-        """Return the epsilon of all rounds together by that of the Gaussian noise that binomial noise nearly is; errs upward.
+        """Return an upper bound on epsilon of all rounds by comparison with Gaussian noise.
 
-        A hundredth of delta is what the L2 distance of the rounded vectors may fail with (`quantised_l2_bound`). None where trials are too
+        The bound on the L2 distance of rounded vectors fails with a hundredth of delta (`quantised_l2_bound`). None where trials are too
         few, or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
         """
         trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
         apart = quantised_l2_bound(self.padded_dimension, self.distance / self.step, spared / rounds)
-        # Given the uniform numbers of the rounding, unless they are among those that the bound fails for.
+        # The bound holds given the uniform numbers of the rounding, outside of the failure event.
         return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds, sampled)
 
     def for_clients(self, clients: int) -> Self:
-        """Levels of rotated vectors depend on the number of clients."""
+        """Return the mechanism for other clients; levels of rotated vectors fix the number."""
         return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return numbers from 0 to levels - 1 + trials. Two arrays of the padded shape are in use: encode in chunks."""
+        """Return numbers from 0 to levels - 1 + trials; encode in chunks.
+
+        Two arrays of the padded shape are in use.
+        """
         return self._noisy(self.ball.check(vectors), word_source(words), np.dtype(np.int64))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words, a few clients at a time: the same numbers, which are below the modulus."""
+        """Return `noisy_steps` in the narrowest words: the numbers are below the modulus."""
         array, words, word = self.ball.check(vectors), word_source(words), np.min_scalar_type(self.modulus - 1)
         return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word), below=True)
 
@@ -335,11 +343,14 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sum of `noisy_steps`, from 0 to modulus - 1: always right."""
+        """Return the sum of `noisy_steps`, from 0 to modulus - 1, without any wrap."""
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the sum without the noise's mean, over `clients`, which must be the mechanism's own, rotated back."""
+        """Return the mean of the vectors, from the sum over the mechanism's own number of clients.
+
+        The noise's mean is subtracted, and the result is divided by `clients` and rotated back.
+        """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
         centred = self.recovered_steps(aggregate) / self.clients - self.trials * self.probability
@@ -347,12 +358,12 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return self._rotation.inverse(flattened) if self.rotated else flattened
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each vector: exact where no rotated coordinate is beyond `level_bound`.
+        """Return the variance of each vector, exact if no rotated coordinate exceeds `level_bound`.
 
         ``dimension step**2 m p (1 - p)``, and ``step**2 sum f (1 - f)`` with f the fractional parts in steps, times
-        dimension / padded_dimension, as what falls on the padding is dropped.
+        dimension / padded_dimension, as the error on the padding is dropped.
         """
-        # Entries of a Hadamard matrix are 1 and -1: of each rotated coordinate's error, the same share is left.
+        # Entries of a Hadamard matrix are 1 and -1: the same share of each rotated coordinate's error is left.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
 
@@ -364,7 +375,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return noisy
 
     def _event_delta(self, delta: float) -> float:
-        """Return the failure probability of each of the events that may fail: noise, sensitivity, and with rotation a coordinate's size."""
+        """Return the failure probability of each event: noise, sensitivity, coordinate size."""
         return delta / (3 if self.rotated else 2)
 
     def _flattened(self, vectors: ArrayLike) -> FloatArray:
@@ -383,12 +394,12 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 def calibrate_cpsgd(
     ball: NormBall, clients: int, bits: int | None, budget: Budget, *, rotated: bool = True, rotation_seed: int = 0
 ) -> CpsgdMechanism:
-    """Return cpSGD with the levels and trials that stay within a budget, and whose predicted error is the smallest.
+    """Return cpSGD with the levels and trials of least predicted error within a budget.
 
-    More levels are finer, more sensitive steps; more trials hide more and take up room. Of the pairs that use the bits up, the one with
-    the fewest trials that are enough is better than all with more trials, which have no more levels. With fewer trials the bits are not
-    used up. There the error grows, except for the rounding of both numbers to whole ones: the next 3 numbers of levels are tried with as
-    few trials as are enough, and the next 3 of trials with as many levels as there may be.
+    More levels are finer, more sensitive steps; more trials add more noise and take up room. Of the pairs that use up the bits, the pair
+    with the fewest sufficient trials is better than all pairs with more trials, which have no more levels. With fewer trials the bits are
+    not used up. There the error grows, except for the rounding of both numbers to whole ones: the search tries the next 3 numbers of levels
+    with the fewest sufficient trials, and the next 3 numbers of trials with the most possible levels.
 
     Parameters
     ----------
@@ -398,9 +409,9 @@ def calibrate_cpsgd(
         Number of clients that add noise, 1 to 10**9.
     bits : int or None
         Bits of a coordinate of the sum, 1 to 55. None: the fewest with which the error is within 1 % of the least there is,
-        which takes some seconds to find.
+        which takes some seconds.
     budget : Budget
-        What all rounds are to keep to; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least
+        The budget of all rounds; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least
         of the proven ones.
     rotated : bool
         Whether vectors are rotated.
@@ -410,19 +421,19 @@ def calibrate_cpsgd(
     Returns
     -------
     CpsgdMechanism
-        Of fair trials.
+        The mechanism, with fair trials.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits are too few, and the message says how many are enough; or if no number of trials is enough.
+        If the bits are too few, where the message states how many suffice; or if no number of trials suffices.
 
     Examples
     --------
-    >>> found = calibrate_cpsgd(NormBall(1024, 2.0), 1000, 16, Budget(1.0, 1e-5, "replace-one"))
-    >>> found.levels, found.trials, found.guarantee.epsilon <= 1.0
+    >>> mechanism = calibrate_cpsgd(NormBall(1024, 2.0), 1000, 16, Budget(1.0, 1e-5, "replace-one"))
+    >>> mechanism.levels, mechanism.trials, mechanism.guarantee.epsilon <= 1.0
     (6, 49, True)
     """
     check_ball(ball, "cpSGD", 2)
@@ -451,9 +462,11 @@ def calibrate_cpsgd(
 
     @cache
     def likely(levels: int, trials: int) -> bool:
-        # For Gaussian noise and everyone: searches begin where this changes.
-        one = replace(smallest, levels=levels, trials=trials)
-        return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(one.padded_dimension, one.distance / one.step, delta)
+        # The bound is for Gaussian noise and all clients: searches begin where this test changes.
+        mechanism = replace(smallest, levels=levels, trials=trials)
+        return math.sqrt(clients * trials) / 2 >= multiplier * quantised_l2_bound(
+            mechanism.padded_dimension, mechanism.distance / mechanism.step, delta
+        )
 
     most = min(MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
     trials = _first(1, most, lambda number: (2, number), enough, likely)
@@ -472,7 +485,7 @@ def calibrate_cpsgd(
 
 
 def _keeps(mechanism: CpsgdMechanism, budget: Budget) -> bool:
-    """Return whether the account by which a mechanism is judged is within a budget."""
+    """Return whether the account that judges a mechanism is within a budget."""
     privacy = mechanism.privacy()
 
     def bound(name: str) -> EpsilonBound:
@@ -485,13 +498,13 @@ def _keeps(mechanism: CpsgdMechanism, budget: Budget) -> bool:
 
 
 def _first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, int]], enough: Enough, likely: Enough) -> int:
-    """Return the first number whose levels and trials are enough; the search begins at the first for which they are likely to be."""
+    """Return the first number whose levels and trials suffice, from a likely first number."""
     start = first_true(low, high, lambda number: likely(*levels_and_trials(number)))
     return first_true(low, high, lambda number: enough(*levels_and_trials(number)), start=start)
 
 
 def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -> CpsgdMechanism:
-    """Return the mechanism with the smallest error among those within the bits, of which there is one."""
+    """Return the mechanism with the smallest error among those within the bits."""
     room = ((1 << bits) - 1) // smallest.clients
     most = min(room - 1, MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
 
@@ -504,7 +517,7 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
     def fewest_trials(levels: int, ceiling: int) -> int:
         return _first(1, ceiling, lambda trials: (levels, trials), enough, likely)
 
-    # With the bits used up, epsilon falls with the trials: levels make room for them.
+    # With the bits used up, epsilon falls with the number of trials: levels make room for them.
     crossing = _first(1, most, lambda trials: (widest(trials), trials), enough, likely)
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]
@@ -513,5 +526,5 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
         for trials in range(crossing - 1, max(0, crossing - TRIED), -1)
         if enough(2, trials)
     ]
-    found = [replace(smallest, levels=levels, trials=trials) for levels, trials in pairs]
-    return min(found, key=lambda mechanism: mechanism.worst_variance)
+    mechanisms = [replace(smallest, levels=levels, trials=trials) for levels, trials in pairs]
+    return min(mechanisms, key=lambda mechanism: mechanism.worst_variance)

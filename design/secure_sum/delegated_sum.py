@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DelegatedSum(SecureSumMechanism):
-    """Clients send what another mechanism makes of the vectors that their inputs stand for; on it the guarantee rests.
+    """Clients send the messages of another secure sum for their inputs; the guarantee is its own.
 
     Attributes
     ----------
@@ -34,11 +34,11 @@ class DelegatedSum(SecureSumMechanism):
 
     @abstractmethod
     def _vectors(self, inputs: ArrayLike) -> FloatArray:
-        """Return the inputs of `inner`."""
+        """Return the vectors that `inner` encodes."""
 
     @property
     def delta(self) -> float:  # type: ignore[override]
-        """That of `inner`."""
+        """The failure probability of `inner`."""
         return self.inner.delta
 
     @property
@@ -48,43 +48,43 @@ class DelegatedSum(SecureSumMechanism):
 
     @property
     def adjacency(self) -> str:
-        """That of `inner`."""
+        """The adjacency of `inner`."""
         return self.inner.adjacency
 
     @property
     def modulus(self) -> int:
-        """That of `inner`."""
+        """The modulus of `inner`."""
         return self.inner.modulus
 
     @property
     def padded_dimension(self) -> int:
-        """That of `inner`: it may send more coordinates than its vectors have."""
+        """Number of coordinates of a message of `inner`, which may exceed that of its vectors."""
         return self.inner.padded_dimension
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """That of `inner`."""
+        """Upper bound on the probability that one coordinate of the sum of `inner` wraps."""
         return self.inner.coordinate_wrap_probability
 
     @property
     def wrap_probability(self) -> float:
-        """That of `inner`."""
+        """Upper bound on the probability that any coordinate of the sum of `inner` wraps."""
         return self.inner.wrap_probability
 
     def privacy(self) -> Privacy:
-        """Privacy of the sum, which is that of `inner`."""
+        """Return the privacy of the sum of `inner`."""
         return self.inner.privacy()
 
     def for_clients(self, clients: int) -> Self:
-        """Return what `inner` does."""
+        """Return the mechanism with `inner` for another number of clients."""
         return replace(self, inner=self.inner.for_clients(clients))  # type: ignore[type-var]
 
     def noisy_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
-        """Return those of `inner`."""
+        """Return the noisy steps of `inner`."""
         return self.inner.noisy_steps(self._vectors(inputs), words)
 
     def summed_steps(self, inputs: ArrayLike, words: "WordsLike") -> IntegerArray:
-        """Return those of `inner`."""
+        """Return the sum of the noisy steps of `inner`."""
         return self.inner.summed_steps(self._vectors(inputs), words)
 
     def encode(self, inputs: ArrayLike, words: "WordsLike") -> NDArray[Any]:
@@ -96,13 +96,13 @@ class DelegatedSum(SecureSumMechanism):
         return self.inner.aggregate(messages)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return those of `inner`."""
+        """Return the recovered steps of `inner`."""
         return self.inner.recovered_steps(aggregate)
 
 
 @dataclass(frozen=True)
 class NumberSum(DelegatedSum, ScalarMechanism):
-    """Mean estimation for numbers in a secure sum, by a mechanism for vectors.
+    """Mean estimation for numbers in a secure sum, by a mechanism for vectors of one coordinate.
 
     Messages, errors and the guarantee are those of `inner`. For add-or-remove-one adjacency a number is there or counts as the middle of
     the interval.
@@ -110,10 +110,10 @@ class NumberSum(DelegatedSum, ScalarMechanism):
     Attributes
     ----------
     inner : SecureSumMechanism
-        A mechanism for vectors of one coordinate, whose ball is at least half as wide as the interval. If it is a step wider, conditional
-        rounding rejects nothing, and has no bias.
+        A mechanism for vectors of one coordinate, whose ball is at least half as wide as the interval. In a ball that is a step wider,
+        conditional rounding rejects nothing, and has no bias.
     interval : tuple of float
-        Smallest and largest number; those outside count as the nearer end.
+        Smallest and largest number; numbers outside count as the nearer end.
 
     Examples
     --------
@@ -138,16 +138,16 @@ class NumberSum(DelegatedSum, ScalarMechanism):
 
     @property
     def vector_mechanism(self) -> SecureSumMechanism:
-        """The mechanism for vectors."""
+        """The mechanism for vectors of one coordinate."""
         return self.inner
 
     def facts(self) -> dict[str, Any]:
-        """Return those of the mechanism for vectors, with its own errors."""
+        """Return the facts of the mechanism for vectors, with the errors of the numbers."""
         return {**self.inner.facts(), "worst_squared_error": self.error().of_mean(self.clients), "bias_bound": self.bias_bound}
 
     @property
     def bias_bound(self) -> float:
-        """That of `inner`, or 0.0 where its ball is a step wider than the interval."""
+        """The bias bound of `inner`, or 0.0 if its ball is a step wider than the interval."""
         inner = self.inner
         if isinstance(inner, RoundedSecureSum) and inner.padded_dimension == 1:
             # Rounding up adds less than a step, and nothing within the ball is rejected.
@@ -156,7 +156,7 @@ class NumberSum(DelegatedSum, ScalarMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """That of `inner`."""
+        """Upper bound on the variance of `inner`."""
         return self.inner.worst_variance
 
     def variance(self, values: ArrayLike) -> FloatArray:

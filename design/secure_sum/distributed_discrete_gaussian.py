@@ -24,11 +24,11 @@ from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTA
 def discrete_gaussian_privacy(
     clients: int, dimension: int, clip_norm: float, local_sigma: float, granularity: float, adjacency: str = "add-or-remove-one"
 ) -> Privacy:
-    """Return what a sum of rounded vectors with discrete Gaussian noise from every client reveals.
+    """Return the privacy of a sum of rounded vectors with discrete Gaussian noise from clients.
 
-    By ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise which the sum nearly is a
-    rounding of (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are those of that Gaussian
-    noise. The choice must be secret from the server: all `clients` add noise, those that were not chosen to a vector of zeros.
+    Accounts are ``"rdp"`` (Kairouz, Liu, Steinke 2021), and ``"near-gaussian"``: by the privacy loss of Gaussian noise, of which the sum is
+    nearly a rounding (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are accounts of that
+    Gaussian noise. The choice must be secret from the server: all `clients` add noise, and clients that are not sampled add it to zeros.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def discrete_gaussian_privacy(
     local_sigma : float
         Parameter of each client's discrete Gaussian noise, in the vectors' units.
     granularity : float
-        What a whole number stands for, in the vectors' units.
+        Size of one step of the whole numbers, in the vectors' units.
     adjacency : str
         ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, and the noise of `clients` clients is there either
         way. ``"replace-one"`` doubles the sensitivity.
@@ -55,7 +55,7 @@ def discrete_gaussian_privacy(
     check_choice("adjacency", adjacency, ADJACENCIES)
     local_sigma = check_real("local_sigma", local_sigma, low=1e-100, high=1e100)
     sensitivity = (2 if adjacency == "replace-one" else 1) * rounded_norm(clip_norm, granularity, dimension) / granularity
-    # Calibration to many bits also asks about more noise than a mechanism draws.
+    # Calibration to many bits also asks for more noise than a mechanism draws.
     sigma = check_real(
         "local_sigma in steps of the granularity", local_sigma / granularity, low=SMALLEST_SIGMA, high=LARGEST_ACCOUNTED_SIGMA
     )
@@ -64,13 +64,13 @@ def discrete_gaussian_privacy(
 
 @dataclass(frozen=True)
 class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
-    """Clients rotate, round, and add a little discrete Gaussian noise each; the server sees the sum modulo 2**bits only.
+    """Clients rotate, round and add discrete Gaussian noise; the server sees the sum modulo 2**bits.
 
     Attributes
     ----------
     local_sigma : float
-        Parameter of each client's discrete Gaussian noise, in the vectors' units; from 0.001 to 10**12 steps. The other fields, and what
-        the guarantee rests on, are described in `RoundedSecureSum`.
+        Parameter of each client's discrete Gaussian noise, in the vectors' units; from 0.001 to 10**12 steps. `RoundedSecureSum` describes
+        the other fields and the basis of the guarantee.
 
     Examples
     --------
@@ -100,18 +100,18 @@ class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
         check_real("local_sigma in steps of the granularity", self._sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`discrete_gaussian_privacy`)."""
+        """Return the privacy of one sum (`discrete_gaussian_privacy`)."""
         return discrete_gaussian_privacy(
             self.clients, self.padded_dimension, self.ball.clip_norm, self.local_sigma, self.granularity, self.adjacency
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return also ``tau``, the bound on the log-ratio of the sum's noise to one discrete Gaussian."""
+        """Return the facts, with ``tau``, the log-ratio bound of the sum's noise."""
         return {**super().facts(), "tau": discrete_gaussian_tau(self.clients, self._sigma)}
 
     @property
     def _sigma(self) -> float:
-        """Parameter of one client's noise in steps: the number that is drawn from and accounted for."""
+        """Parameter of one client's noise in steps, as drawn and as accounted for."""
         return self.local_sigma / self.granularity
 
     @property

@@ -26,7 +26,7 @@ from ..noise.random_words import WordSource
 from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
 from .rounded_secure_sum import BALL, BITS, CLIENTS, GRANULARITY, ROTATION, ROTATION_SEED, RoundedSecureSum
 
-# Of one client's noise, in squared steps: what is sampled exactly.
+# Range of one client's noise variance in squared steps, within which sampling is exact.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
 HALVINGS = 64
 
@@ -34,12 +34,12 @@ HALVINGS = 64
 def distributed_skellam_privacy(
     clients: int, dimension: int, clip_norm: float, local_variance: float, granularity: float, adjacency: str = "add-or-remove-one"
 ) -> Privacy:
-    """Return what a sum of rounded vectors with Skellam noise from every client reveals.
+    """Return the privacy of a sum of rounded vectors with Skellam noise from every client.
 
-    By ``"rdp"``: the theorem of Agarwal, Kairouz, Liu 2021 for noise of `clients` times the local variance; and ``"near-gaussian"``: by
-    the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The sensitivities are `rounded_norm` in steps
-    and, for the L1 norm of whole vectors, the smaller of its square and sqrt(dimension) times it: squares of whole numbers are not
-    below their absolute values.
+    Accounts are ``"rdp"``, the theorem of Agarwal, Kairouz, Liu 2021 for noise of `clients` times the local variance; and
+    ``"near-gaussian"``, the privacy loss of Gaussian noise, which the sum nearly is (`near_gaussian_noise`). The sensitivities are
+    `rounded_norm` in steps and, for the L1 norm of whole vectors, the smaller of its square and sqrt(dimension) times it: squares of whole
+    numbers are not below their absolute values.
 
     Parameters
     ----------
@@ -77,15 +77,15 @@ def distributed_skellam_privacy(
 
 @dataclass(frozen=True)
 class DistributedSkellamMechanism(RoundedSecureSum):
-    """Clients rotate, round, and add a little Skellam noise each; the server sees the sum modulo 2**bits only.
+    """Clients rotate, round and add Skellam noise; the server sees the sum modulo 2**bits.
 
     Skellam numbers add up to Skellam numbers, so that the sum's noise is known exactly, whatever the number of clients.
 
     Attributes
     ----------
     local_variance : float
-        Variance of each client's noise on each coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps. The
-        other fields, and what the guarantee rests on, are described in `RoundedSecureSum`.
+        Variance of each client's noise on each coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
+        `RoundedSecureSum` describes the other fields and the basis of the guarantee.
 
     Examples
     --------
@@ -114,14 +114,14 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         check_real("local_variance in squared steps", self._step_noise_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum (`distributed_skellam_privacy`)."""
+        """Return the privacy of one sum (`distributed_skellam_privacy`)."""
         return distributed_skellam_privacy(
             self.clients, self.padded_dimension, self.ball.clip_norm, self.local_variance, self.granularity, self.adjacency
         )
 
     @property
     def _step_noise_variance(self) -> float:
-        """Variance of one client's noise in squared steps: the number that is drawn from and accounted for."""
+        """Variance of one client's noise in squared steps, as drawn and as accounted for."""
         return self.local_variance / self.granularity**2
 
     @property
@@ -132,7 +132,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         return sample_skellam(self._step_noise_variance, shape, words, kind)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
-        """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the variance of the sum's noise.
+        """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the noise variance.
 
         Skellam noise has the cumulant generating function mu (cosh t - 1), above that of a Gaussian. Every t gives a bound; the best one
         is where the derivative is zero, found by bisection.

@@ -1,4 +1,4 @@
-"""Whole numbers modulo M, as unsigned words: what secure aggregation adds up, for any modulus up to 2**62, without overflow."""
+"""Arithmetic of whole numbers modulo M, up to 2**62, as unsigned words without overflow."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from ..transforms.vector_dithering import row_blocks
 
 LARGEST_MODULUS = 2**62
 LARGEST_WORD = 2**64 - 1
-# Coordinates whose messages are made at a time, a megabyte of whole numbers.
+# Coordinates of messages made per batch, a megabyte of whole numbers.
 MADE_TOGETHER = 2**17
 
 
@@ -22,7 +22,7 @@ def check_modulus(modulus: int) -> int:
 
 
 def check_residues(name: str, values: ArrayLike, modulus: int) -> WordArray:
-    """Return whole numbers from 0 to M - 1 as unsigned words; `name` is the argument's, for the message."""
+    """Return whole numbers from 0 to M - 1 as unsigned words; errors show the argument's `name`."""
     array = _whole_numbers(name, values)
     outside = (array < 0) | (array >= modulus)
     if outside.any():
@@ -66,9 +66,9 @@ def messages_modulo(values: ArrayLike, modulus: int) -> NDArray[Any]:
 def messages_in_parts(
     inputs: FloatArray, coordinates: int, modulus: int, noisy_steps: Callable[[FloatArray], NDArray[Any]], *, below: bool = False
 ) -> NDArray[Any]:
-    """Return `messages_modulo` of what `noisy_steps` makes of inputs, shape (clients, coordinates), for a few clients at a time.
+    """Return messages modulo M of `noisy_steps` of inputs, made for a few clients at a time.
 
-    Whole numbers that are `below` the modulus, and not below 0, are not reduced.
+    The shape is (clients, coordinates). Whole numbers that are `below` the modulus, and not below 0, are not reduced.
     """
     messages = np.empty((len(inputs), coordinates), dtype=np.min_scalar_type(check_modulus(modulus) - 1))
     for rows in row_blocks(len(inputs), coordinates, MADE_TOGETHER):
@@ -78,10 +78,10 @@ def messages_in_parts(
 
 
 def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:
-    """Return for each residue the whole number nearest to zero that it stands for.
+    """Return the whole number nearest to zero of each residue.
 
     This undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. A sum beyond that range comes back wrapped around,
-    off by a multiple of M, and nothing in the residue tells.
+    off by a multiple of M, and the residue does not show it.
 
     Examples
     --------
@@ -94,17 +94,17 @@ def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64
 
 
 def modular_add(left: WordArray, right: WordArray, modulus: int) -> WordArray:
-    """Add residues modulo M, from 2 to 2**62; that they are below M is not checked."""
+    """Add residues modulo M, from 2 to 2**62, without a check that they are below M."""
     return _reduced_once(left + right, modulus)
 
 
 def modular_subtract(left: WordArray, right: WordArray, modulus: int) -> WordArray:
-    """Subtract residues modulo M, from 2 to 2**62; that they are below M is not checked."""
+    """Subtract residues modulo M, from 2 to 2**62, without a check that they are below M."""
     return _reduced_once(left + (np.uint64(modulus) - right), modulus)
 
 
 def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
-    """Add up residues over the first axis, modulo M: what a secure sum reveals, without its masks.
+    """Add up residues over the first axis, modulo M: a secure sum's result, without its masks.
 
     Sums of chunks of clients add up by `modular_add`, or by this function; the sum of no clients is zero.
 
@@ -117,7 +117,7 @@ def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
     array = check_residues("values", values, modulus)
     if array.ndim == 0:
         raise ValueError("values must have a first axis to add up over, got a single number")
-    # This many residues, and one total, add up within a word of 64 bits: three or more.
+    # This many residues, at least three, and one total add up within a word of 64 bits.
     at_once = LARGEST_WORD // (modulus - 1) - 1
     total = np.zeros(array.shape[1:], dtype=np.uint64)
     for start in range(0, len(array), at_once):
@@ -154,13 +154,13 @@ def aggregate_residues(aggregate: ArrayLike, coordinates: int, modulus: int) -> 
 
 
 def _reduced_once(sums: WordArray, modulus: int) -> WordArray:
-    """Reduce sums below 2 M: below M, the difference wraps around and is the larger of the two."""
+    """Reduce sums below 2 M; for sums below M the difference wraps to the larger number."""
     reduced: WordArray = np.minimum(sums, sums - np.uint64(modulus))
     return reduced
 
 
 def _low_bits(array: NDArray[np.integer], modulus: int, word: np.dtype[Any]) -> NDArray[Any]:
-    """Return numbers modulo a power of two: conversion to narrower words, and of signs to unsigned ones, drops higher bits only."""
+    """Return numbers modulo a power of two by conversion to words, which drops only higher bits."""
     low = array.astype(word)
     low &= word.type(modulus - 1)
     return low

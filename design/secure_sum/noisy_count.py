@@ -1,4 +1,4 @@
-"""How many clients say yes, by a secure sum in which all clients share the noise: what adaptive clipping asks about norms."""
+"""A noisy count of clients' yes answers by a secure sum; adaptive clipping uses it for norms."""
 
 import math
 from dataclasses import dataclass
@@ -19,25 +19,26 @@ LEAST_SIGMA = 1e-3
 MOST_STEPS = 10**6
 # Ratios of a sum of such noise to Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 3.0
-# What the sum modulo 2**bits may come back wrapped with.
+# Probability with which the sum modulo 2**bits may wrap.
 WRAP_PROBABILITY = 1e-9
 
 
 @dataclass(frozen=True)
 class NoisyCount:
-    """Each client sends a number or its negative, plus discrete Gaussian noise, modulo 2**bits; the server sees the sum only.
+    """Clients send plus or minus a number with discrete Gaussian noise; the server sees the sum.
 
-    2 b - 1 in place of the bit b halves the sensitivity in units of the count: a client whose data are not there sends noise alone. It is
-    sent in whole steps, so fine that the sum of the clients' noise is as private as Gaussian noise over many rounds, too.
+    Messages are modulo 2**bits. The value 2 b - 1 in place of the bit b halves the sensitivity in units of the count: a client without data
+    sends noise alone. It is sent in whole steps, so fine that the sum of the clients' noise is as private as Gaussian noise over many
+    rounds, too.
 
     Attributes
     ----------
     clients : int
-        Number of clients that add noise, from 1 to 10**9. The guarantee is that of the noise of all of them.
+        Number of clients that add noise, from 1 to 10**9. The guarantee counts the noise of all of them.
     local_sigma : float
         Parameter of each client's noise, in steps; from 0.001 to 10**12.
     steps : int
-        What a client sends, or its negative, before noise; from 1 to 10**6.
+        Size of a client's message before noise; from 1 to 10**6.
 
     Examples
     --------
@@ -61,7 +62,10 @@ class NoisyCount:
 
     @classmethod
     def of_deviation(cls, clients: int, deviation: float) -> "NoisyCount":
-        """Return the count with a given standard deviation of its noise, in clients, in steps that make each client's noise 3 or more."""
+        """Return the count with a given standard deviation of its noise, in clients.
+
+        Its steps make each client's noise 3 steps or more.
+        """
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         sigma = 2 * check_real("deviation", deviation, low=1e-5 * math.sqrt(clients), high=1e15) / math.sqrt(clients)
         steps = max(1, math.ceil(SMOOTH_SIGMA / sigma))
@@ -74,7 +78,10 @@ class NoisyCount:
 
     @property
     def bits(self) -> int:
-        """Bits of a message, the fewest with which the sum wraps with probability 1e-9 at most: log2(2 clients) and a few more."""
+        """Fewest bits of a message with which the sum wraps with probability 1e-9 at most.
+
+        The number is log2(2 clients) and a few more.
+        """
         # A sum of discrete Gaussians is sub-Gaussian with their parameters (Canonne, Kamath, Steinke 2020).
         room = math.sqrt(2 * self.clients * math.log(2 / WRAP_PROBABILITY)) * self.local_sigma
         return 1 + math.ceil(math.log2(self.clients * self.steps + room + 1))
@@ -88,7 +95,10 @@ class NoisyCount:
         return messages_modulo(self.steps * (2 * bits.astype(np.int64) - 1) + noise, 1 << self.bits)
 
     def fraction(self, aggregate: ArrayLike) -> float:
-        """Return the noisy fraction of yes from the sum of all clients' messages, shape (1,); it may be outside [0, 1]."""
+        """Return the noisy fraction of yes from the sum of messages; it may be outside [0, 1].
+
+        The aggregate of all clients has the shape (1,).
+        """
         modulus = 1 << self.bits
         total = int(centred_representatives(aggregate_residues(aggregate, 1, modulus), modulus)[0])
         return 0.5 + total / (2 * self.clients * self.steps)

@@ -60,7 +60,7 @@ class NoisySum:
 
 
 def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-or-remove-one") -> Privacy:
-    """Return the privacy of one secure sum; `joint_privacy` adds other releases of the same round.
+    """Return the privacy of one secure sum; `joint_privacy` adds releases of the same round.
 
     The account ``"rdp"`` adds up Rényi divergences (Kairouz, Liu, Steinke 2021). The account ``"near-gaussian"`` uses that the sum nearly
     is a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are accounts

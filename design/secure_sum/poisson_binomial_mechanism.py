@@ -1,4 +1,4 @@
-"""The Poisson-binomial mechanism: clients send a few coin tosses per coordinate of a vector, and no other noise. With its calibration.
+"""The Poisson-binomial mechanism and its calibration: clients send coin tosses without other noise.
 
 Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federated learning with secure aggregation*.
 """
@@ -49,14 +49,14 @@ from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
 LARGEST_KASHIN_CONSTANT = 1e5
-# Every other order: with many clients each costs a sum over all values that are possible.
+# Every other order: with many clients each order costs a sum over all possible values.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
-# Share of a slope of divergences that their rounding may be.
+# Largest relative rounding error of a slope of divergences.
 EXTRAPOLATED = 1e-6
 MOST_BITS = 62
 # The worst configuration of the other clients was searched for up to this theta.
 LARGEST_SEARCHED_THETA = 0.45
-# More trials take longer to account for: of one client, and of all together unless each has only one.
+# Accounts of more trials take longer: the limits are for each client, and for all clients with several trials each.
 MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 
 
@@ -103,67 +103,67 @@ def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension:
 
 
 def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name: str, assumes: str | None = None) -> Account:
-    """Return the account by divergences of the widest window, by a narrower one wherever that is the same."""
+    """Return the account by divergences of the widest window, or of an equal narrower window."""
 
     def curve_of(window: float, share: int) -> RenyiCurve:
         return RenyiCurve(np.array(ORDERS), dimension * np.array(_divergences(clients, trials, theta, window)[share]))
 
-    def known(window: float, share: int) -> Account:
+    def account(window: float, share: int) -> Account:
         return renyi_account(lambda: curve_of(window, share), "replace-one", name=name, assumes=assumes)
 
     *narrow, widest = windows(clients, trials, theta)
     if not narrow:
-        # Refused before anything is asked of it, if probabilities are too small.
+        # Too small probabilities are refused before any computation.
         _divergences(clients, trials, theta, widest)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         for above, below in tries:
-            found = above.bound(delta, rounds, sampling)
-            if found.epsilon == below.bound(delta, rounds, sampling).epsilon:
-                return found
+            upper = above.bound(delta, rounds, sampling)
+            if upper.epsilon == below.bound(delta, rounds, sampling).epsilon:
+                return upper
         return last.bound(delta, rounds, sampling)
 
-    tries, last = [(known(window, 0), known(window, 1)) for window in narrow], known(widest, 0)
+    tries, last = [(account(window, 0), account(window, 1)) for window in narrow], account(widest, 0)
     return Account(name, "replace-one", bound, assumes=assumes, curve=lambda: curve_of(widest, 0))
 
 
 @lru_cache(maxsize=64)
 def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return bounds on the divergences of one coordinate from above and from below: they rise with the order."""
+    """Return upper and lower bounds on the divergences of one coordinate, rising with the order."""
     pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
     tight = pairs.tight(orders)
-    # Those of a narrow window that are not tight would not be used.
+    # Divergences of a narrow window that are not tight would not be used.
     counts = tight | (window == windows(clients, trials, theta)[-1])
     above = np.full(len(orders), pairs.largest_loss)
     above[counts] = pairs.renyi_divergences(orders[counts])
     below = np.where(tight, above, 0.0)
-    known = np.flatnonzero(tight & np.isfinite(orders))[-2:]
-    if len(known) == 2:
-        # (a - 1) D_a is convex in a: from the last two that are known it rises at least as a straight line, less their rounding.
-        logarithms, later = (orders[known] - 1) * above[known], ~tight & (orders > orders[known[1]])
-        slope = (logarithms[1] - logarithms[0]) / (orders[known[1]] - orders[known[0]]) * (1 - EXTRAPOLATED)
-        below[later] = (logarithms[1] + slope * (orders[later] - orders[known[1]])) / (orders[later] - 1)
+    last = np.flatnonzero(tight & np.isfinite(orders))[-2:]
+    if len(last) == 2:
+        # (a - 1) D_a is convex in a: beyond its last two values it rises at least as a straight line, less their rounding.
+        logarithms, later = (orders[last] - 1) * above[last], ~tight & (orders > orders[last[1]])
+        slope = (logarithms[1] - logarithms[0]) / (orders[last[1]] - orders[last[0]]) * (1 - EXTRAPOLATED)
+        below[later] = (logarithms[1] + slope * (orders[later] - orders[last[1]])) / (orders[later] - 1)
     return tuple(above.tolist()), tuple(below.tolist())
 
 
 def hiding_clients(clients: int, trials: int, theta: float) -> int:
-    """Return how many clients at the same extreme give divergences that bound those of every configuration of the other clients.
+    """Return the number of clients at one extreme that bounds every configuration's divergences.
 
     The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
-    The sum is what these and the client itself send, and further noise, which cannot raise a divergence. So they are all clients where all
-    configurations were computed, and half as many others where not: divergences are about twice as large where they are small.
+    The sum consists of the messages of these clients and of the client itself, and further noise, which cannot raise a divergence. So the
+    number is all clients if all configurations were computed, and half of the other clients if not: small divergences then double.
     """
     return clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1
 
 
 @dataclass(frozen=True)
 class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
-    """Every client counts successes in a few trials for each coefficient of its vector; the server sees the counts' sums only.
+    """Clients send numbers of successes in a few trials per coefficient; the server sees sums.
 
     A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above
     `level` in absolute value: Kashin's representation. Each becomes the number of successes in `trials` trials of probability
-    ``1/2 + theta z / level``. The tosses of the other clients hide those of one, so that the guarantee is for exactly `clients` of them,
-    and `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
+    ``1/2 + theta z / level``. The tosses of the other clients hide a client's, so that the guarantee is for exactly `clients` clients, and
+    `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
     representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds
@@ -183,7 +183,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     theta : float
         Largest distance of a trial's probability from 1/2, from 1e-6 to 0.499; the paper uses at most 1/4.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
     frame_seed : int
         Public seed of the frame, from 0 to 2**63 - 1.
     kashin_constant : float
@@ -228,20 +228,20 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def modulus(self) -> int:
-        """``clients * trials + 1``: one more than the largest sum."""
+        """The modulus ``clients * trials + 1``, one more than the largest sum."""
         return self.clients * self.trials + 1
 
     @property
     def padded_dimension(self) -> int:
-        """The size of the frame, from twice to four times the dimension."""
+        """Size of the frame, from twice to four times the dimension."""
         return self.frame.size
 
     def privacy(self) -> Privacy:
-        """Privacy of one sum, for any vector that a client has (`poisson_binomial_privacy`)."""
+        """Return the privacy of one sum, for any vectors (`poisson_binomial_privacy`)."""
         return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
 
     def facts(self) -> dict[str, Any]:
-        """Return the size of the frame and the configuration of the other clients that hides one client the least."""
+        """Return the size of the frame and the other clients that hide a client least."""
         every = all_configurations(self.clients, self.trials, self.theta)
         return {
             "padded_dimension": self.padded_dimension,
@@ -251,48 +251,51 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         }
 
     def divergences(self, order: float) -> dict[str, float]:
-        """Return the Rényi divergence of one coefficient in the worst case, and with the clients that are proven to hide it."""
+        """Return the divergence of a coefficient in the worst case and as proven."""
         check_order(order)
         counted = {"rdp": self.clients, "rdp_proven": hiding_clients(self.clients, self.trials, self.theta)}
         return {name: float(poisson_binomial_renyi(number, self.trials, self.theta, [order])[0]) for name, number in counted.items()}
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """0.0: no sum is above clients * trials."""
+        """The probability 0.0: no sum exceeds clients * trials."""
         return 0.0
 
     @property
     def bias_bound(self) -> float:
-        """Largest length that scaling down takes off a vector of the ball, whatever the seed: 0.0 up to three dimensions."""
+        """Largest length by which scaling shortens a vector of the ball, for every seed."""
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
-        """Return what scaling down takes off each clipped vector, at the cost of encoding; one 0.0 where nothing is scaled down."""
+        """Return each clipped vector's loss by scaling, or a single 0.0; costs an encoding."""
         clipped = self.ball.clip(vectors)
         return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
 
     @property
     def worst_variance(self) -> float:
-        """Largest variance that a vector of the ball can have: that of the zero vector."""
+        """Largest variance of a vector of the ball: the variance of the zero vector."""
         return self._tosses
 
     def for_clients(self, clients: int) -> Self:
-        """Each client tosses for itself."""
+        """Return the mechanism for another number of clients: tosses do not depend on it."""
         return replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Count each client's successes, from 0 to `trials`. Five arrays of the padded shape are in use: encode in chunks."""
+        """Return each client's successes, from 0 to `trials`; encode in chunks.
+
+        Five arrays of the padded shape are in use.
+        """
         words = word_source(words)
         coefficients = self._represent(vectors).coefficients
-        # No ratio is above 1 in absolute value, and rounding is monotone: no bias is above theta.
+        # No ratio exceeds 1 in absolute value, and rounding is monotone: no bias exceeds theta.
         return count_successes(self.theta * (coefficients / self.level), self.trials, words)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Return `noisy_steps` in the narrowest words: the same numbers, which are below the modulus."""
+        """Return `noisy_steps` in the narrowest words; they are below the modulus."""
         return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo clients * trials + 1; sums of chunks need not be reduced."""
+        """Return the sum of messages modulo clients * trials + 1, without reduction of chunks."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
@@ -300,7 +303,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return aggregate_residues(aggregate, self.padded_dimension, self.modulus).astype(np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return what the sums exceed half of all trials by, in the vectors' units, combined by the frame.
+        """Return the estimated mean: the excess of the sums over half of all trials, by the frame.
 
         `clients` must be the mechanism's own number; the estimate may lie outside the ball.
         """
@@ -312,7 +315,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each vector: exact, at the cost of encoding.
+        """Return the exact variance of each vector, at the cost of encoding.
 
         With D the size of the frame and a the coefficients, it is
 
@@ -326,7 +329,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return np.asarray(self._tosses - share * np.einsum("ij,ij->i", coefficients, coefficients))
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
-        """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""
+        """Return the number of clipped vectors without a Kashin representation at the level."""
         return int(np.count_nonzero(self._represent(vectors).scales < 1))
 
     @property
@@ -345,7 +348,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 def calibrate_theta(
     clients: int, trials: int, dimension: int, budget: Budget, *, largest: float = LARGEST_THETA, start: float | None = None
 ) -> float:
-    """Return the largest theta, from 1e-6 to `largest`, with which all rounds stay within a budget; errs downward.
+    """Return the largest theta, from 1e-6 to `largest`, that keeps a budget; a lower bound.
 
     Examples
     --------
@@ -358,11 +361,11 @@ def calibrate_theta(
     else:
         first = _ratio(start)
 
-    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2: fewer evaluations find it.
+    # Epsilon is nearly proportional to the ratio of theta to a trial's deviation, up to theta = 1/2: the search needs fewer evaluations.
     def theta_of(ratio: float) -> float:
         return min(max(ratio / math.sqrt(1 + 4 * ratio**2), SMALLEST_THETA), largest)
 
-    found = calibrate_parameter(
+    ratio = calibrate_parameter(
         lambda ratio: _epsilon(clients, trials, theta_of(ratio), dimension, budget),
         budget,
         low=_ratio(SMALLEST_THETA),
@@ -371,7 +374,7 @@ def calibrate_theta(
         start=first,
         shown=theta_of,
     )
-    return theta_of(found)
+    return theta_of(ratio)
 
 
 def calibrate_poisson_binomial(
@@ -379,9 +382,9 @@ def calibrate_poisson_binomial(
 ) -> PoissonBinomialMechanism:
     """Return the Poisson-binomial mechanism with the least variance whose sums fit the bits.
 
-    With many clients that is the one with the most trials, as the variance for a coefficient of zero at the largest theta is about
-    ``level**2 (A + 1 / trials)``, A the same for all of them. With few clients, one trial with pure privacy may be better than any number.
-    So the largest number of trials is tried, and all powers of two below.
+    With many clients that mechanism has the most trials, as the variance for a coefficient of zero at the largest theta is about
+    ``level**2 (A + 1 / trials)``, with A the same for all of them. With few clients, one trial with pure privacy may be better than any
+    number. So the search tries the largest number of trials and all powers of two below.
 
     Parameters
     ----------
@@ -393,7 +396,7 @@ def calibrate_poisson_binomial(
         Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. No more trials are taken than 256, nor than 2**20 / n
         (but at least one): with t trials, all that more could gain is about ``level**2 / t``.
     budget : Budget
-        What all rounds are to keep to.
+        The budget of all rounds together.
     trials : int or None
         Number of trials of each client; None for the best number that the bits hold.
     frame_seed : int
@@ -409,13 +412,12 @@ def calibrate_poisson_binomial(
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits do not hold one trial of each client, in which case the message says how many do; or if no theta from 1e-6 is small
-        enough.
+        If the bits do not hold one trial of each client, where the message states how many do; or if no theta from 1e-6 is small enough.
 
     Examples
     --------
-    >>> found = calibrate_poisson_binomial(NormBall(100, 2.0), 1000, 12, Budget(1.0, 1e-5, "replace-one"))
-    >>> found.trials, 0 <= 1.0 - found.guarantee.epsilon <= 1e-6
+    >>> mechanism = calibrate_poisson_binomial(NormBall(100, 2.0), 1000, 12, Budget(1.0, 1e-5, "replace-one"))
+    >>> mechanism.trials, 0 <= 1.0 - mechanism.guarantee.epsilon <= 1e-6
     (4, True)
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
@@ -456,5 +458,5 @@ def _epsilon(clients: int, trials: int, theta: float, dimension: int, budget: Bu
 
 
 def _ratio(theta: float) -> float:
-    """Return half of theta over the standard deviation of a trial with the probability 1/2 + theta."""
+    """Return half of theta over the deviation of a trial with the probability 1/2 + theta."""
     return theta / math.sqrt(1 - 4 * theta**2)

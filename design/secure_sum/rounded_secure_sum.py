@@ -1,4 +1,4 @@
-"""Secure sums of vectors that clients rotate, round to whole numbers and add noise to: what mechanisms with such noise share.
+"""Secure sums of vectors that clients rotate, round to whole numbers and add noise to.
 
 The steps are those of Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
 Aggregation*; only the noise differs between mechanisms.
@@ -29,7 +29,7 @@ from ..transforms.rotation import LARGEST_SEED, ROTATIONS, Rotation, rotation_of
 from ..transforms.vector_dithering import BLOCK, row_blocks
 from .modular_arithmetic import aggregate_residues, centred_representatives, messages_in_parts, summed_messages
 
-# What every sum of rounded vectors declares of its parameters.
+# Parameters that every sum of rounded vectors declares.
 BALL: Declared = {"dimension": {"high": LARGEST_ROTATED, "help": "Number of coordinates of a vector; the rotation pads them."}}
 CLIENTS: Declared = {
     "help": "Number of clients whose messages are added up.",
@@ -55,16 +55,16 @@ ROTATION: Declared = {
 
 
 class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
-    """Clients clip, rotate and round their vectors and add noise; the server sees the sum modulo 2**bits only.
+    """Clients clip, rotate and round their vectors and add noise; the server sees their sum modulo 2**bits.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
-    their norm. The guarantee is that of the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
+    their norm. The guarantee counts the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
     refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation. Noise is drawn exactly.
 
-    Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) comes back
-    at the other end; `wrap_probability` bounds how often, and the stated variances leave it out. Privacy does not depend on it.
+    Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) wraps around to
+    the other end; `wrap_probability` bounds the probability, and the stated variances leave wrap-around out. Privacy does not depend on it.
 
-    A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
+    A frozen dataclass that derives from this class has the fields below, calls `_check_fields` when it is made, and defines the noise.
 
     Attributes
     ----------
@@ -75,16 +75,16 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     bits : int
         Bits per coordinate of the sum and of a message, from 1 to 62.
     granularity : float
-        What one step of the whole numbers stands for, in the vectors' units; above 0.
+        Size of one step of the whole numbers, in the vectors' units; above 0.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
     rotation_seed : int
         Public seed of the rotation, from 0 to 2**128 - 1.
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
     adjacency : str
-        Which neighbours the guarantee is for. ``"add-or-remove-one"``, as in the papers: a client's vector is there or is zero, with the
-        noise of all clients either way. ``"replace-one"``: another vector is in its place, which doubles the sensitivity.
+        Which data sets are neighbours. ``"add-or-remove-one"``, as in the papers: a client's vector is there or is zero, with the noise of
+        all clients either way. ``"replace-one"``: another vector takes its place, which doubles the sensitivity.
     """
 
     ball: NormBall
@@ -98,7 +98,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def modulus(self) -> int:
-        """``2**bits``."""
+        """The modulus ``2**bits``."""
         return 1 << self.bits
 
     @property
@@ -107,7 +107,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return self._rotation.padded_dimension
 
     def facts(self) -> dict[str, Any]:
-        """Return the padded dimension, the largest norm after rounding, and bounds on error and bias."""
+        """Return the padded dimension, the rounded norm, and bounds on error and bias."""
         return {
             "padded_dimension": self.padded_dimension,
             "rounded_norm": rounded_norm(self.ball.clip_norm, self.granularity, self.padded_dimension),
@@ -117,20 +117,20 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def norm_bound(self) -> float:
-        """Largest L2 norm of one client's rounded vector, in the vectors' units; errs upward.
+        """Upper bound on the L2 norm of one client's rounded vector, in the vectors' units.
 
-        The sum moves at most this far when a client's vector is replaced by zero, and at most twice as far when by another one.
+        The sum moves at most this far when zero replaces a client's vector, and at most twice as far when another vector does.
         """
         return self._rounding.norm_bound
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the bias that rounding under a bound on the norm causes."""
+        """Upper bound on the bias of rounding under a bound on the norm."""
         return self._rounding.bias_bound
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """Bound over the rotation's seed, rounding and noise; errs upward.
+        """Upper bound on a coordinate's wrap probability over seed, rounding and noise.
 
         A coordinate of the sum, in steps, has three parts, the first two of which have moment generating functions that are at most those
         of Gaussians:
@@ -142,8 +142,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         - noise, whose moment generating function the mechanism knows.
 
         Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus
-        `_tail_exponent`. Where it is smaller, the value for the largest coordinates that there can be takes its place: no
-        rounded coordinate is above the bound on the norm, which leaves only noise to chance.
+        `_tail_exponent`. Where it is smaller, the value for the largest possible coordinates takes its place: no rounded coordinate exceeds
+        the bound on the norm, which leaves only noise to chance.
         """
         clients, radius = self.clients, self.ball.clip_norm / self.granularity
         shift = clients * self._rounding.bias_bound / self.granularity
@@ -152,55 +152,63 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def seed_bias_bound(self) -> float:
-        """`bias_bound`, and how far off a wrapped sum can be, times the root of the probability that the largest coordinates wrap."""
+        """Upper bound on the bias for any seed, wrapped sums included.
+
+        The bound is `bias_bound`, plus the largest error of a wrapped sum times the root of the probability that the largest coordinates
+        wrap.
+        """
         wraps = min(1.0, self.padded_dimension * self._certain_wrap_probability)
         reach = math.sqrt(self.padded_dimension) * 2.0 ** (self.bits - 1) * self.granularity / self.clients
         return self.bias_bound + math.sqrt(wraps) * (reach + self.ball.clip_norm)
 
     @property
     def _certain_wrap_probability(self) -> float:
-        """Bound on the probability that a coordinate wraps, whatever the seed and the vectors."""
+        """Upper bound on the probability that a coordinate wraps, for any seed and vectors."""
         return self._wrap_probability(self.clients * math.isqrt(self._rounding.largest_squared_norm), 0.0)
 
     def _wrap_probability(self, shift: float, variance: float) -> float:
-        """Return Chernoff's bound for a coordinate that is shifted by some steps and has a Gaussian part beside the noise."""
+        """Return Chernoff's bound for a shifted coordinate with noise and a Gaussian part."""
         exponent = self._tail_exponent(max(0.0, 2.0 ** (self.bits - 1) - shift * (1 + SLACK)), variance)
-        # An exponent has fewer than 60 units; Skellam's is a difference, at least half of its first term, with fewer than 200.
+        # The exponent's rounding error is below 60 units; Skellam's exponent is a difference, at least half of its first term, below 200
+        # units.
         return min(1.0, 2 * math.exp(-exponent * (1 - SLACK)) * (1 + SLACK))
 
     @property
     def wrap_probability(self) -> float:
-        """A union bound over coordinates; errs upward.
+        """Upper bound on the wrap probability of any coordinate, by a union bound.
 
-        For many coordinates it is often 1.0 where few of them wrap, and little is lost: see `coordinate_wrap_probability`.
+        For many coordinates the bound is often 1.0 although few wrap, at a small loss: see `coordinate_wrap_probability`.
         """
         return min(1.0, self.padded_dimension * self.coordinate_wrap_probability)
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, rejected tries counted and wrapping left out; errs upward."""
+        """Upper bound on the variance over the ball, rejected tries counted, without wrap-around."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
     @property
     def largest_directional_variance(self) -> float:
-        """Bound on the variance of one client's decoded message along any direction, wrapping left out; errs upward.
+        """Upper bound on a decoded message's variance along any direction, without wrapping.
 
         Coordinates of the noise are independent, and so are those of the rounding before tries are rejected, each with a variance of at
-        most a quarter of a squared step: a rotation does not raise the largest one, and rejection divides by 1 - q at most.
+        most a quarter of a squared step: a rotation does not raise the largest variance, and rejection divides by 1 - q at most.
         """
         rounding = 1 / (4 * (1 - self._rounding.rejection_bound))
         return self.granularity**2 * (self._step_noise_variance + rounding) * (1 + SLACK)
 
     def for_clients(self, clients: int) -> Self:
-        """Each client's noise is its own."""
+        """Return a copy of the mechanism for another number of clients."""
         return replace(self, clients=clients)  # type: ignore[type-var]
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return `rounded_steps` and `noise_steps` together. Two arrays of the padded shape are in use: encode in chunks."""
+        """Return the sum of `rounded_steps` and `noise_steps`.
+
+        Two arrays of the padded shape are in use: encode in chunks.
+        """
         return self._noisy(self.ball.check(vectors), word_source(words), np.int64)
 
     def rounded_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Return each vector clipped, rotated and rounded, shape (clients of the chunk, padded_dimension)."""
+        """Return each vector clipped, rotated and rounded, shape (clients, padded_dimension)."""
         return self._rounded(self.ball.check(vectors), word_source(words), np.int64)
 
     def noise_steps(self, count: int, words: WordsLike) -> IntegerArray:
@@ -210,20 +218,29 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return `noisy_steps` modulo 2**bits, a few clients at a time."""
         array, words = self.ball.check(vectors), word_source(words)
-        # Sums modulo what a message's word holds determine those modulo 2**bits.
+        # Sums modulo the range of a message's word determine sums modulo 2**bits.
         word = np.min_scalar_type(self.modulus - 1)
         return messages_in_parts(array, self.padded_dimension, self.modulus, lambda part: self._noisy(part, words, word))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of the messages modulo 2**bits; sums of chunks need not be reduced, as words overflow modulo 2**64."""
+        """Return the sum of the messages modulo 2**bits.
+
+        Sums of chunks need not be reduced, as words overflow modulo 2**64.
+        """
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
-        """Return the sum's representatives nearest to zero, from -2**(bits - 1) to 2**(bits - 1) - 1."""
+        """Return the sum's representatives nearest to zero.
+
+        The range is from -2**(bits - 1) to 2**(bits - 1) - 1.
+        """
         return centred_representatives(aggregate_residues(aggregate, self.padded_dimension, self.modulus), self.modulus)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return `recovered_steps` in the vectors' units, over `clients`, which must be the mechanism's own, rotated back."""
+        """Return the mean of the vectors, from the sum over the mechanism's own number of clients.
+
+        `recovered_steps` are divided by `clients`, which must be the mechanism's own number, and rotated back.
+        """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
         return self.mean_of_steps(self.recovered_steps(aggregate))
@@ -233,11 +250,12 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         return self._rotation.inverse(steps * (self.granularity / self.clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each vector, noise and rounding; wrapping and rejected tries are left out.
+        """Return the variance of each vector, from noise and rounding.
 
-        Noise: the dimension times the variance of a coordinate's noise; what falls on the padding is dropped. Rounding:
-        ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times dimension / padded_dimension for
-        the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at most, nothing is taken off.
+        Wrap-around and rejected tries are left out. Noise: the dimension times the variance of a coordinate's noise; the part on the
+        padding is dropped. Rounding: ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
+        dimension / padded_dimension for the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at most, nothing
+        is taken off.
         """
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
@@ -249,7 +267,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     def _rounded(self, vectors: FloatArray, words: WordSource, kind: DTypeLike) -> NDArray[Any]:
         blocks = row_blocks(len(vectors), self.padded_dimension)
-        # One array for all parts: the system's memory is taken once.
+        # One array serves all parts, so that memory is allocated once.
         room = np.empty((2, min(len(vectors), max(1, BLOCK // self.padded_dimension)), self.padded_dimension))
         parts = (self._rotated(vectors[block], room) for block in blocks)
         return self._rounding.round_parts(parts, len(vectors), words, kind)
@@ -261,7 +279,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource, kind: DTypeLike) -> NDArray[Any]:
-        """Draw one client's noise for each coordinate, in steps, modulo 2**w if `kind` has w bits only."""
+        """Draw each client's noise per coordinate, in steps, modulo 2**w for a kind of w bits."""
 
     @property
     @abstractmethod
@@ -270,10 +288,10 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @abstractmethod
     def _tail_exponent(self, room: float, variance: float) -> float:
-        """Return minus the logarithm of Chernoff's bound for all clients' noise, plus a Gaussian of a variance, to reach `room` steps."""
+        """Return minus the log of Chernoff's bound that noise and a Gaussian reach `room` steps."""
 
     def _check_fields(self, noise: str) -> None:
-        """Check the fields; `noise` is what the mechanism adds, in words."""
+        """Check the fields; `noise` names the noise in words."""
         check_ball(self.ball, f"{noise} noise", 2)
         check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
@@ -287,7 +305,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def _kept(self) -> float:
-        """Share of uncorrelated errors' squares that is left without the padding, at most: each Hadamard coordinate keeps d / D."""
+        """Largest share of the squared uncorrelated errors off the padding: Hadamard keeps d / D."""
         return self.ball.dimension / self.padded_dimension if self.rotation == "hadamard" else 1.0
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The noise that clients of a secure sum share, and the finest granularity with which their sum fits a number of bits."""
+"""Calibration of the noise that clients of a secure sum share, and of the granularity."""
 
 import math
 from collections.abc import Callable
@@ -24,14 +24,14 @@ from ..transforms.rotation import rotated_dimension
 from .distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism, discrete_gaussian_privacy
 from .distributed_skellam import LARGEST_VARIANCE, LEAST_VARIANCE, distributed_skellam_privacy
 
-# The standard deviation of one client's noise is looked for up to and down to these numbers of clip norms.
+# The search for the standard deviation of one client's noise ranges over these numbers of clip norms.
 MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
 
 NamedParameters = tuple[tuple[str, float], ...]
 """Parameters of a mechanism by name, hashable."""
-# Steps of a clip norm and of a client's noise at most: half of what is rounded, and of what is drawn.
+# Most steps of a clip norm and of a client's noise: half of what rounding and sampling handle.
 MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
-# A granularity is at least the standard deviation over this: of finer steps, Skellam noise would have a larger variance than is sampled.
+# A granularity is at least the standard deviation over this number: sampling does not handle Skellam noise of more steps.
 MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
 
 
@@ -45,7 +45,7 @@ def calibrate_granularity(
     budget: Budget,
     deviations: float,
 ) -> NamedParameters:
-    """Return the least noise of a mechanism, and the granularity with which its sum fits the bits; errs toward more noise.
+    """Return the least noise and its granularity that fit the bits; errs toward more noise.
 
     Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
     the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.
@@ -53,9 +53,9 @@ def calibrate_granularity(
     Parameters
     ----------
     parameters : callable
-        What to call a standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units.
+        Names the standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units.
     epsilon_of : callable
-        Epsilon of all rounds with such parameters; infinite where there is too little noise to be accounted for.
+        Epsilon of all rounds with such parameters; infinite where there is too little noise for an account.
     clients : int
         Number of clients that add noise, 1 to 10**9.
     dimension : int
@@ -65,17 +65,17 @@ def calibrate_granularity(
     bits : int
         Bits of a coordinate: sums are taken modulo 2**bits; 1 to 62.
     budget : Budget
-        What epsilon of all rounds is to be, from 1e-5 to 10**4, and delta.
+        The budget of all rounds together, with an epsilon from 1e-5 to 10**4.
     deviations : float
-        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian one outside with probability
-        6.3e-5.
+        Standard deviations of a coordinate of the sum in half the modulus, 0.1 to 100: 4 leaves a Gaussian coordinate outside with
+        probability 6.3e-5.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits are too few for the clients and epsilon; the message says how many are enough.
+        If the bits are too few for the clients and epsilon; the message states how many suffice.
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     epsilon, delta = budget.epsilon, check_delta(budget.delta)
@@ -116,14 +116,14 @@ def calibrate_granularity(
 def calibrate_discrete_gaussian(
     clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float = 4.0
 ) -> dict[str, float]:
-    """Return the least ``local_sigma`` within a budget, and its ``granularity``; errs toward more noise.
+    """Return the least ``local_sigma`` within a budget, rounded up, and its ``granularity``.
 
-    Parameters are those of `calibrate_granularity`, and of `discrete_gaussian_privacy`, which accounts for what is found.
+    Parameters are those of `calibrate_granularity`, and of `discrete_gaussian_privacy`, the account of the result.
 
     Examples
     --------
-    >>> found = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
-    >>> {name: round(value, 6) for name, value in found.items()}
+    >>> values = calibrate_discrete_gaussian(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
+    >>> {name: round(value, 6) for name, value in values.items()}
     {'local_sigma': 0.118436, 'granularity': 0.003842}
     """
     neighbours = budget.adjacency
@@ -132,11 +132,11 @@ def calibrate_discrete_gaussian(
         return ("local_sigma", local_sigma), ("granularity", granularity)
 
     def epsilon_of(named: NamedParameters) -> float:
-        found = dict(named)
-        # Noise of less than a thousandth of a step is none.
-        if found["local_sigma"] < SMALLEST_SIGMA * found["granularity"]:
+        values = dict(named)
+        # Noise below a thousandth of a step rounds to zero.
+        if values["local_sigma"] < SMALLEST_SIGMA * values["granularity"]:
             return math.inf
-        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, found["local_sigma"], found["granularity"], neighbours)
+        privacy = discrete_gaussian_privacy(clients, dimension, clip_norm, values["local_sigma"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
@@ -145,15 +145,15 @@ def calibrate_discrete_gaussian(
 def calibrate_distributed_skellam(
     clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget, deviations: float = 4.0
 ) -> dict[str, float]:
-    """Return the least ``local_variance`` within a budget, and its ``granularity``; errs toward more noise.
+    """Return the least ``local_variance`` within a budget, rounded up, and its ``granularity``.
 
-    Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, which accounts for what is found. The granularity
-    is the standard deviation of a client's noise over 141 421 where the bits would allow a finer one: finer noise is not sampled.
+    Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, the account of the result. The granularity is the
+    standard deviation of a client's noise over 141 421 where the bits would allow a finer one: sampling does not handle finer noise.
 
     Examples
     --------
-    >>> found = calibrate_distributed_skellam(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
-    >>> {name: round(value, 6) for name, value in found.items()}
+    >>> values = calibrate_distributed_skellam(1000, 1024, 1.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
+    >>> {name: round(value, 6) for name, value in values.items()}
     {'local_variance': 0.014035, 'granularity': 0.003842}
     """
     neighbours = budget.adjacency
@@ -162,11 +162,11 @@ def calibrate_distributed_skellam(
         return ("local_variance", deviation**2), ("granularity", max(granularity, deviation / MOST_SKELLAM_STEPS))
 
     def epsilon_of(named: NamedParameters) -> float:
-        found = dict(named)
-        # So little noise is not sampled.
-        if found["local_variance"] < LEAST_VARIANCE * found["granularity"] ** 2 * (1 + 1e-9):
+        values = dict(named)
+        # Sampling does not handle so little noise.
+        if values["local_variance"] < LEAST_VARIANCE * values["granularity"] ** 2 * (1 + 1e-9):
             return math.inf
-        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, found["local_variance"], found["granularity"], neighbours)
+        privacy = distributed_skellam_privacy(clients, dimension, clip_norm, values["local_variance"], values["granularity"], neighbours)
         return privacy.epsilon(budget.delta, neighbours, budget.rounds, budget.sampling, account=budget.method)
 
     return dict(calibrate_granularity(parameters, epsilon_of, clients, dimension, clip_norm, bits, budget, deviations))
@@ -175,21 +175,21 @@ def calibrate_distributed_skellam(
 def discrete_gaussian_of_noise(
     ball: NormBall, clients: int, bits: int, budget: Budget, noise_multiplier: float, rotation_seed: int = 0, rotation: str = "hadamard"
 ) -> DistributedDiscreteGaussianMechanism:
-    """Return the mechanism whose sum has a given noise, in the finest steps that fit the bits: what it keeps, its account says.
+    """Return the mechanism with a given noise of its sum, in the finest steps that fit the bits.
 
     Parameters
     ----------
     ball, clients, bits, rotation_seed, rotation
         As in `DistributedDiscreteGaussianMechanism`.
     budget : Budget
-        Its delta and adjacency; its epsilon is not asked for.
+        Budget with the delta and the adjacency; its epsilon has no effect.
     noise_multiplier : float
-        Standard deviation of the sum's noise over the L2 sensitivity of vectors that are not rounded.
+        Standard deviation of the sum's noise over the L2 sensitivity of unrounded vectors.
 
     Raises
     ------
     InfeasibleError
-        If the bits cannot even hold the rounding, or their steps are too coarse for the noise; the message says what would do.
+        If the bits cannot even hold the rounding, or their steps are too coarse for the noise; the message states the requirement.
     """
     adjacency = budget.adjacency
     sensitivity = ball.clip_norm * (2 if adjacency == "replace-one" else 1)
@@ -210,14 +210,15 @@ def discrete_gaussian_of_noise(
 def calibrate_finest_steps(
     calibrate: Callable[..., dict[str, float]], clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget
 ) -> dict[str, float]:
-    """Return noise and granularity for all bits, or for as many as are of use: finer steps cannot be handled, and would gain nothing.
+    """Return noise and granularity for the bits, or for as many bits as are of use.
 
-    `calibrate` is one of the functions above; the other parameters are theirs.
+    Finer steps cannot be handled, and would gain nothing. `calibrate` is a calibration function of this module, whose parameters the others
+    are.
     """
     while True:
-        found = calibrate(clients, dimension, clip_norm, bits, budget)
-        # Skellam noise is calibrated no larger, in steps, than it can be drawn.
-        finest = max(clip_norm / MOST_CLIP_STEPS, found.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
-        if found["granularity"] >= finest:
-            return found
-        bits -= math.ceil(math.log2(finest / found["granularity"]))
+        noise = calibrate(clients, dimension, clip_norm, bits, budget)
+        # The calibration of Skellam noise stays within the steps that sampling handles.
+        finest = max(clip_norm / MOST_CLIP_STEPS, noise.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
+        if noise["granularity"] >= finest:
+            return noise
+        bits -= math.ceil(math.log2(finest / noise["granularity"]))

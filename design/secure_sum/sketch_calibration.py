@@ -1,4 +1,4 @@
-"""How short a sketch may be within a slack of the error without it, and how few bits rate and bit width need together."""
+"""Calibration of sketches: the shortest sketch within a slack, and the fewest bits per parameter."""
 
 import math
 from bisect import bisect_left
@@ -33,13 +33,13 @@ MEASUREMENTS = 4
 # The experiments' number of rows; shorter sketches have fewer.
 USUAL_ROWS = 15
 LARGEST_SLACK = 1e6
-# From here on more bits change nothing that can be seen.
+# More bits than this have no visible effect.
 AMPLE_BITS = 24
 
 
 @dataclass(frozen=True)
 class SketchChoice:
-    """Which sketch is wanted.
+    """The choice of a sketch.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class SketchChoice:
     sketch_dimension : int or None
         Number of coordinates of a sketch, a multiple of the rows; None for the fewest that keep the slack.
     slack : float
-        Largest predicted error over that without a sketch, above 1.
+        Largest ratio of the predicted error to the error without a sketch, above 1.
     seed : int
         Public seed.
     """
@@ -86,39 +86,41 @@ class SketchChoice:
         return self.sketch(dimension, self._most_units(dimension) * self.unit)
 
     def fewest(self, dimension: int, distortion: float) -> int | None:
-        """Return the fewest coordinates with at most a distortion; None where the vectors themselves have no more."""
+        """Return the fewest coordinates with at most a distortion; None for no sketch."""
         if self.longest(dimension).distortion > distortion:
             return None
         most = self._most_units(dimension)
         return self.unit * first_true(1, most, lambda units: self.sketch(dimension, units * self.unit).distortion <= distortion)
 
     def round_up(self, sketch_dimension: int) -> int:
-        """Return the least size that a sketch can have from a number on."""
+        """Return the least possible size of a sketch that is at least a number."""
         return -(-sketch_dimension // self.unit) * self.unit
 
     def _most_units(self, dimension: int) -> int:
-        # A Gaussian ensemble is stored.
+        # The matrix of a Gaussian ensemble is stored.
         most = MOST_ENTRIES // dimension if self.transform == "gaussian" else dimension
         return min(most, dimension - 1) // self.unit
 
     @property
     def unit(self) -> int:
-        """What the size of a sketch is a multiple of."""
+        """The size of a sketch is a multiple of this number."""
         return self.rows or USUAL_ROWS if self.transform == "count-mean" else 1
 
 
 @dataclass(frozen=True)
 class CalibratedSketch(Generic[Sketched]):
-    """A mechanism with a sketch, and what it is measured by; squared errors of the mean of one round, in squared units of the vectors.
+    """A mechanism with a sketch, and its squared errors of the mean of one round.
+
+    Errors are in squared units of the vectors.
 
     Attributes
     ----------
     mechanism : SketchedMechanism
         The mechanism.
     compressed_error : float
-        Its error where the mean is as long as the ball allows: compression, noise and rounding.
+        Error of the mechanism for a mean as long as the ball allows: compression, noise and rounding.
     plain_error : float
-        That of the same mechanism without a sketch; infinite where the bits are too few for it.
+        Error of the same mechanism without a sketch; infinite where the bits are too few for it.
     """
 
     mechanism: Sketched
@@ -127,7 +129,7 @@ class CalibratedSketch(Generic[Sketched]):
 
 
 def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
-    """Return the distributed discrete Gaussian mechanism on the shortest sketch with which its error stays within the slack.
+    """Return the distributed discrete Gaussian on the shortest sketch within the slack.
 
     The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression
     adds ``distortion c**2`` at most. Sketches are clipped at 1.1 c, which takes 1.21 times the variance: a slack must be above that.
@@ -151,7 +153,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budg
     try:
         plain = noise(summed(ball))
     except InfeasibleError:
-        # Fewer coordinates may fit where all of them do not: that is no reason to refuse a size that is given.
+        # Fewer coordinates may fit where all of them do not: a given size is no reason to refuse.
         if choice.sketch_dimension is None:
             raise
         plain = math.inf
@@ -163,7 +165,10 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budg
 def sketched_sum_of_noise(
     ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, noise_multiplier: float
 ) -> SketchedSum:
-    """Return the mechanism of `calibrate_sketched_sum` with a given noise on a sketch of given size (`discrete_gaussian_of_noise`)."""
+    """Return the mechanism with a given noise on a sketch of given size.
+
+    It is the mechanism of `calibrate_sketched_sum`, with the noise of `discrete_gaussian_of_noise`.
+    """
     size = check_sketch_of_noise(choice.sketch_dimension)
     sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)
     inner = discrete_gaussian_of_noise(sketched, clients, bits, budget, noise_multiplier, choice.seed, "fourier")
@@ -171,7 +176,7 @@ def sketched_sum_of_noise(
 
 
 def check_sketch_of_noise(sketch_dimension: int | None) -> int:
-    """Return the size of a sketch whose noise is given, or raise ValueError: it must be given, too."""
+    """Return the size of a sketch with a given noise, or raise ValueError without a size."""
     if sketch_dimension is None:
         raise ValueError("sketch_dimension must be given with a noise_multiplier, got None: only a budget says how short a sketch may be")
     return sketch_dimension
@@ -180,11 +185,11 @@ def check_sketch_of_noise(sketch_dimension: int | None) -> int:
 def calibrate_sparse_sum(
     ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice, sparsity: int, *, refit: bool = True
 ) -> SparseSum:
-    """Return the distributed discrete Gaussian mechanism on measurements that are enough for a sparse mean.
+    """Return the distributed discrete Gaussian on enough measurements of a sparse mean.
 
-    By default there are ``4 s ln d`` of them for s coordinates, twice what the Lasso needs in the limit to find the right ones by Gaussian
-    measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a penalty
-    that is noise's alone it finds a few others besides, which the refit drops; more measurements do not lower the noise.
+    By default there are ``4 s ln d`` measurements for s coordinates, twice what the Lasso needs in the limit to find the right ones by
+    Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a
+    penalty that is noise's alone it finds a few others besides, which the refit drops; more measurements do not lower the noise.
 
     Raises
     ------
@@ -208,7 +213,7 @@ def calibrate_sparse_sum(
 def calibrate_central_sketch(
     ball: NormBall, clients: int, budget: Budget, choice: SketchChoice
 ) -> CalibratedSketch[CentralSketchMechanism]:
-    """Return project-and-perturb with the shortest sketch with which its error stays within the slack; raises as above."""
+    """Return project-and-perturb with the shortest sketch within the slack; raises as above."""
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "central")
     deviation = multiplier * ball.clip_norm * (2 if adjacency == "replace-one" else 1)
@@ -221,17 +226,20 @@ def calibrate_central_sketch(
 
 
 def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed: int) -> DistributedDiscreteGaussianMechanism:
-    """Return the secure sum with the least noise within the budget; its Fourier rotation pads by one coordinate at most."""
+    """Return the secure sum with the least noise within the budget, by a Fourier rotation.
+
+    The rotation pads by one coordinate at most.
+    """
     adjacency = budget.adjacency
     padded = rotated_dimension("fourier", ball.dimension)
-    found = calibrate_finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
+    noise = calibrate_finest_steps(calibrate_discrete_gaussian, clients, padded, ball.clip_norm, bits, budget)
     return DistributedDiscreteGaussianMechanism(
-        ball, clients, bits, found["granularity"], found["local_sigma"], budget.delta, seed, "fourier", adjacency
+        ball, clients, bits, noise["granularity"], noise["local_sigma"], budget.delta, seed, "fourier", adjacency
     )
 
 
 def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callable[[int], float], without: str) -> int:
-    """Return the sketch dimension that was chosen, or the smallest whose error is within the slack of that without a sketch."""
+    """Return the chosen sketch dimension, or the smallest within the slack."""
     if choice.sketch_dimension is not None:
         return choice.sketch(ball.dimension, choice.sketch_dimension).sketch_dimension
     square, allowed, most = ball.clip_norm**2, choice.slack * plain, choice.longest(ball.dimension).sketch_dimension
@@ -249,12 +257,12 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
             f"slack must be at least {least:g} for a sketch of fewer than {ball.dimension} coordinates, got {choice.slack:g}: compression "
             f"costs more than noise, and {without} has none; or {instead}"
         )
-    # The noise hardly depends on the size: that which fits the noise of one guess is a better guess, until guesses repeat.
+    # The noise hardly depends on the size: the size that fits the noise of a guess is a better guess, until guesses repeat.
     guess, tried = most, list[int]()
     while guess not in tried:
         tried.append(guess)
         guess = choice.fewest(ball.dimension, (allowed - noise_of(guess)) / square) or most
-    # Of sizes that are the fewest for each other's noise, the largest has the least; it is the answer, unless the noise jumps.
+    # Several sizes may be the fewest for each other's noise. The largest has the least noise; it is the answer, unless the noise jumps.
     guess = max(tried[tried.index(guess) :])
     low, high = 0, most // choice.unit
     for probe in (guess // choice.unit, guess // choice.unit - 1):
@@ -265,22 +273,24 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
 
 @dataclass(frozen=True)
 class RateAndBits:
-    """A secure sum of sketches, or of the vectors themselves; errors of the mean of one round, in squared units of the vectors.
+    """Bits and predicted errors of a secure sum of sketches, or of the vectors themselves.
+
+    Errors are those of the mean of one round, in squared units of the vectors.
 
     Attributes
     ----------
     bits : int
-        Of a coordinate of a message.
+        Bits of a coordinate of a message.
     sketch_dimension : int
-        Coordinates of a sketch; the dimension where there is none.
+        Coordinates of a sketch; the dimension without a sketch.
     rate : float
-        Dimension over the sketch's.
+        Ratio of the dimension to the sketch's dimension.
     bits_per_parameter : float
-        Of a client's whole message, over the dimension.
+        Bits of a client's whole message over the dimension.
     compressed_error : float
-        Where the mean is as long as the ball allows.
+        Error for a mean as long as the ball allows.
     reference_error : float
-        That of vectors that are not sketched, with ample bits.
+        Error of vectors without a sketch, with ample bits.
     """
 
     bits: int
@@ -294,10 +304,10 @@ class RateAndBits:
 def cheapest_rate_and_bits(
     ball: NormBall, clients: int, budget: Budget, slack: float, choice: SketchChoice | None = None
 ) -> tuple[RateAndBits, ...]:
-    """Return the pairs of rate and bits whose error is within a slack of what is possible with ample bits, the fewest bits first.
+    """Return the pairs of rate and bits within a slack of the error with ample bits.
 
-    For each number of bits it is the shortest sketch within the slack, or none where none is. This is what the paper does by hand in its
-    Table 1 and Figures 3, 5 and 6.
+    The pairs with the fewest bits per parameter come first. Each number of bits has the shortest sketch within the slack, or none. The
+    paper does this by hand in its Table 1 and Figures 3, 5 and 6.
 
     Parameters
     ----------
@@ -308,14 +318,14 @@ def cheapest_rate_and_bits(
     budget : Budget
         Budget of all rounds.
     slack : float
-        Largest predicted error over that of vectors that are not sketched, with ample bits; above 1.
+        Largest ratio of the predicted error to that of vectors without a sketch and with ample bits; above 1.
     choice : SketchChoice or None
-        Transform, rows and seed; None for the usual ones.
+        Transform, rows and seed; None for the defaults.
 
     Raises
     ------
     InfeasibleError
-        If not even ample bits keep the budget.
+        If even ample bits do not keep the budget.
 
     Examples
     --------
@@ -332,7 +342,7 @@ def cheapest_rate_and_bits(
         return ball.dimension * mechanism.largest_directional_variance / clients
 
     reference = plain(AMPLE_BITS)
-    found = []
+    pairs = []
     for bits in range(fewest_bits(clients, 4.0), AMPLE_BITS + 1):
         try:
             without = plain(bits)
@@ -340,7 +350,7 @@ def cheapest_rate_and_bits(
             # These bits are too few for the budget.
             continue
         if without <= slack * reference:
-            found.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
+            pairs.append(_pair(ball, bits, ball.dimension, float(bits), without, reference))
         if slack * reference / without < 1:
             continue
         try:
@@ -350,10 +360,10 @@ def cheapest_rate_and_bits(
             continue
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension
-        found.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
-    if not found:
+        pairs.append(_pair(ball, bits, mechanism.sketch_dimension, per_parameter, sketched.compressed_error, reference))
+    if not pairs:
         raise InfeasibleError(f"slack must be larger than {slack:g} for any number of bits up to {AMPLE_BITS}")
-    return tuple(sorted(found, key=lambda pair: pair.bits_per_parameter))
+    return tuple(sorted(pairs, key=lambda pair: pair.bits_per_parameter))
 
 
 def _pair(ball: NormBall, bits: int, size: int, per_parameter: float, error: float, reference: float) -> RateAndBits:

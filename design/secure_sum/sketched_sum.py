@@ -1,4 +1,4 @@
-"""Secure sums of sketches: clients compress their vectors by a common linear sketch, and a secure sum adds the sketches up.
+"""Secure sums of sketches: clients compress their vectors by a common linear sketch.
 
 Algorithm 2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
 Learning*: as privacy tightens, noise grows, and shorter sketches are as good.
@@ -22,7 +22,7 @@ from .rounded_secure_sum import RoundedSecureSum
 class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     """Clients send clipped sketches of their clipped vectors by a secure sum.
 
-    The guarantee is that of the secure sum of sketches, whose sensitivity is the norm that sketches are clipped to.
+    The guarantee is that of the secure sum of sketches, with the clip norm of the sketches as its sensitivity.
 
     Attributes
     ----------
@@ -31,7 +31,7 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     sketch : LinearSketch
         The sketch, which keeps lengths on average.
     inner : RoundedSecureSum
-        The secure sum of sketches: its ball has the sketch's dimension and the norm that sketches are clipped to.
+        The secure sum of sketches: its ball has the sketch's dimension and clip norm.
     """
 
     ball: NormBall
@@ -39,12 +39,12 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
     inner: RoundedSecureSum
 
     def facts(self) -> dict[str, Any]:
-        """Return also what is known of the sum of rotated sketches."""
+        """Return the facts, with those of the sum of rotated sketches."""
         return {**self.inner.facts(), "rotation": self.inner.rotation, **super().facts()}
 
     @property
     def sketch_clip(self) -> float:  # type: ignore[override]
-        """L2 norm that sketches are clipped to."""
+        """L2 norm to which sketches are clipped."""
         return self.inner.ball.clip_norm
 
     def _vectors(self, inputs: ArrayLike) -> FloatArray:
@@ -59,7 +59,9 @@ class SketchedSecureSum(DelegatedSum, SketchedMechanism):
 
 @dataclass(frozen=True)
 class SketchedSum(SketchedSecureSum):
-    """The server decodes the sum of sketches without bias, except for clipping and rounding; fields are those of `SketchedSecureSum`.
+    """A sum of sketches that the server decodes without bias, except for clipping and rounding.
+
+    The fields are those of `SketchedSecureSum`.
 
     Examples
     --------
@@ -81,21 +83,21 @@ class SketchedSum(SketchedSecureSum):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the bias that clipping of sketches causes, and on that of the secure sum, which may be aligned with S."""
+        """Upper bound on the bias of clipping sketches and of the secure sum."""
         aligned = self.inner.bias_bound * math.sqrt(self.sketch.squared_operator_norm_bound) / self.sketch.length_factor
         return super().bias_bound + aligned
 
     @property
     def seed_bias_bound(self) -> float:
-        """That of decoded sketches, and that of the secure sum, decoded."""
+        """Sum of the bounds of decoded sketches and of the decoded secure sum."""
         decoded = self.inner.seed_bias_bound * self.sketch.operator_norm_bound / self.sketch.length_factor
         return super().seed_bias_bound + decoded
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, on average over the sketch, wrapping left out; errs upward.
+        """Upper bound on the variance over the ball, on average over the sketch, without wrapping.
 
-        Each of the sketch's d columns has length one on average, and the sum's variance along it is at most the largest one.
+        Each of the sketch's d columns has length 1 on average, and the sum's variance along it is at most the largest directional variance.
         """
         return self.ball.dimension * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
@@ -104,5 +106,5 @@ class SketchedSum(SketchedSecureSum):
         return self.sketch.decode(self.inner.decode(aggregate, clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each client's sketch, noise and rounding, times what decoding makes of it on average, about d/m."""
+        """Return the variance of each client's decoded sketch, about d/m times its own."""
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

@@ -1,4 +1,4 @@
-"""Secure sums of sketches that are decoded as sparse: few measurements are enough where few coordinates of the mean are not zero.
+"""Secure sums of few measurements of a mean with few coordinates other than zero.
 
 Algorithm 3 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
 Learning*.
@@ -23,33 +23,33 @@ from .sketched_sum import SketchedSecureSum
 if TYPE_CHECKING:
     from ...solvers.decoders.lasso import LassoSolution
 
-# Solvers are imported where they are used: the registry knows of this mechanism, and most who ask it need no solver.
-# Of the objective at zero: below what the noise makes of it, and what a mean that is not sparse can be decoded to without ado.
+# Solvers are imported where they are used: the registry imports this module, and most of its users need no solver.
+# Tolerances as shares of the objective at zero: below the noise, and enough for a mean that is not sparse.
 TOLERANCE, LOOSE = 1e-8, 1e-4
-# Normal numbers of the error with the right coordinates.
+# Number of normal samples for the error with the right coordinates.
 ORACLE_NUMBERS = 2**16
 
 
 @dataclass(frozen=True)
 class SparseSum(SketchedSecureSum):
-    """The server takes the mean of sketches for measurements of a mean with few coordinates, and finds these by the Lasso.
+    """A sum of sketches that the server decodes by the Lasso as measurements of a sparse mean.
 
-    The Lasso's penalty is what noise alone exceeds with the failure probability only (`noise_penalty`); its estimate is refitted by least
-    squares on the coordinates that it found and that are larger than noise, and projected on the ball.
+    Noise alone exceeds the Lasso's penalty only with the failure probability (`noise_penalty`). The estimate is refitted by least squares
+    on the coordinates that the Lasso selects and that are larger than noise, and projected on the ball.
 
-    Nothing is promised for means that are not sparse: the estimate is in the ball, and that is all that `bias_bound` says. `variance` is a
-    prediction for means with at most `sparsity` coordinates that stand out of the noise: that of least squares on the right ones.
+    For means that are not sparse, the only guarantee is that the estimate is in the ball, as `bias_bound` says. `variance` is a prediction
+    for means with at most `sparsity` coordinates above the noise: the variance of least squares on the right coordinates.
 
     Attributes
     ----------
     ball, sketch, inner
         As in `SketchedSecureSum`; the noise is discrete Gaussian.
     sparsity : int
-        How many coordinates of the mean are expected not to be zero, at most the sketch's dimension.
+        Expected number of coordinates of the mean other than zero, at most the sketch's dimension.
     refit : bool
         Whether the Lasso's estimate, which is too short, is refitted.
     failure_probability : float
-        Of the penalty, above 0 and below 1.
+        Failure probability of the penalty, above 0 and below 1.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class SparseSum(SketchedSecureSum):
     failure_probability: float = 0.05
 
     def facts(self) -> dict[str, Any]:
-        """Return also the penalty of the Lasso, and the squared error where the coordinates of a sparse mean are found."""
+        """Return the facts, with the penalty and the squared error of the right coordinates."""
         sparse = {"sparsity": self.sparsity, "penalty": self.penalty, "oracle_squared_error": self.worst_variance / self.clients}
         return {**super().facts(), **sparse}
 
@@ -83,26 +83,26 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def bias_bound(self) -> float:
-        """The ball's diameter: no estimate is further off."""
+        """The ball's diameter: no estimate has a larger error."""
         return 2 * self.ball.clip_norm
 
     @property
     def seed_bias_bound(self) -> float:
-        """`bias_bound`."""
+        """The bound `bias_bound`, which holds for every seed."""
         return self.bias_bound
 
     @property
     def worst_variance(self) -> float:
-        """Sparsity times the variance of a measurement: with `bias_bound`, an error that is never exceeded."""
+        """Sparsity times the variance of a measurement; adds up with `bias_bound`."""
         return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     @property
     def worst_shared_variance(self) -> float:
-        """0.0: measurements of a sparse mean that are decoded right lose nothing."""
+        """The variance 0.0: a rightly decoded sparse mean has no compression error."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0."""
+        """Return 0.0: a rightly decoded sparse mean has no compression error."""
         return 0.0
 
     @property
@@ -112,7 +112,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def penalty(self) -> float:
-        """The Lasso's, for columns of their average length."""
+        """The penalty of the Lasso, for columns of average length."""
         from ...solvers.decoders.lasso import noise_penalty
 
         length = self.sketch.length_factor
@@ -120,7 +120,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def noise_level(self) -> float:
-        """What noise alone makes of the largest coordinate by least squares, exceeded as seldom as the penalty."""
+        """Least-squares size of noise that it exceeds as seldom as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:
@@ -129,13 +129,13 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def decodes_linearly(self) -> bool:
-        """False."""
+        """The value False: the Lasso is not linear in the sum."""
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
-        """Return the error of decoding measurements of the mean that have Gaussian noise, each draw with another sketch.
+        """Return the error of decoding noisy measurements of the mean, over sketches.
 
-        Draws are compared with least squares on the right coordinates, projected on the ball, whose error is known far better.
+        Draws are compared with least squares on the right coordinates, projected on the ball, whose error is far more precise.
         """
         clipped = self.ball.clip(mean[None])[0]
         support, deviation = np.flatnonzero(clipped), math.sqrt(self.inner.largest_directional_variance / self.clients)
@@ -147,7 +147,7 @@ class SparseSum(SketchedSecureSum):
             noise = deviation * rng.standard_normal(self.sketch_dimension)
             observed = self.inner.ball.clip(mechanism.sketched(mean[None]))[0] + noise
             errors.append(mechanism._decoded(observed) - clipped)
-            # By the adjoint: each column has the length `length_factor` on average.
+            # The adjoint decodes: each column has the length `length_factor` on average.
             oracle[draw] = mechanism.sketch.decode(noise)[support]
         width = deviation / self.sketch.length_factor
         many = width * rng.standard_normal((ORACLE_NUMBERS // max(1, len(support)), len(support)))
@@ -170,7 +170,7 @@ class SparseSum(SketchedSecureSum):
         try:
             return solve_lasso(self.sketch.operator(), observed, self.penalty, tolerance=TOLERANCE)
         except ConvergenceError:
-            # The mean is not sparse: nothing is promised of it, and it should not keep the server from an answer.
+            # The mean is not sparse, so that no guarantee holds: a loose tolerance still gives an estimate.
             return solve_lasso(self.sketch.operator(), observed, self.penalty, tolerance=LOOSE)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -179,17 +179,17 @@ class SparseSum(SketchedSecureSum):
 
     def _decoded(self, observed: FloatArray) -> FloatArray:
         """Return the refitted estimate from the mean of sketches, projected on the ball."""
-        found = self._lasso(observed)
-        estimate = found.solution
-        # More coordinates than measurements fit anything.
-        if self.refit and 0 < len(found.support) < self.sketch_dimension:
-            estimate = self._refitted(observed, found.support)
+        lasso = self._lasso(observed)
+        estimate = lasso.solution
+        # A support larger than the number of measurements fits anything.
+        if self.refit and 0 < len(lasso.support) < self.sketch_dimension:
+            estimate = self._refitted(observed, lasso.support)
         return np.asarray(self.ball.clip(estimate[None])[0])
 
     def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:
-        """Return least squares on the coordinates that were found, and again without those that are no larger than noise.
+        """Return least squares on the Lasso's coordinates, repeated without those below the noise.
 
-        The penalty is noise's alone: what all coordinates that are too short add to it lets the Lasso find a few that are not there.
+        The penalty counts only noise: the shrinkage of the other coordinates adds to it and lets the Lasso select a few wrong coordinates.
         """
         from ...solvers.decoders.lasso import refit_support
 

@@ -12,29 +12,29 @@ from ..tables.lookup_table import LookupTable
 from .shuffled_items import shuffled_response_privacy
 from .shuffled_table import shuffled_table_privacy
 
-# How far below its budget epsilon may end, as a share of it: where a step is a closed formula, and where it is the design of a table.
+# Largest relative distance of epsilon below its budget: where a step is a closed formula, and where it is the design of a table.
 TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3
-# What rounding a table to whole numbers may make of a closed formula's epsilon is less.
+# Bound on the relative change of a closed formula's epsilon by rounding a table to whole numbers.
 BACKED_OFF, MOST_RETREATS = 1e-6, 20
-# Beyond this a letter says nearly all there is to say.
+# A letter beyond this epsilon reveals nearly everything.
 LARGEST_LOCAL_EPSILON = 15.0
 
 
 def local_epsilon(
     privacy: Callable[[float], Privacy], budget: Budget, *, tolerance: float = TOLERANCE, start: float | None = None
 ) -> float:
-    """Return the largest local epsilon up to 15 whose shuffled letters keep a budget; errs toward more privacy.
+    """Return the largest local epsilon, up to 15, that keeps a budget; a lower bound.
 
     Parameters
     ----------
     privacy : callable
-        What the letters of a local epsilon reveal when they are shuffled.
+        Privacy of the shuffled letters of a local epsilon.
     budget : Budget
-        What epsilon is to be; without delta, rounds add up.
+        The target for epsilon; without delta, rounds add up.
     tolerance : float
-        How far below the budget epsilon may end, as a share of it.
+        Largest relative distance of epsilon below the budget.
     start : float or None
-        Where to begin.
+        First local epsilon that the search tries.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def local_epsilon(
     def epsilon_of(local: float) -> float:
         return privacy(local).epsilon(budget.delta, budget.adjacency, budget.rounds, budget.sampling, account=budget.method)
 
-    # No shuffled letter reveals more than by itself.
+    # Shuffling never weakens the privacy of a letter.
     first = start or min(LARGEST_LOCAL_EPSILON, max(1.5, budget.epsilon / budget.rounds))
     reached = epsilon_of(LARGEST_LOCAL_EPSILON) if first > LARGEST_LOCAL_EPSILON / 2 else budget.epsilon + 1
     if reached <= budget.epsilon:
@@ -70,7 +70,10 @@ def local_epsilon(
 
 
 def shuffled_response_table(design: Callable[[float], LookupTable], categories: int, clients: int, budget: Budget) -> LookupTable:
-    """Return randomised response as a table for a budget: the epsilon is found by the closed formula, and kept by the table."""
+    """Return randomised response as a table that keeps a budget when shuffled.
+
+    A closed formula gives the epsilon.
+    """
     local = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, categories, clients), budget)
     for _ in range(MOST_RETREATS):
         table = design(local)
@@ -82,13 +85,13 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
 
 
 def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int, budget: Budget) -> LookupTable:
-    """Return the table whose shuffled letters keep a budget, from a design for each local epsilon."""
+    """Return the table whose shuffled letters keep a budget, from designs for local epsilons."""
     designed = cache(design)
-    # Of tables with this local epsilon randomised response is among those that reveal the most, and quick.
+    # Randomised response is among the tables of this local epsilon that reveal the most, and quick.
     start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, clients), budget)
     if budget.delta == 0:
         return designed(start)
-    found = local_epsilon(
+    local = local_epsilon(
         lambda epsilon: shuffled_table_privacy(designed(epsilon), clients), budget, tolerance=DESIGN_TOLERANCE, start=start
     )
-    return designed(found)
+    return designed(local)

@@ -20,7 +20,7 @@ LARGEST_EPSILON = 20.0
 
 
 def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> Privacy:
-    """Return what shuffled randomised response reveals: items that two clients send as often count as one."""
+    """Return the privacy of shuffled randomised response; equally likely items count as one."""
     truth, lie = math.exp(epsilon), 1.0
     rows = [[truth, lie], [lie, truth]] if categories == 2 else [[truth, lie, categories - 2], [lie, truth, categories - 2]]
     return shuffled_privacy(rows, epsilon, clients)
@@ -28,7 +28,7 @@ def shuffled_response_privacy(epsilon: float, categories: int, clients: int) -> 
 
 @dataclass(frozen=True)
 class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse):
-    """Each client sends its item, or with some probability another one; a server sees how often each item was sent.
+    """Shuffled randomised response: the server sees only the number of messages of each item.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
     categories : int
         Number of items, at least 2.
     clients : int
-        Number of clients that the guarantee rests on, from 1 to 10**12.
+        Number of clients on which the guarantee rests, from 1 to 10**12.
     delta : float
-        Failure probability that `guarantee` is stated at, from 0, for the messages' own privacy, to below 1.
+        Failure probability of `guarantee`, from 0, for the messages' own privacy, to below 1.
 
     Examples
     --------
@@ -62,11 +62,11 @@ class ShuffledRandomisedResponse(ShuffledMechanism, FrequencyRandomisedResponse)
 
     @property
     def letters(self) -> int:
-        """Number of items."""
+        """Number of letters, one for each item."""
         return self.categories
 
     def privacy(self) -> Privacy:
-        """Privacy of the histogram of messages, whatever the other clients hold."""
+        """Return the privacy of the histogram of messages, for any other clients' items."""
         return shuffled_response_privacy(self.epsilon, self.categories, self.clients)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:

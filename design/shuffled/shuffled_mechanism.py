@@ -1,4 +1,4 @@
-"""What mechanisms have in common whose letters arrive without their senders."""
+"""Base class of mechanisms whose letters arrive without their senders."""
 
 import math
 from abc import abstractmethod
@@ -13,22 +13,22 @@ from ..contracts.mechanism import Mechanism, MessageScore
 
 
 class ShuffledMechanism(Mechanism):
-    """A mechanism of which the server sees how often each letter was sent, and nothing else.
+    """A mechanism whose server sees only the number of messages with each letter.
 
-    A shuffler that is trusted to forget senders and order does that, or a secure sum of one-hot letters, modulo ``clients + 1``. A message
-    takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum: which one is used changes neither errors nor privacy.
+    A shuffler that is trusted to forget senders and order gives these numbers, or a secure sum of one-hot letters, modulo ``clients + 1``.
+    A message takes `bits_per_client` to a shuffler, and `secure_sum_bits` in a secure sum: errors and privacy are the same.
 
     Attributes
     ----------
     clients : int
-        Number of clients that the guarantee rests on.
+        Number of clients on which the guarantee rests.
     """
 
     clients: int
 
     @property
     def joint_clients(self) -> int:
-        """`clients`."""
+        """Number of clients: the server sees only the counts of their letters."""
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
@@ -36,9 +36,10 @@ class ShuffledMechanism(Mechanism):
         return replace(self, clients=clients)  # type: ignore[type-var]
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio of two rounds whose first clients differ and whose other clients all hold the last one's input.
+        """Return the log-likelihood ratio of two rounds whose first clients differ.
 
-        With o the law of the others' letters and a that of the first client's, a histogram has the density mean of a / o over its letters.
+        All other clients hold the last client's input. With o the law of the others' letters and a that of the first client's, a histogram
+        has the density mean of a / o over its letters.
         """
         laws = [self.letter_law(value) for value in (first[0], second[0], first[-1])]
         ratios = [np.divide(law, laws[2], out=np.zeros_like(law), where=laws[2] > 0) for law in laws[:2]]
@@ -51,13 +52,13 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def secure_sum_bits(self) -> float:
-        """``letters log2(clients + 1)``: bits of a one-hot letter in a secure sum; what secure aggregation itself sends is not in it."""
+        """Bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``."""
         return self.letters * math.log2(self.clients + 1)
 
     def facts(self) -> dict[str, Any]:
-        """Return also the bits of a message in a secure sum."""
+        """Return the facts, with the bits of a message in a secure sum."""
         return {**super().facts(), "secure_sum_bits": self.secure_sum_bits}
 
     @abstractmethod
     def letter_law(self, value: ArrayLike) -> FloatArray:
-        """Return the probability of each letter for one input, shape (letters,)."""
+        """Return the probability of each letter for an input, shape (letters,)."""

@@ -1,4 +1,4 @@
-"""What letters reveal that arrive shuffled, or counted: the privacy blanket, the published closed form, and the letters' own privacy."""
+"""Privacy of shuffled letters: by the blanket, by the published closed form, and by letter."""
 
 import math
 from functools import cache
@@ -17,21 +17,21 @@ SHUFFLED_ACCOUNTS = ("pure", BLANKET, CLONES)
 
 
 def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> Privacy:
-    """Return what the letters of n clients reveal together, whatever all but one of the clients hold.
+    """Return the privacy of n clients' shuffled letters, for any other clients' inputs.
 
     ``"pure"`` is the privacy of a letter by itself, which shuffling cannot lower. ``"blanket"`` is computed from the table
     (`ShuffledLetters`); rounds compose by a privacy loss distribution that dominates all pairs of inputs, or, where it would be too
-    expensive, as (epsilon, delta) does. ``"clones"`` is the published closed form, which knows the local epsilon alone; its proof was not
+    expensive, as (epsilon, delta) does. ``"clones"`` is the published closed form, which uses only the local epsilon; its proof was not
     checked.
 
     Parameters
     ----------
     weights : array_like of shape (rows, letters)
-        What letters are drawn with.
+        Weights of the letters.
     pure_epsilon : float
         Epsilon of a letter by itself; errs upward.
     clients : int
-        n, those who follow the protocol: a client that does not draw by the table hides nobody.
+        Number n of clients that follow the protocol: a client that does not draw by the table hides no other client.
     """
 
     @cache

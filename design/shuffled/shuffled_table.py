@@ -19,22 +19,22 @@ from .shuffled_privacy import shuffled_privacy
 
 
 def shuffled_table_privacy(table: LookupTable, clients: int) -> Privacy:
-    """Return what the shuffled letters of a table reveal (`shuffled_privacy`), computed from its whole numbers."""
+    """Return the privacy of a table's shuffled letters, from its whole numbers."""
     return shuffled_privacy(table.weights, realised_epsilon(table.weights, None), clients)
 
 
 @dataclass(frozen=True, eq=False)
 class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
-    """Mean estimation with a lookup table: a server sees how many clients sent each letter.
+    """Mean estimation with a lookup table whose server sees the number of each letter.
 
     Attributes
     ----------
     table : LookupTable
         The table.
     clients : int
-        Number of clients that the guarantee rests on, from 1 to 10**12.
+        Number of clients on which the guarantee rests, from 1 to 10**12.
     delta : float
-        Failure probability that `guarantee` is stated at, from 0, for the letters' own privacy, to below 1.
+        Failure probability of `guarantee`, from 0, for the letters' own privacy, to below 1.
 
     Examples
     --------
@@ -61,16 +61,16 @@ class ShuffledTableMechanism(ShuffledMechanism, TableMeanMechanism):
         return len(self.table.alphabet)
 
     def privacy(self) -> Privacy:
-        """Privacy of the histogram of letters, whatever the other clients hold."""
+        """Return the privacy of the histogram of letters, for any other clients' values."""
         return shuffled_table_privacy(self.table, self.clients)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proven of one round, for any two inputs: a table's metric is not amplified."""
+        """The guarantee of one round for any two inputs, without the metric."""
         return self.privacy().guarantee(self.delta, self.adjacency)
 
     def letter_law(self, value: ArrayLike) -> FloatArray:
-        """Return the probability of each letter: of a mixture of two rows where the value lies between grid points."""
+        """Return each letter's probability, by a mixture of two rows between grid points."""
         steps = len(self.table.weights) - 1
         position = float(grid_position(finite_values("value", value), self.interval, steps))
         lower = min(int(position), steps - 1)

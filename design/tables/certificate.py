@@ -15,7 +15,7 @@ from .provenance import Provenance
 from .table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
 
 OBJECTIVES = ("mean", "worst", "prior")
-# How far input weights, as floats, may sum from one.
+# Largest distance of the sum of input weights, as floats, from 1.
 WEIGHT_TOLERANCE = 1e-9
 
 
@@ -55,9 +55,10 @@ def certified_table(
 
 
 def with_lower_bound(table: LookupTable, dual: DualCertificate) -> LookupTable:
-    """Return a table whose certificate also bounds how far it is from the best table with any number of letters.
+    """Return a table whose certificate also bounds its distance from the best table.
 
-    The dual values are, for example, those of the staircase solver at the same epsilon, metric, grid and objective.
+    The best table may have any number of letters. The dual values are, for example, those of the staircase solver at the same epsilon,
+    metric, grid and objective.
     """
     certificate = table.certificate
     objective = certificate.objective
@@ -77,7 +78,7 @@ def certify(
     prior: tuple[float, ...] | None,
     dual: DualCertificate | None,
 ) -> Certificate:
-    """Recompute everything that a certificate says.
+    """Return the certificate of a table, recomputed in exact arithmetic.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def certify(
     Returns
     -------
     Certificate
-        Realised epsilon and bias err upward, variances are the exact numbers rounded to nearest, the lower bound errs downward.
+        Realised epsilon and bias are upper bounds, variances are the exact numbers rounded to nearest, the lower bound errs downward.
 
     Raises
     ------
@@ -116,9 +117,9 @@ def certify(
 
 
 def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...] | None) -> float:
-    """Return what a table minimises: the mean, largest or prior-weighted variance of its rows, exact and rounded once.
+    """Return the objective of a table: the mean, largest or prior-weighted variance of its rows.
 
-    A prior goes with the objective ``"prior"`` and no other; its weights sum to one.
+    The value is exact and rounded once. The objective ``"prior"`` needs a prior, and no other has one; its weights sum to 1.
     """
     check_choice("objective", objective, OBJECTIVES)
     if (prior is not None) != (objective == "prior"):
@@ -135,17 +136,17 @@ def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...
 def lower_bound(
     dual: DualCertificate, rows: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None
 ) -> float:
-    """Return the lower bound that dual values prove for an objective, whatever the number of letters.
+    """Return the proven lower bound of dual values on an objective, for any number of letters.
 
-    It is on the unit interval's scale and errs downward. There is one dual value of each kind for each of the `rows` grid inputs. Their
-    input weights must be those of the objective; for ``"worst"`` any weights are allowed.
+    The bound is on the unit interval's scale and errs downward. There is one dual value of each kind for each of the `rows` grid inputs.
+    Their input weights must be those of the objective; for ``"worst"`` any weights are allowed.
     """
     if {len(dual.normalisation), len(dual.unbiasedness)} != {rows}:
         raise ValueError(f"dual must hold {rows} values of each kind, got {len(dual.normalisation)} and {len(dual.unbiasedness)}")
     _check_input_weights("dual.input_weights", dual.input_weights, rows)
     given = np.array(dual.input_weights)
     chosen = {"mean": np.full(rows, 1.0), "worst": given, "prior": np.array(prior if prior is not None else given)}[objective]
-    # The objective's own weights, not the file's rounding of them, go into the bound.
+    # The bound uses the objective's own weights, not the file's rounding of them.
     chosen = chosen / chosen.sum()
     if chosen.shape != given.shape or np.abs(chosen - given).max() > WEIGHT_TOLERANCE:
         raise ValueError(f"dual.input_weights must be those of the objective {objective!r}, got {dual.input_weights!r}")
@@ -154,7 +155,7 @@ def lower_bound(
 
 
 def optimality_gap(value: float, bound: float) -> float:
-    """Return how far a positive objective is above its lower bound, as a fraction of the objective."""
+    """Return the relative distance of a positive objective from its lower bound."""
     return (value - bound) / value
 
 

@@ -1,4 +1,4 @@
-"""From a table of floats to whole numbers: exact row sums, exactly unbiased rows, and privacy as close to the floats' as 62 bits allow.
+"""Rounding of float tables to whole numbers: exact row sums, no bias, and nearly equal privacy.
 
 On a `LetterGrid` of rational letters integer weights can make every row exactly unbiased.
 """
@@ -19,34 +19,37 @@ from ...errors import ConvergenceError
 from ...solvers.bounds.privacy_constraint import RatioConstraint
 from ...solvers.numerics.integer_rows import RowLattice, dot, least_coarseness, row_lattice
 
-# Bits of the grid's spacing, so far as the table's total allows.
+# Bits of the grid's spacing, as far as the table's total allows.
 SPACING_BITS = 60
 
 TOTAL_BITS = 62
-# A column whose entries sum to less is a solver's rounding, not a letter: its ratios mean nothing.
+# A column whose entries sum to less is a solver's rounding error, not a letter: its ratios mean nothing.
 DUST = 1e-9
-# Letters nearer to each other than this share of the alphabet's reach are one letter.
+# Letters within this share of the alphabet's reach are equal.
 SAME_LETTER = 2.0**-40
-# Letters whose weights are adjusted to make rows exact; more would only cost time.
+# Most letters whose weights are adjusted to make rows exact; more would only cost time.
 MOST_ANCHORS = 8
-# How far rows may be from summing to one and from being unbiased, in units of the alphabet's reach, for the table to count as solved.
+# Largest errors of a solved table's row sums and biases, in units of the alphabet's reach.
 ROW_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
 class RoundedTable:
-    """A table of whole numbers: rows sum to 2**62 and have mean i / (rows - 1), both exactly. Letters are sorted."""
+    """A table of whole numbers with sorted letters.
+
+    Rows sum to 2**62 and have mean i / (rows - 1), both exactly.
+    """
 
     weights: NDArray[np.int64]
     alphabet: tuple[Fraction, ...]
 
 
 def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: RatioConstraint, *, symmetric: bool = False) -> RoundedTable:
-    """Round a table of floats to whole numbers that meet the row equations exactly.
+    """Round a table of floats to whole numbers with exact row sums and means.
 
-    Entries too small for the constraint are lifted. The letters move to a rational grid, each split between the two nearest grid
+    Entries below the constraint are raised. The letters move to a rational grid, each split between the two nearest grid
     letters: this is post-processing, so no privacy is lost. All but a few columns are then rounded; in those few, a nearby integer vector
-    that meets the two equations is found.
+    that meets the two equations is chosen.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     constraint : RatioConstraint
         The privacy that the table has, up to a solver's rounding.
     symmetric : bool
-        Whether the result is exactly mirrored: W[-1-i, -1-j] = W[i, j] and a[-1-j] = 1 - a[j]. The given table must be nearly so.
+        Whether the result is exactly mirrored: W[-1-i, -1-j] = W[i, j] and a[-1-j] = 1 - a[j]. The given table must be nearly mirrored.
 
     Returns
     -------
@@ -93,10 +96,10 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
 
 
 def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
-    """Return the smallest table that is nowhere below the given one and meets a ratio constraint; its rows may sum to more than before.
+    """Return the smallest table above the given one that meets a ratio constraint.
 
-    A solver's absolute tolerance says nothing about a ratio: entries that it left too small, often at zero, are raised to what the largest
-    entries of their column allow.
+    Its rows may have larger sums. A solver's absolute tolerance says nothing about a ratio: entries that it left too small, often at zero,
+    are raised to the smallest value that the largest entries of their column allow.
     """
     decay = math.exp(-constraint.log_ratio)
     if not constraint.neighbours_only:
@@ -110,7 +113,7 @@ def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
 
 
 def rebalanced(table: FloatArray, alphabet: FloatArray) -> FloatArray:
-    """Return a table whose rows sum to one and have the means i / (rows - 1), with the smallest relative changes.
+    """Return a table whose rows sum to 1 and are unbiased, with the least relative changes.
 
     Row by row, the least sum of squares of d_j / P_j subject to the two equations: d_j = P_j**2 (alpha + beta a_j). The given rows nearly
     meet them and have at least two positive entries each.
@@ -131,7 +134,7 @@ def _sorted_table(probabilities: FloatArray, alphabet: FloatArray, symmetric: bo
     order = np.argsort(alphabet, kind="stable")
     table, letters = np.maximum(probabilities[:, order], 0.0), alphabet[order]
     if symmetric:
-        # The average of two private tables is private: mirroring costs nothing.
+        # The average of two private tables is private: mirroring loses no privacy.
         table, letters = (table + table[::-1, ::-1]) / 2, (letters + (1 - letters[::-1])) / 2
     return table, letters
 
@@ -155,12 +158,12 @@ def _lifted_a_little(table: FloatArray, constraint: RatioConstraint) -> FloatArr
 
 
 def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> tuple[FloatArray, FloatArray]:
-    """Return the letters of columns that are not dust, without repetition, and the smallest entries of their columns."""
+    """Return the distinct letters of columns that are not dust, and their smallest entries."""
     used = table.sum(axis=0) >= DUST
     letters, smallest = letters[used], table[:, used].min(axis=0)
     apart = np.concatenate([[True], np.diff(letters) > SAME_LETTER * np.ptp(letters)])
     if symmetric:
-        # The lower half decides; the two letters next to 1/2 become one if they meet there.
+        # The lower half decides; the two letters next to 1/2 become a single letter if they meet there.
         half = len(letters) // 2
         meet = len(letters) % 2 == 0 and not apart[half]
         apart[len(letters) - half :] = apart[:half][::-1]
@@ -170,7 +173,7 @@ def _letters_in_use(table: FloatArray, letters: FloatArray, symmetric: bool) -> 
 
 @dataclass(frozen=True)
 class LetterGrid:
-    """Letters a_j = (origin + 2**shift m_j) / (steps scale), with integer positions m_j.
+    """A grid of letters a_j = (origin + 2**shift m_j) / (steps scale) at integer positions m_j.
 
     The row of input i / steps, weights W with sum 2**k, is unbiased when sum_j W_j m_j = 2**(k - shift) (scale i - origin): a whole number.
     The positions increase, the first is 0, and they have no common divisor.
@@ -188,15 +191,18 @@ class LetterGrid:
         return tuple(Fraction(self.origin + (position << self.shift), self.steps * self.scale) for position in self.positions)
 
     def moment(self, row: int, total_bits: int) -> int:
-        """Return what sum_j W[row, j] m_j must be for a row of sum 2**total_bits; `total_bits` is at least the shift."""
+        """Return the required sum_j W[row, j] m_j of a row with sum 2**total_bits.
+
+        `total_bits` is at least the shift.
+        """
         return (self.scale * row - self.origin) << (total_bits - self.shift)
 
     def splitting(self, alphabet: FloatArray) -> FloatArray:
-        """Return the probabilities with which each given letter is replaced by a letter of the grid, shape (letters, grid letters).
+        """Return the probabilities of replacing given letters by grid letters.
 
-        A letter between two grid letters is split so that its mean stays; one outside the grid goes to its nearer end. As this only
-        post-processes what a table sends, privacy and unbiasedness stay as they are, and variance grows by the product of the distances to
-        the two grid letters.
+        The shape is (letters, grid letters). A letter between two grid letters is split so that its mean stays; a letter outside the grid
+        goes to its nearer end. This post-processing keeps privacy and unbiasedness, and the variance grows by the product of the distances
+        to the two grid letters.
         """
         matrix = np.zeros((len(alphabet), len(self.letters)))
         for j, letter in enumerate(alphabet.tolist()):
@@ -213,7 +219,7 @@ class LetterGrid:
 def _best_grid(
     table: FloatArray, letters: FloatArray, constraint: RatioConstraint, symmetric: bool
 ) -> tuple[LetterGrid, list[int], RowLattice]:
-    """Choose how finely letters are placed: finer letters cost less variance and more privacy, as rows that fit them are rarer."""
+    """Choose the grid's spacing: finer letters cost less variance and more privacy."""
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
     variances = (table * (letters - np.arange(steps + 1)[:, None] / steps) ** 2).sum(axis=1)
@@ -223,7 +229,7 @@ def _best_grid(
     bounded = []
     for positions in position_candidates(used, symmetric=symmetric):
         last = positions[-1]
-        # A division of whole numbers, rounded once: differences of fractions, reduced first, would take several times as long.
+        # A division of whole numbers, rounded once, is several times as fast as differences of fractions, which are reduced first.
         displacement = max(
             abs((position * ratio.denominator - last * ratio.numerator) / (last * ratio.denominator))
             for position, ratio in zip(positions, ratios, strict=True)
@@ -245,7 +251,7 @@ def _best_grid(
 
 
 def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
-    """Choose letters all along the alphabet, each with a large smallest entry: a unit of weight then changes ratios least."""
+    """Choose letters along the alphabet with large smallest entries."""
     groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
     chosen = [int(group[smallest[group].argmax()]) for group in groups]
     others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]
@@ -255,9 +261,9 @@ def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
 
 
 def _with_spare_letters(weights: NDArray[np.int64], letters: tuple[Fraction, ...], count: int, symmetric: bool) -> RoundedTable:
-    """Add letters of weight zero up to `count`: inside the first gap, and if symmetric also inside the last."""
+    """Add letters of weight zero up to `count`, in the first gap, and if symmetric in the last."""
     if symmetric and len(letters) % 2 != count % 2:
-        # An even number of letters has no middle one: it becomes two of half the weight.
+        # An even number of letters has no middle letter, so the middle letter is split into two of half the weight.
         middle = len(letters) // 2
         halves = weights[:, middle] // 2
         lower_half = np.arange(len(weights)) < len(weights) // 2
@@ -282,7 +288,7 @@ def _between(left: Fraction, right: Fraction, count: int) -> list[Fraction]:
 
 
 def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[int, ...]]:
-    """Return positions, coarse and fine, that nearly stand in the ratios of an alphabet.
+    """Return coarse and fine positions that nearly stand in the ratios of an alphabet.
 
     Parameters
     ----------
@@ -314,13 +320,13 @@ def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[
 
 
 def letter_ratios(alphabet: FloatArray) -> list[Fraction]:
-    """Return where strictly increasing letters lie between the first and the last, exactly: numbers from 0 to 1."""
+    """Return exact relative positions of increasing letters, from 0 to 1."""
     first, last = Fraction(float(alphabet[0])), Fraction(float(alphabet[-1]))
     return [(Fraction(letter) - first) / (last - first) for letter in alphabet.tolist()]
 
 
 def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, total_bits: int, *, symmetric: bool) -> LetterGrid:
-    """Return a grid that spans an alphabet: its outer letters are as far out, or a little farther, which is more private.
+    """Return a grid that spans an alphabet, with outer letters at least as far out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Exports of lookup tables: a C header with a sampler of its own, and weights as npz, csv and parquet."""
+"""Exports of lookup tables: a C header with a sampler, and weights as npz, csv and parquet."""
 
 import io
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: str) -> None:
-    """Write a table in another format, if it verifies.
+    """Verify a table, and write it in another format.
 
     Parameters
     ----------
@@ -44,10 +44,10 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 
 
 def c_header(table: LookupTable) -> bytes:
-    """Return a C99 header that encodes and decodes as the table does, bit for bit given the same random words.
+    """Return a C99 header with the table's encoder and decoder, exact for the same random words.
 
     It defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
-    ``qb_decode(letter)``, and what the table guarantees, as macros.
+    ``qb_decode(letter)``, and the table's guarantees, as macros.
     """
     low, high = table.interval
     text = _header_template().render(
@@ -67,7 +67,7 @@ def c_header(table: LookupTable) -> bytes:
 
 @cache
 def _header_template() -> Template:
-    # C source, not HTML: there is nothing to escape.
+    # C source needs no HTML escapes.
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=select_autoescape(default_for_string=False))
     return environment.from_string((files(__package__) / "table_sampler.h.jinja").read_text(encoding="utf-8"))
 
@@ -118,12 +118,15 @@ def tidy_frame(table: LookupTable) -> "pd.DataFrame":
 
 
 def csv_text(table: LookupTable) -> bytes:
-    """Return the tidy frame as comma-separated values, with numbers written so that they are read back exactly."""
+    """Return the tidy frame as comma-separated values that are read back exactly."""
     return tidy_frame(table).to_csv(index=False, lineterminator="\n").encode("ascii")
 
 
 def parquet_file(table: LookupTable) -> bytes:
-    """Return the tidy frame as a parquet file; its metadata key ``quietbits-table`` holds the document as JSON, without the weights."""
+    """Return the tidy frame as a parquet file with the table's document.
+
+    The metadata key ``quietbits-table`` holds the document as JSON, without the weights.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

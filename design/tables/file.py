@@ -1,4 +1,4 @@
-"""The file format ``quietbits-table/1``: JSON with a schema and a checksum, written only if it verifies, refused if it was changed."""
+"""The file format ``quietbits-table/1``: JSON with a schema and a checksum."""
 
 import hashlib
 import json
@@ -48,7 +48,7 @@ def table_json(table: LookupTable) -> bytes:
 
 
 def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> LookupTable:
-    """Read a table from a file of at most the given number of bytes, and verify it fully.
+    """Read a table from a file of at most `most_bytes` bytes, and verify it fully.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
     try:
         return _verified(path, most_bytes)
     except TableError as error:
-        # Whoever changed the file chose what is quoted.
+        # The error quotes text that an attacker may have chosen: it is shortened.
         raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), shown_path(path)) from None
 
 
@@ -70,23 +70,26 @@ def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
         raise TableError("size", str(error).removeprefix(f"{shown_path(path)}: ")) from None
     document = _parsed(content)
     _check_schema(document)
-    found, stated = checksum(document), document["sha256"]
-    if found != stated:
-        raise TableError("checksum", f"the file was changed: its contents have sha256 {found}, it states {stated}")
+    computed, stated = checksum(document), document["sha256"]
+    if computed != stated:
+        raise TableError("checksum", f"the file was changed: its contents have sha256 {computed}, it states {stated}")
     table = _table_from(document)
     verify_table(table)
     return table
 
 
 def verify_file(path: str | os.PathLike[str]) -> Certificate:
-    """Return the certificate of the table in a file, verified from the file alone; raises `TableError` as `read_table` does."""
+    """Return the certificate of the table in a file, verified from the file alone.
+
+    Raises `TableError` as `read_table` does.
+    """
     return read_table(path).certificate
 
 
 def table_document(table: LookupTable) -> dict[str, Any]:
-    """Return what a table's file holds, checksum included: keys and values as in the schema, ready for JSON.
+    """Return a table's document, checksum included, with the schema's keys, ready for JSON.
 
-    How long the design took is left out: the same table has the same file.
+    The document omits the duration of the design: the same table has the same file.
     """
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual
@@ -171,16 +174,16 @@ def _bounded(text: str) -> int:
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         again = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
         raise ValueError(f"the key {again[:LONGEST_MESSAGE]!r} occurs twice")
-    return found
+    return members
 
 
 @cache
 def _validator() -> "Draft202012Validator":
-    # Here and below, because tables are written more often than read.
+    # The import is here because tables are written more often than read.
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(json.loads((files(__package__) / "table.schema.json").read_text(encoding="utf-8")))
@@ -189,9 +192,9 @@ def _validator() -> "Draft202012Validator":
 def _check_schema(document: Any) -> None:
     from jsonschema.exceptions import best_match
 
-    found = document.get("format") if isinstance(document, dict) else None
-    if found != FORMAT:
-        raise TableError("format", f"expected {FORMAT!r}, got {str(found)[:LONGEST_MESSAGE]!r}")
+    stated = document.get("format") if isinstance(document, dict) else None
+    if stated != FORMAT:
+        raise TableError("format", f"expected {FORMAT!r}, got {str(stated)[:LONGEST_MESSAGE]!r}")
     error = best_match(_validator().iter_errors(document))
     if error is not None:
         raise TableError("schema", f"{error.json_path}: {error.message[:LONGEST_MESSAGE]}")
@@ -204,7 +207,7 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
         raise TableError("shape", f"rows of weights must have equal lengths, got from {lengths[0]} to {lengths[-1]}")
     stated, provenance, prior = document["certificate"], document["provenance"], document["prior"]
     dual = stated["dual"] and DualCertificate(**{kind: _floats(values) for kind, values in stated["dual"].items()})
-    # JSON Schema calls 2.0 an integer too: int() makes it one.
+    # JSON Schema accepts 2.0 as an integer: int() makes it an int.
     return LookupTable(
         mechanism=document["mechanism"],
         epsilon=float(document["epsilon"]),

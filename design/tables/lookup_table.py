@@ -1,4 +1,4 @@
-"""Exact lookup tables: integer weights and rational letters, from which a client draws with no floating point in between.
+"""Exact lookup tables of integer weights and rational letters, drawn without floating point.
 
 A `LetterGuide` looks up letters by random words, from a guide to the cumulative weights: nearly every word needs a single look-up.
 """
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
 
     from ...shown import Axes
 
-# Words looked up at a time: their positions, and what is computed from them, stay in the processor's cache.
+# Words looked up per batch: their positions, and values computed from them, stay in the processor's cache.
 PART = 2**15
-# Bits by which a guide is finer than the letters, and logarithm of its entries at most, which take two megabytes.
+# Bits by which a guide is finer than the letters, and the logarithm of its most entries, which take two megabytes.
 GUIDE_BITS, MOST_GUIDE_BITS = 3, 19
-# Of an entry, and of a word without what decides rarely.
+# Bits of an entry, and bits of a word that nearly always decide.
 ENTRY_BITS = FIRST_BITS = 32
 
 LetterArray = NDArray[np.unsignedinteger]
-# Values whose words are drawn at a time.
+# Values whose words are drawn per batch.
 CHUNK = 2**15
 
 
 @dataclass(frozen=True)
 class DualCertificate:
-    """Dual values from which the lower bound on the variance can be recomputed; one of each kind per grid input.
+    """Dual values that prove the lower bound on the variance, one of each kind per grid input.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class DualCertificate:
     unbiasedness : tuple of float
         Prices of the rows' bias, sum_j P[i, j] (a_j - x_i) = 0.
     input_weights : tuple of float
-        Weights of the rows' variances in the objective, non-negative, summing to one.
+        Weights of the rows' variances in the objective, non-negative, with the sum 1.
     """
 
     normalisation: tuple[float, ...]
@@ -60,7 +60,7 @@ class DualCertificate:
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
-    """What was recomputed from a table in exact arithmetic; variances are on the unit interval's scale.
+    """Recomputed facts of a table in exact arithmetic; variances are on the unit interval's scale.
 
     Attributes
     ----------
@@ -73,11 +73,11 @@ class Certificate(Shown):
     worst_variance : float
         Largest of the rows' variances.
     lower_bound : float or None
-        No unbiased table with this privacy, with any number of letters, has a smaller objective; errs downward. None if not asked for.
+        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; None without a request.
     optimality_gap : float or None
         (objective - lower_bound) / objective, from 0 to 1.
     objective : str
-        What the table minimises: ``"mean"``, ``"worst"`` or ``"prior"``.
+        The objective of the table: ``"mean"``, ``"worst"`` or ``"prior"``.
     dual : DualCertificate or None
         The proof of `lower_bound`.
     """
@@ -93,7 +93,7 @@ class Certificate(Shown):
 
     @property
     def line(self) -> str:
-        """The variances and the bound, in one line."""
+        """One line with the variances and the bound."""
         bound = (
             "no lower bound"
             if self.lower_bound is None
@@ -105,13 +105,13 @@ class Certificate(Shown):
         )
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row with everything except for the proof."""
+        """Return a data frame of one row with everything except for the proof."""
         import pandas as pd
 
         return pd.DataFrame([{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "dual"}])
 
     def draw(self, axes: "Axes") -> None:
-        """Draw the variances as bars, beside the bound on what is minimised."""
+        """Draw the variances as bars, beside the bound on the objective."""
         axes.bar(["mean", "worst"], [self.mean_variance, self.worst_variance], color=BLUE)
         if self.lower_bound is not None:
             axes.axhline(self.lower_bound, color=GREY, linestyle="--", label=f"lower bound, {self.objective} variance")
@@ -123,12 +123,12 @@ class Certificate(Shown):
 
 @dataclass(frozen=True, eq=False)
 class LetterGuide:
-    """Finds the first cumulative weight of a row that is above the upper `total_bits` bits of a word.
+    """A guide that finds the first cumulative weight above the upper `total_bits` bits of a word.
 
-    The first bits of a word choose a cell of the row. Letters go up with the word: in most cells there are two at most, the second from
-    some word on. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word: added to those
-    of a draw, it has carried to the second letter if they are greater, and not if they are smaller. Where they are equal, which leaves 0,
-    and in cells of more letters, all bits decide.
+    The first bits of a word choose a cell of the row. Letters rise with the word: most cells have at most two letters, and the second
+    begins at some word. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word: added
+    to those of a draw, it carries to the second letter if they are greater, and not if they are smaller. Where they are equal, which leaves
+    0, and in cells of more letters, all bits decide.
 
     Attributes
     ----------
@@ -137,11 +137,11 @@ class LetterGuide:
     letters, total_bits : int
         The number of letters is a power of two.
     cell_bits, inner : int
-        Bits that choose a cell, and that entries are compared with.
+        Bits that choose a cell, and bits that entries are compared with.
     entries : ndarray of uint32, shape (rows * 2**cell_bits,)
         Cells of more than two letters have the number of letters in the first one's place.
     crowded : bool
-        Whether there are such cells.
+        Whether some cells have more than two letters.
     """
 
     cumulative: WordArray
@@ -153,8 +153,8 @@ class LetterGuide:
     crowded: bool
 
     def letters_of(self, rows: NDArray[np.integer], words: WordArray) -> NDArray[np.unsignedinteger]:
-        """Return letters, shape (count,), in the smallest unsigned type, for rows and words of that shape."""
-        found = np.empty(len(rows), dtype=np.min_scalar_type(self.letters - 1))
+        """Return letters for rows and words of shape (count,), in the smallest unsigned type."""
+        letters = np.empty(len(rows), dtype=np.min_scalar_type(self.letters - 1))
         open_places = [np.empty(0, dtype=np.intp)]
         rest, inner_shift = np.uint32(32 - self.cell_bits), np.uint32(32 - self.cell_bits - self.inner)
         mask = np.uint32((1 << self.inner) - 1)
@@ -175,11 +175,11 @@ class LetterGuide:
             reached >>= np.uint32(self.inner)
             if self.crowded:
                 open_places.append(start + np.flatnonzero(reached == self.letters))
-            found[part] = reached
+            letters[part] = reached
         places = np.concatenate(open_places)
         if places.size:
-            found[places] = self._searched(rows[places], words[places])
-        return found
+            letters[places] = self._searched(rows[places], words[places])
+        return letters
 
     def _searched(self, rows: NDArray[np.integer], words: WordArray) -> NDArray[np.intp]:
         """Return letters by binary search without branches."""
@@ -194,11 +194,11 @@ class LetterGuide:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LookupTable(Shown):
-    """A scalar mechanism: a value is dithered to a grid input, and a letter is drawn from that input's row of integer weights.
+    """A scalar mechanism: a dithered value chooses a row of weights, from which a letter is drawn.
 
     Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
-    scale; letter j is sent with probability weights[i, j] / total. Nothing is checked here: `verify_table` does that, and every table
-    that quietbits designs or reads has passed it.
+    scale; letter j is sent with probability weights[i, j] / total. Only `verify_table` checks a table: every table that quietbits designs
+    or reads has passed it.
 
     Attributes
     ----------
@@ -219,13 +219,13 @@ class LookupTable(Shown):
     weights : ndarray of int64, shape (2**bits_in, 2**bits_out)
         The table; read-only.
     prior : tuple of float or None
-        Weights of the inputs in the objective ``"prior"``, summing to one.
+        Weights of the inputs in the objective ``"prior"``, with the sum 1.
     certificate : Certificate
-        What was recomputed from the table.
+        Facts recomputed from the table.
     provenance : Provenance
-        How it was made.
+        The record of the table's design.
     adjacency, trust_model : str
-        What the guarantee holds for; ``"replace-one"`` and ``"local"``.
+        Adjacency and trust model of the guarantee; ``"replace-one"`` and ``"local"``.
     """
 
     mechanism: str
@@ -251,12 +251,15 @@ class LookupTable(Shown):
 
     @property
     def line(self) -> str:
-        """Mechanism, bits, interval and guarantee, in one line."""
+        """One line with mechanism, bits, interval and guarantee."""
         low, high = self.interval
         return f"{self.mechanism}, {self.bits_in} bits in, {self.bits_out} bits out, values from {low:g} to {high:g}, {self.guarantee}"
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return one row per grid input and letter: `input`, `letter`, `decoded` (on the interval's scale), `weight`, `probability`."""
+        """Return a data frame with one row per grid input and letter.
+
+        Columns are `input`, `letter`, `decoded` (on the interval's scale), `weight`, `probability`.
+        """
         import pandas as pd
 
         rows, letters = self.weights.shape
@@ -282,7 +285,7 @@ class LookupTable(Shown):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits that one message takes."""
+        """Number of bits of a message."""
         return float(self.bits_out)
 
     @property
@@ -302,7 +305,7 @@ class LookupTable(Shown):
 
     @cached_property
     def letters(self) -> FloatArray:
-        """What each letter decodes to, on the interval's scale: the exact number, rounded once. Shape (2**bits_out,)."""
+        """Decoded letters on the interval's scale, shape (2**bits_out,): exact numbers, rounded once."""
         low, high = (Fraction(end) for end in self.interval)
         return np.array([float(low + (high - low) * letter) for letter in self.alphabet])
 
@@ -311,7 +314,10 @@ class LookupTable(Shown):
         return letter_guide(self.weights, self.total)
 
     def with_interval(self, low: float, high: float) -> "LookupTable":
-        """Return the same table for values on another interval; weights, unit-scale letters and certificate stay."""
+        """Return the same table for another interval.
+
+        Weights, unit-scale letters and certificate stay.
+        """
         return dataclasses.replace(self, interval=check_interval("interval", (low, high)))
 
     def encode(self, values: ArrayLike, words: WordsLike) -> LetterArray:
@@ -340,14 +346,14 @@ class LookupTable(Shown):
         letters = np.empty(array.size, dtype=np.min_scalar_type(len(self.alphabet) - 1))
         flat = array.ravel()
         for start in range(0, array.size, CHUNK):
-            chunk, found = flat[start : start + CHUNK], letters[start : start + CHUNK]
+            chunk, part = flat[start : start + CHUNK], letters[start : start + CHUNK]
             drawn = words(2 * len(chunk))
             dither_words, table_words = drawn[: len(chunk)], drawn[len(chunk) :]
-            found[:] = self._look_up(chunk, dither_words, table_words)
+            part[:] = self._look_up(chunk, dither_words, table_words)
         return letters.reshape(array.shape)
 
     def letters_from_words(self, values: ArrayLike, dither_words: WordArray, table_words: WordArray) -> LetterArray:
-        """Return the letters that given random words lead to: the deterministic core of the encoder and of the exported C code.
+        """Return the letters of values for given random words, as the exported C code does.
 
         Parameters
         ----------
@@ -363,9 +369,9 @@ class LookupTable(Shown):
         return self._look_up(array.ravel(), *words).reshape(array.shape)
 
     def letters_of_rows(self, rows: ArrayLike, table_words: WordArray) -> LetterArray:
-        """Return the letters that given random words draw from rows, given by their indices: for mechanisms with their own dithering.
+        """Return the letters of rows for given random words; the caller dithers.
 
-        The upper log2(total) bits of a word draw the letter.
+        `rows` are indices of rows. The upper log2(total) bits of a word draw the letter.
         """
         check_unmasked("rows", rows)
         array = np.asarray(rows)
@@ -377,9 +383,9 @@ class LookupTable(Shown):
         return self._guide.letters_of(array.ravel(), words).reshape(array.shape)
 
     def decode(self, indices: ArrayLike) -> FloatArray:
-        """Return the numbers that letter indices stand for; their average over clients is an unbiased estimate of the values' mean.
+        """Return the numbers of letter indices; their mean is an unbiased estimate of the mean.
 
-        They are on the interval's scale, and may lie outside the interval.
+        The numbers are on the interval's scale, and may lie outside the interval.
         """
         check_unmasked("indices", indices)
         array = np.asarray(indices)
@@ -390,13 +396,16 @@ class LookupTable(Shown):
         return self.letters[array.astype(np.intp)]
 
     def variance(self, values: ArrayLike) -> FloatArray:
-        """Return the exact variance of ``decode(encode(value))`` for each value, dithering included, in squared units of the values."""
+        """Return the exact variance of ``decode(encode(value))`` for each value, dithering included.
+
+        Variances are in squared units of the values.
+        """
         positions = grid_position(finite_values("values", values), self.interval, len(self.weights) - 1)
         lower = np.minimum(positions.astype(np.intp), len(self.weights) - 2)
         fraction = positions - lower
         variances = np.array([float(variance) for variance in self.moments.variances])
         steps = np.array([float(after - before) for before, after in pairwise(self.moments.means)])
-        # Law of total variance over the two grid inputs between which the value is dithered.
+        # The law of total variance applies to the two grid inputs between which the value is dithered.
         mixed = (1 - fraction) * variances[lower] + fraction * variances[lower + 1] + fraction * (1 - fraction) * steps[lower] ** 2
         low, high = self.interval
         return np.asarray(mixed * (high - low) ** 2)
@@ -408,20 +417,23 @@ class LookupTable(Shown):
 
 
 def letter_guide(weights: NDArray[np.int64], total: int) -> LetterGuide:
-    """Return the guide to a table of weights; rows sum to `total`, a power of two, and their length is a power of two, too."""
+    """Return the guide to a table of weights.
+
+    Rows sum to `total`, a power of two, and their length is a power of two, too.
+    """
     rows, letters = weights.shape
     cumulative, total_bits = np.cumsum(weights, axis=1, dtype=np.uint64), total.bit_length() - 1
     letter_bits = letters.bit_length() - 1
     cell_bits = min(letter_bits + GUIDE_BITS, max(MOST_GUIDE_BITS - (rows.bit_length() - 1), 0), total_bits)
     rest = total_bits - cell_bits
     inner = min(FIRST_BITS - cell_bits, ENTRY_BITS - 1 - letter_bits, rest)
-    # The first of the cells that lie beyond each cumulative weight; that of the last letter lies beyond all of them.
+    # First cell beyond each cumulative weight; the cell of the last letter lies beyond all of them.
     beyond = ((cumulative + ((np.uint64(1) << np.uint64(rest)) - np.uint64(1))) >> np.uint64(rest)).astype(np.intp)
     cells = 1 << cell_bits
     counts = np.bincount((beyond + np.arange(rows)[:, None] * (cells + 1)).ravel(), minlength=rows * (cells + 1))
     reached = counts.reshape(rows, cells + 1).cumsum(axis=1)
     first, several = reached[:, :-1], np.diff(reached)
-    # Bits of the cumulative weight at which the second letter begins, from the cell's beginning on: 2**inner is its end.
+    # Bits of the cumulative weight at which the second letter begins, from the cell's beginning; 2**inner is the cell's end.
     start = np.take_along_axis(cumulative, np.minimum(first, letters - 1), axis=1) - (np.arange(cells, dtype=np.uint64) << np.uint64(rest))
     ahead = np.where(several == 1, (1 << inner) - (start >> np.uint64(rest - inner)).astype(np.int64), 0)
     entries = np.where(several > 1, letters << inner, (first << inner) + ahead).astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Minimum variance unbiased (MVU) tables: designed, made exact, and certified against every table with any number of letters.
+"""Minimum variance unbiased (MVU) tables: their design, rounding and certificate.
 
 `exact_table` turns a solver's table of floats into a lookup table that keeps its declared epsilon, proven in whole numbers.
 """
@@ -27,7 +27,7 @@ from .provenance import Provenance, record_provenance
 from .randomised_response import generalised_randomised_response
 from .table_facts import realised_epsilon
 
-# Shares of epsilon kept back for the rounding, tried in turn. The first is enough unless a table has few letters and tiny entries.
+# Shares of epsilon reserved for the rounding, tried in turn. The first suffices unless a table has few letters and tiny entries.
 MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)
 
 SOLVERS = ("staircase", "trust-region", "alternating")
@@ -47,7 +47,7 @@ def design_mvu(
     starts: int | None = None,
     workers: int = 1,
 ) -> LookupTable:
-    """Design the unbiased private table of least variance, as an exact lookup table with its certificate.
+    """Design the unbiased private table of least variance, with its certificate.
 
     Parameters
     ----------
@@ -120,13 +120,13 @@ def design_mvu(
     if solver == "staircase":
         made = choose_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
     else:
-        # Loaded for those who ask for it: cvxpy and SciPy's optimisers take longer to load than most tables take to design.
+        # The import is here because cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
             from ...solvers.table_search.trust_region import solve_trust_region as paper
         else:
             from ...solvers.table_search.alternating import solve_alternating as paper
-        found = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
-        made = StaircaseDesign(table_at_letters(found, 2**bits_in, constraint, input_weights), None)
+        solved = paper(np.linspace(0.0, 1.0, 2**bits_in), 2**bits_out, constraint, input_weights, starts=starts or 5, rng=rng)
+        made = StaircaseDesign(table_at_letters(solved, 2**bits_in, constraint, input_weights), None)
     search = MvuSearch(constraint, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
     table = search.table(epsilon, interval)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
@@ -142,18 +142,21 @@ def search_mvu(
     effort: Effort = "full",
     start: "MvuSearch | None" = None,
 ) -> "MvuSearch":
-    """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `choose_design`."""
+    """Search as `design_mvu` does for the mean variance.
+
+    Effort and start are those of `choose_design`.
+    """
     constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
     weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
-    found = None if start is None else start.made.found
-    made = choose_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=found)
+    start_letters = None if start is None else start.made.found
+    made = choose_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=start_letters)
     provenance = record_provenance("staircase", seed, 0.0)
     return MvuSearch(constraint, bits_in, bits_out, metric_name(metric), chosen, made, False, provenance)
 
 
 @dataclass(frozen=True, eq=False)
 class MvuSearch:
-    """What a search has found at one epsilon, from which tables are made at that epsilon and at others.
+    """The result of a search at one epsilon, from which tables at other epsilons are made.
 
     Attributes
     ----------
@@ -162,11 +165,11 @@ class MvuSearch:
     bits_in, bits_out, metric, symmetric
         As in `design_mvu`; the metric by its canonical name.
     objective : TableObjective
-        What tables minimise.
+        The objective of the tables.
     made : StaircaseDesign
-        The way to make them.
+        The design that makes the tables.
     provenance : Provenance
-        Theirs, except for the duration.
+        The tables' provenance, except for the duration.
     """
 
     searched: RatioConstraint
@@ -179,7 +182,7 @@ class MvuSearch:
     provenance: Provenance
 
     def table(self, epsilon: float, interval: tuple[float, float] = (0.0, 1.0), *, bounded: bool = True) -> LookupTable:
-        """Return the table at an epsilon, as `design_mvu` does; without a lower bound unless `bounded`."""
+        """Return the table at an epsilon, as `design_mvu` does; `bounded` adds a lower bound."""
         bits_in, bits_out, symmetric, named = self.bits_in, self.bits_out, self.symmetric, self.provenance
         constraint = ratio_constraint(epsilon, bits_in, self.metric)
         dual = None
@@ -198,7 +201,7 @@ class MvuSearch:
 
         candidates = []
         if named.solver == "staircase" and bits_in <= bits_out and (self.metric is None or bits_in == 1):
-            # For two inputs every metric is the same as local privacy. The paper's solvers get no such help: they are there for comparison.
+            # Every metric equals local privacy for two inputs. The paper's solvers get no such help: they serve comparison.
             ended = replace(named, solver="staircase, ended with generalised randomised response")
             candidates.append(_randomised_response(epsilon, bits_in, bits_out, self.metric, self.objective, dual, interval, ended))
         try:
@@ -217,16 +220,16 @@ class MvuSearch:
                 )
             )
         except ConvergenceError:
-            # At large epsilon a table can have entries too small to round; randomised response is then as good to within the gap it states.
+            # A table at large epsilon can have entries too small to round; randomised response is then as good to within the stated gap.
             if not candidates or epsilon <= NEARLY_PUBLIC:
                 raise
         return min(candidates, key=_objective)
 
 
 def with_certified_bound(table: LookupTable) -> LookupTable:
-    """Return a table, made by any mechanism, with a lower bound on the objective of every unbiased table that is as private.
+    """Return a table with a lower bound on the objective of every equally private table.
 
-    The table must be exactly unbiased; its certificate gets the bound, its proof, and the gap.
+    The bound is for unbiased tables. The given table must be exactly unbiased; its certificate gets the bound, its proof, and the gap.
     """
     constraint = ratio_constraint(table.epsilon, table.bits_in, table.metric)
     weights = _input_weights(TableObjective(table.certificate.objective, table.prior), 2**table.bits_in)
@@ -235,14 +238,17 @@ def with_certified_bound(table: LookupTable) -> LookupTable:
 
 @dataclass(frozen=True)
 class TableObjective:
-    """What a table minimises: ``"mean"``, ``"worst"`` or ``"prior"``, and for the latter the prior's weights, which sum to one."""
+    """The objective of a table, ``"mean"``, ``"worst"`` or ``"prior"``.
+
+    The prior's weights, for ``"prior"`` alone, sum to 1.
+    """
 
     name: str
     prior: tuple[float, ...] | None = None
 
 
 def check_objective(objective: str | ArrayLike, inputs: int) -> TableObjective:
-    """Return the objective that ``"mean"``, ``"worst"`` or non-negative weights of shape (inputs,) stand for."""
+    """Return the objective from ``"mean"``, ``"worst"`` or weights of shape (inputs,)."""
     if isinstance(objective, str):
         if objective not in ("mean", "worst"):
             raise ValueError(f"objective must be 'mean', 'worst' or {inputs} weights, got {objective!r}")
@@ -276,9 +282,9 @@ def _randomised_response(
     interval: tuple[float, float],
     provenance: Provenance,
 ) -> LookupTable:
-    """Return generalised randomised response as a table for the same task: at large epsilon the search only comes close to it."""
+    """Return generalised randomised response for the same task."""
     response = generalised_randomised_response(epsilon, bits_in)
-    # Letters that are never sent complete the alphabet, mirrored, in the outer halves of the first and the last gap.
+    # Letters of weight zero complete the alphabet, mirrored, in the outer halves of the first and the last gap.
     pairs = (2**bits_out - 2**bits_in) // 2
     first, second = response.alphabet[:2]
     below = tuple(first + (second - first) * Fraction(k, 2 * pairs + 2) for k in range(1, pairs + 1))
@@ -306,7 +312,10 @@ def _objective(table: LookupTable) -> float:
 
 
 def _padded(probabilities: FloatArray, alphabet: FloatArray, letters: int, symmetric: bool) -> tuple[FloatArray, FloatArray]:
-    """Add letters that are never sent; in mirrored pairs for a mirrored table, after splitting its middle letter if necessary."""
+    """Add letters of weight zero, in mirrored pairs for a mirrored table.
+
+    A mirrored table's middle letter is split first if necessary.
+    """
     missing = letters - len(alphabet)
     if symmetric and missing % 2:
         middle = len(alphabet) // 2
@@ -336,7 +345,7 @@ def exact_table(
     interval: tuple[float, float] = (0.0, 1.0),
     symmetric: bool = False,
 ) -> LookupTable:
-    """Return the exact lookup table of a design: realised epsilon at most the declared one, rows exactly unbiased.
+    """Return the exact, unbiased lookup table of a design that keeps its declared epsilon.
 
     Parameters
     ----------
@@ -349,12 +358,12 @@ def exact_table(
     objective, dual
         As in `certified_table`; the dual values are those at `epsilon` itself.
     symmetric : bool
-        Whether the table is to be mirrored exactly.
+        Whether the table must be mirrored exactly.
 
     Raises
     ------
     ConvergenceError
-        If the rounded table exceeds epsilon even with the largest margin: the floats were not what they were said to be.
+        If the rounded table exceeds epsilon even with the largest margin: the floats are not as private as the design states.
     """
     for margin in MARGINS:
         probabilities, alphabet = design(epsilon * (1 - margin))

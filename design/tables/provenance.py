@@ -1,4 +1,4 @@
-"""How a table was made."""
+"""Records of tables' designs."""
 
 import platform
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 @dataclass(frozen=True)
 class Provenance:
-    """How a table was made: software versions by name, method, root seed of the method's random numbers, duration in seconds.
+    """The record of a table's design: software versions, method, seed, duration in seconds.
 
-    A file does not say how long it took: None then. Two tables that differ in that alone are made alike.
+    The seed is the root seed of the method's random numbers. Files omit the duration, which is then None; it does not count in comparisons.
     """
 
     versions: tuple[tuple[str, str], ...]

@@ -19,7 +19,7 @@ GENERALISED, BITWISE = "generalised-randomised-response", "bitwise-randomised-re
 
 
 def generalised_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return generalised randomised response: the grid index is sent as it is or replaced by another one, as often as privacy requires.
+    """Return generalised randomised response: the grid index is kept or replaced uniformly.
 
     The weights are o off the diagonal and d on it, with o rounded up and d = total - (B-1) o, so that d / o <= exp(epsilon). With
     (d - o) a_i + o sum_j a_j = total i / (B-1) and sum_j a_j = B/2, the letters are exact rationals: there is no bias (section 3 of
@@ -63,11 +63,12 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
 
 
 def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return bitwise randomised response: each bit of the grid index is flipped independently, with privacy epsilon / bits each.
+    """Return bitwise randomised response: every bit of the grid index is flipped independently.
 
-    The weight w_h depends only on the number h of flipped bits; all but w_0 are rounded up and w_0 takes what is left, so that
-    w_0 / w_bits <= exp(epsilon). Whatever the weights, a bit's sign then keeps the same share s = sum_h w_h (C(bits-1, h) - C(bits-1, h-1))
-    / total of its mean, and the letters 1/2 + (y / (B-1) - 1/2) / s are exactly unbiased (section 3 of Chaudhuri, Guo, Rabbat 2022).
+    Each bit has the privacy epsilon / bits. The weight w_h depends only on the number h of flipped bits; all but w_0 are rounded up and w_0
+    takes the rest, so that w_0 / w_bits <= exp(epsilon). Whatever the weights, a bit's sign then keeps the same share s = sum_h w_h
+    (C(bits-1, h) - C(bits-1, h-1)) / total of its mean, and the letters 1/2 + (y / (B-1) - 1/2) / s are exactly unbiased (section 3 of
+    Chaudhuri, Guo, Rabbat 2022).
 
     Arguments are those of `generalised_randomised_response`.
     """
@@ -95,7 +96,7 @@ def bitwise_randomised_response(epsilon: float, bits: int, *, interval: tuple[fl
 
 
 def is_generalised_response(table: LookupTable) -> bool:
-    """Return whether a table's weights and letters are those of generalised randomised response, at whatever epsilon."""
+    """Return whether a table is generalised randomised response at some epsilon."""
     weights, inputs = table.weights, len(table.weights)
     if weights.shape != (inputs, inputs):
         return False
@@ -106,7 +107,7 @@ def is_generalised_response(table: LookupTable) -> bool:
 
 
 def is_bitwise_response(table: LookupTable) -> bool:
-    """Return whether a table's weights and letters are those of bitwise randomised response, at whatever epsilon.
+    """Return whether a table is bitwise randomised response at some epsilon.
 
     Bits are flipped independently if the weight of h flips is ``total q**h (1 - q)**(bits - h)``, with q the probability that the first
     bit is flipped. Weights are rounded up, and those of no flip take what is left: they are off by less than ``(bits + 1) 2**bits``.

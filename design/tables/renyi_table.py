@@ -1,4 +1,4 @@
-"""Tables whose letters, divergences and rounding are made for the Rényi divergence of a vector's whole message, as exact lookup tables."""
+"""Lookup tables for the Rényi divergence of a vector's whole message."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from .lookup_table import LookupTable
 from .provenance import Provenance
 from .table_facts import realised_epsilon
 
-# How much closer than the table's own ratios the rounding may have to keep them.
+# Reserve of the table's ratios for the rounding, relative.
 RATIO_SLACK = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class RenyiTable:
-    """A table in floating point from which exact ones are made that are a little more or less private.
+    """A float table from which exact tables of slightly more or less privacy are made.
 
     Attributes
     ----------
@@ -42,10 +42,10 @@ class RenyiTable:
         return cls(table[:, order], letters[order])
 
     def stretched(self, factor: float) -> "RenyiTable":
-        """Return the table for inputs that are moved from the middle by a factor, and letters that are moved back by it.
+        """Return the table with inputs moved from the middle by a factor, and letters moved back.
 
-        Rows between grid inputs are mixtures of their neighbours, and those just outside the grid continue the first and the last two:
-        it is unbiased again, and the more private, the smaller the factor. Entries may be negative for factors above 1.
+        Rows between grid inputs are mixtures of their neighbours, and those just outside the grid continue the first and the last two: the
+        table is unbiased again, and the more private, the smaller the factor. Entries may be negative for factors above 1.
         """
         inputs = len(self.probabilities)
         positions = (inputs - 1) / 2 + factor * (np.arange(inputs) - (inputs - 1) / 2)
@@ -55,9 +55,10 @@ class RenyiTable:
         return RenyiTable(table, 0.5 + (self.alphabet - 0.5) / factor)
 
     def exact(self, metric: str | None, provenance: Provenance) -> LookupTable:
-        """Return the lookup table of whole numbers; raises ConvergenceError where an entry is not positive, or the rounding fails.
+        """Return the lookup table of whole numbers, or raise ConvergenceError if the rounding fails.
 
-        Its declared epsilon is what its weights realise under the metric: it is not what the table was designed for.
+        Entries must be positive. The declared epsilon is the realised epsilon of the weights under the metric, not the target of the
+        design.
         """
         used = self.probabilities[:, self.probabilities.sum(axis=0) >= DUST]
         if used.min() <= 0:

@@ -1,4 +1,4 @@
-"""A store of designed tables on disk: a table is designed once for each specification, and found again by the hash of all of it."""
+"""A store of designed tables on disk, each under the hash of its specification."""
 
 import hashlib
 import json
@@ -15,14 +15,14 @@ from .file import FORMAT, read_table, write_table
 from .lookup_table import LookupTable
 from .provenance import record_provenance
 
-# To be raised when the same specification comes to mean another table.
+# Increase this number when the same specification comes to mean another table.
 CACHE_FORMAT = 1
 
 log = logging.getLogger(__name__)
 
 
 def default_folder() -> Path:
-    """Return where tables are kept unless another folder is named.
+    """Return the default folder of tables.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def default_folder() -> Path:
 
 
 def check_cache(folder: Path) -> None:
-    """Raise ``OSError`` where no designed table can be kept, which says what would do."""
+    """Raise ``OSError``, with a remedy, if the folder cannot keep tables."""
     with _naming_the_option(folder):
         check_folder(folder)
 
@@ -49,10 +49,10 @@ def _naming_the_option(folder: Path) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TableCache:
-    """Tables in a folder, each in a file named by what it was designed for.
+    """A folder of tables, each in a file that is named by its specification.
 
-    Any number of processes may use one folder: a file is written under a temporary name and renamed, so that it is there whole or not at
-    all; two that design the same table write the same file twice.
+    Any number of processes may use a folder: a file is written under a temporary name and renamed, so that it is complete or absent. Two
+    processes that design the same table write the same file twice.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class TableCache:
         design: Callable[[], LookupTable],
         accept: Callable[[LookupTable], bool] = lambda _: True,
     ) -> LookupTable:
-        """Return the table of a specification: from its file if that is there, verifies and is accepted; else designed, and kept.
+        """Return the table of a specification from its file, or design and keep it.
 
         Parameters
         ----------

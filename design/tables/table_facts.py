@@ -1,4 +1,4 @@
-"""What integer weights really guarantee, in exact arithmetic: the realised privacy, and the mean and variance of every row."""
+"""Exact facts of integer weights: the realised privacy, and the mean and variance of every row."""
 
 import math
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ...solvers.bounds.privacy_constraint import metric_power
 
-# Digits of the only logarithm taken; its relative error, 1e-50, is far below the rounding up to a float.
+# Digits of the only logarithm; its relative error, 1e-50, is far below the rounding up to a float.
 DIGITS = 50
 
 
 @dataclass(frozen=True)
 class RowMoments:
-    """Exact mean and variance of what each row of a table decodes to, on the unit interval's scale."""
+    """Exact mean and variance of each row's decoded letters, on the unit interval's scale."""
 
     means: tuple[Fraction, ...]
     variances: tuple[Fraction, ...]
@@ -40,28 +40,31 @@ class RowMoments:
 
 
 def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], total: int) -> RowMoments:
-    """Return the exact moments of every row, for non-negative weights of shape (rows, letters) whose rows sum to `total`.
+    """Return the exact moments of every row of a table.
 
-    Variances are around the rows' means, not around their inputs; the two agree where there is no bias.
+    `weights` are non-negative, with the shape (rows, letters), and rows sum to `total`. Variances are around the rows' means, not around
+    their inputs; the two agree without bias.
     """
     denominator = math.lcm(*(letter.denominator for letter in alphabet))
     # Python integers: weights and letters have about 60 bits each, and their sums of products are kept whole.
     numerators = np.array([int(letter * denominator) for letter in alphabet], dtype=object)
     whole = weights.astype(object)
     first, second = whole @ numerators, whole @ numerators**2
-    means = tuple(Fraction(one, total * denominator) for one in first)
-    variances = tuple(Fraction(total * two - one * one, (total * denominator) ** 2) for one, two in zip(first, second, strict=True))
+    means = tuple(Fraction(mean, total * denominator) for mean in first)
+    variances = tuple(
+        Fraction(total * square - mean * mean, (total * denominator) ** 2) for mean, square in zip(first, second, strict=True)
+    )
     return RowMoments(means, variances)
 
 
 def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
-    """Return the smallest epsilon that a table satisfies, for weights of shape (rows, letters) whose rows have the same sum.
+    """Return the smallest epsilon of a table, as an upper bound.
 
-    Local privacy (metric None): the largest log-ratio of two entries of a column. Metric privacy |y - y'|**p: the largest log-ratio of
-    neighbouring entries, divided by their distance (1 / (rows - 1))**p; as p >= 1 no other pair needs a larger epsilon (eq. 3 of
-    Chaudhuri, Guo, Rabbat 2022).
+    `weights` have the shape (rows, letters), and rows have the same sum. Local privacy (metric None): the largest log-ratio of two entries
+    of a column. Metric privacy |y - y'|**p: the largest log-ratio of neighbouring entries, divided by their distance (1 / (rows - 1))**p;
+    as p >= 1 no other pair needs a larger epsilon (eq. 3 of Chaudhuri, Guo, Rabbat 2022).
 
-    Errs upward, by at most one unit in the last place. Infinite where a zero stands beside a non-zero.
+    The error is at most one unit in the last place. Epsilon is infinite where a zero stands beside a non-zero.
     """
     ratio = largest_ratio(weights, neighbours_only=metric is not None)
     if ratio is None:
@@ -78,9 +81,9 @@ def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
 
 
 def largest_ratio(weights: NDArray[np.int64], *, neighbours_only: bool) -> Fraction | None:
-    """Return the largest ratio of two entries of one column, at least 1, found by exact comparison.
+    """Return the exact largest ratio, at least 1, of two entries of a column.
 
-    None if a zero stands beside a non-zero. Columns of zeros are skipped.
+    The result is None if a zero stands beside a non-zero. Columns of zeros are skipped.
     """
     if neighbours_only:
         high, low = np.maximum(weights[1:], weights[:-1]), np.minimum(weights[1:], weights[:-1])

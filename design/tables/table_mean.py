@@ -18,7 +18,7 @@ from .table_privacy import table_privacy
 
 @dataclass(frozen=True, eq=False)
 class TableMeanMechanism(ScalarMechanism):
-    """Mean estimation with a lookup table: letters are sent, and the server keeps their histogram.
+    """Mean estimation with a lookup table: the server keeps a histogram of letters.
 
     Examples
     --------
@@ -43,12 +43,12 @@ class TableMeanMechanism(ScalarMechanism):
         return {**super().facts(), "epsilon_per_round": self.table.epsilon}
 
     def privacy(self) -> Privacy:
-        """Local privacy that is realised, computed from the table's whole numbers."""
+        """Return the realised local privacy, from the table's whole numbers."""
         return table_privacy(self.table)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is realised; the declared metric guarantee where the table has one, which says more."""
+        """The realised guarantee, or the stronger declared metric guarantee if there is one."""
         return super().guarantee if self.table.metric is None else self.table.guarantee
 
     @property
@@ -58,7 +58,7 @@ class TableMeanMechanism(ScalarMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Largest variance over the interval, on the grid or between two of its points.
+        """Largest variance over the interval, on the grid or between two grid points.
 
         Between grid points the variance is a parabola in the fractional part f, V + f (V' - V) + f (1 - f) s**2, whose top lies at
         f = 1/2 + (V' - V) / (2 s**2) if that is between 0 and 1, else at one of its ends.
@@ -76,7 +76,7 @@ class TableMeanMechanism(ScalarMechanism):
         return self.table.encode(values, words)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio of letters, for two ends of the interval: there nothing is dithered."""
+        """Return the log-likelihood ratio of letters for two grid inputs, which are not dithered."""
         weights = np.array(self.table.weights, dtype=float)
         rows = [weights[-1] if value == self.interval[1] else weights[0] for value in (first, second)]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -84,14 +84,14 @@ class TableMeanMechanism(ScalarMechanism):
         return lambda letters: np.asarray(log_ratios[letters])
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how often each letter was sent, shape (2**bits_out,)."""
+        """Return the number of messages with each letter, shape (2**bits_out,)."""
         histogram = np.bincount(messages.ravel(), minlength=len(self.table.alphabet))
         if len(histogram) > len(self.table.alphabet):
             raise ValueError(f"messages must be from 0 to {len(self.table.alphabet) - 1}, got {len(histogram) - 1}")
         return histogram
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
-        """Return the average of the numbers that the letters stand for; it may lie outside the interval."""
+        """Return the average of the letters' numbers; it may lie outside the interval."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         if aggregate.sum() != clients:
             raise ValueError(f"clients must be the number of letters in the histogram, {int(aggregate.sum())}, got {clients!r}")

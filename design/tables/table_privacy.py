@@ -1,4 +1,4 @@
-"""What messages drawn from a table reveal: of one number, or of a vector whose coordinates go through the same table."""
+"""The privacy of a table's messages: of one number, or of a vector with the table per coordinate."""
 
 import math
 from functools import cache
@@ -14,7 +14,7 @@ from .table_facts import realised_epsilon
 
 
 def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, radius: float = 1.0) -> Privacy:
-    """Return what a vector's message reveals whose coordinates go through the same table, one by one.
+    """Return the privacy of a vector's message whose coordinates go through the same table.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     norm = check_norm(norm, high=LARGEST_NORM)
     radius = check_real("radius", radius, low=1e-9, high=1e6)
     if dimension == 1 and radius >= 1:
-        # Any two rows: an exact comparison, without the slack by which the others err upward.
+        # The exact comparison of any two rows has no slack, unlike the other upper bounds.
         pure = realised_epsilon(table.weights, None)
     else:
         pure = float(vector_divergences(table.weights, [math.inf], dimension, norm, radius)[0])

@@ -1,4 +1,4 @@
-"""Verification of lookup tables: everything a certificate says is recomputed from the weights, in exact arithmetic and without a solver."""
+"""Verification of lookup tables: exact recomputation of the certificate, without a solver."""
 
 import math
 from itertools import pairwise
@@ -16,7 +16,7 @@ from .table_facts import realised_epsilon
 MVU = "mvu"
 LARGEST_TOTAL_BITS = 62
 MOST_BITS = 9
-# Floats cannot average letters beyond this.
+# Floats cannot average letters beyond this number.
 LARGEST_LETTER = 2**200
 # Powers of the metric |y - y'|**p beyond this overflow.
 LARGEST_POWER = 64
@@ -25,7 +25,7 @@ BOUND_TOLERANCE = 1e-9
 
 
 def verify_table(table: LookupTable) -> Certificate:
-    """Recompute everything that a table's certificate says, and refuse the table if anything differs; return the certificate.
+    """Return the recomputed certificate of a table, or raise TableError if anything differs.
 
     The table may come from an untrusted file. Realised epsilon, bias and variances are recomputed exactly; the lower bound is proven by its
     dual values.
@@ -50,8 +50,8 @@ def verify_table(table: LookupTable) -> Certificate:
 def _check_mechanism(table: LookupTable) -> None:
     """Compare the mechanism's name with what weights and letters are.
 
-    ``"mvu"`` is any unbiased table, as far from the best as the certificate's bound says; randomised response is the best in some cases, of
-    single bits in none.
+    The name ``"mvu"`` allows any unbiased table, at the distance from the best that the certificate's bound states; generalised randomised
+    response is the best table in some cases, bitwise randomised response in none.
     """
     name = table.mechanism
     if name not in (MVU, GENERALISED, BITWISE):
@@ -97,7 +97,7 @@ def _check_weights(table: LookupTable) -> None:
     if table.weights.min() < 0:
         row, letter = (int(index) for index in np.unravel_index(table.weights.argmin(), expected))
         raise TableError("negative-weights", f"row {row}, letter {letter} has weight {table.weights[row, letter]}")
-    # Python integers: the sum of a tampered row may exceed 64 bits.
+    # Python integers hold the sum of a tampered row, which may exceed 64 bits.
     for row, total in enumerate(table.weights.astype(object).sum(axis=1)):
         if total != table.total:
             raise TableError("row-sums", f"row {row} sums to {total}, {total - table.total:+d} from the total {table.total}")

@@ -146,7 +146,7 @@ def calibrate_vector_table(
 
     searches = [find(near, effort="wide"), *([hasty(near)] if loose else [])]
     best = min((ended(search, near) for search in searches), key=mean_variance)
-    if best[0].made.found is not None:
+    if best[0].made.searched is not None:
         best = min(ended(find(best[1], start=best[0]), best[1]), best, key=mean_variance)
     return mechanism(*best, bounded=True)
 

@@ -145,7 +145,7 @@ def search_mvu(
     """Search as `design_mvu` does for the mean variance; with what effort, and from where, as in `staircase_design`."""
     constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
     weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
-    found = None if start is None else start.made.found
+    found = None if start is None else start.made.searched
     made = staircase_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=found)
     provenance = record_provenance("staircase", seed, 0.0)
     return MvuSearch(constraint, bits_in, bits_out, metric_name(metric), chosen, made, False, provenance)

@@ -121,15 +121,15 @@ class RenyiCurve:
         check_choice("conversion", conversion, CONVERSIONS)
         finite = np.isfinite(self.orders) & np.isfinite(self.divergences)
         pure = float(self.divergences[np.isinf(self.orders)].min(initial=math.inf))
-        best = EpsilonAtDelta(pure, math.inf, at_edge=False)
+        guarantee = EpsilonAtDelta(pure, math.inf, at_edge=False)
         if finite.any():
             orders = self.orders[finite]
             converted = _converted(orders, self.divergences[finite], delta, conversion)
             best = int(converted.argmin())
             epsilon, order = max(0.0, float(converted[best])), float(orders[best])
             if epsilon < pure:
-                best = EpsilonAtDelta(epsilon, order, at_edge=order in (orders.min(), orders.max()) and epsilon > 0)
-        return best
+                guarantee = EpsilonAtDelta(epsilon, order, at_edge=order in (orders.min(), orders.max()) and epsilon > 0)
+        return guarantee
 
 
 class LazyRenyiCurve:

@@ -231,11 +231,11 @@ def test_tau_overstates_what_is_lost() -> None:
     gaussian = 2.0 / (2 * 50 * 0.5**2)
     assert gaussian * 1.1 < coarse < gaussian * 1.2
     # Even though the noise of as few clients is counted as is best.
-    found = discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0]
+    divergences = discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0]
     of_some = [(2 / math.sqrt(some), discrete_gaussian_tau(some, 0.5)) for some in range(1, 51)]
-    assert found == pytest.approx(min(min(ratio**2 + tau, (ratio + tau) ** 2) for ratio, tau in of_some), rel=1e-12)
-    assert found > 16 * gaussian
-    assert found < 1 / (50 * 0.5**2) + discrete_gaussian_tau(50, 0.5)
+    assert divergences == pytest.approx(min(min(ratio**2 + tau, (ratio + tau) ** 2) for ratio, tau in of_some), rel=1e-12)
+    assert divergences > 16 * gaussian
+    assert divergences < 1 / (50 * 0.5**2) + discrete_gaussian_tau(50, 0.5)
     fine = summed_discrete_gaussian_losses(50, 2.0, 1).renyi_divergences([2.0])[0]
     assert fine == pytest.approx(2.0 / (2 * 50 * 4), rel=1e-9)
 

@@ -292,7 +292,7 @@ def test_skellam_noise_is_a_little_worse_than_gaussian_noise() -> None:
     skellam = skellam_privacy(1e6, 100.0, 50.0).report(1e-6, rounds=4)
     gaussian = gaussian_privacy(1e3 / 50).report(1e-6, rounds=4)
     assert gaussian.epsilon_by("rdp") < skellam.epsilon < 1.01 * gaussian.epsilon_by("rdp")
-    assert [one.name for one in skellam.accounts] == ["rdp"]
+    assert [account.name for account in skellam.accounts] == ["rdp"]
 
 
 @pytest.mark.parametrize(

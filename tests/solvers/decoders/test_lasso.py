@@ -196,17 +196,17 @@ def test_a_path_falls_and_starts_from_the_larger_penalty() -> None:
     operator = aslinearoperator(matrix)
     path = lasso_path(operator, observations, np.random.default_rng(0).permutation(penalties), tolerance=1e-9)
     assert path.penalties == pytest.approx(penalties, rel=0)
-    assert [len(one.support) for one in path.solutions[:1]] == [0]
+    assert [len(solution.support) for solution in path.solutions[:1]] == [0]
     alone = [solve_lasso(operator, observations, penalty, tolerance=1e-9) for penalty in penalties]
-    for one, other in zip(path.solutions, alone, strict=True):
-        assert one.relative_gap <= 1e-9
-        assert abs(one.objective - other.objective) <= one.duality_gap + other.duality_gap
+    for solution, other in zip(path.solutions, alone, strict=True):
+        assert solution.relative_gap <= 1e-9
+        assert abs(solution.objective - other.objective) <= solution.duality_gap + other.duality_gap
     # Starting near the solution is what a path is for: from the same problem's there is nothing left to do.
-    assert sum(one.iterations for one in path.solutions) < sum(one.iterations for one in alone)
+    assert sum(solution.iterations for solution in path.solutions) < sum(solution.iterations for solution in alone)
     first, again = lasso_path(operator, observations, [penalties[5]] * 2).solutions
     assert first.iterations > again.iterations == 0
     dense = lasso_path(matrix, observations, penalties, tolerance=1e-9)
-    assert {one.solver for one in dense.solutions} == {"coordinate-descent"}
+    assert {solution.solver for solution in dense.solutions} == {"coordinate-descent"}
     assert dense.solutions[-1].solution == pytest.approx(path.solutions[-1].solution, abs=1e-4)
 
 

@@ -22,7 +22,7 @@ def histograms(clients: int, dimension: int) -> list[Vector]:
 def differences(clients: int, dimension: int) -> set[Vector]:
     """Differences of two histograms, one of each pair of opposite ones."""
     every = histograms(clients, dimension)
-    result = {tuple(np.subtract(one, other).tolist()) for one in every for other in every if one != other}
+    result = {tuple(np.subtract(first, second).tolist()) for first in every for second in every if first != second}
     return {vector for vector in result if vector > tuple(-entry for entry in vector)}
 
 

@@ -95,12 +95,12 @@ def test_discretised_gaussian_source(method: str, target: float) -> None:
 def test_certificates_hold_when_computed_again(seed: int) -> None:
     source, distortion, target = hard_problem(seed)
     result = [solved(source, distortion, target, method) for method in METHODS]
-    for one in result:
-        np.testing.assert_allclose(one.channel.sum(axis=1), 1, atol=1e-12)
-        spent = np.where(one.channel > 0, distortion, 0) * one.channel
+    for point in result:
+        np.testing.assert_allclose(point.channel.sum(axis=1), 1, atol=1e-12)
+        spent = np.where(point.channel > 0, distortion, 0) * point.channel
         assert float(source @ spent.sum(axis=1)) <= target * (1 + 1e-13)
-        assert mutual_information(source, one.channel) == pytest.approx(one.rate, abs=1e-11)
-    assert max(one.lower_bound for one in result) <= min(one.rate for one in result)
+        assert mutual_information(source, point.channel) == pytest.approx(point.rate, abs=1e-11)
+    assert max(point.lower_bound for point in result) <= min(point.rate for point in result)
 
 
 @pytest.mark.parametrize("method", METHODS)

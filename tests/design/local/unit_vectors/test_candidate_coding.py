@@ -58,8 +58,8 @@ def test_every_candidate_is_as_likely_as_its_density_to_a_factor_of_e_to_the_eps
 def test_epsilon_is_reached() -> None:
     mechanism = mechanism_of(2.0, 2, 1)
     for seed in range(100):
-        one, other = (mechanism.index_probabilities([sign], seed) for sign in (1.0, -1.0))
-        if np.abs(np.log(one / other)).max() == pytest.approx(2.0, abs=1e-12):
+        first, second = (mechanism.index_probabilities([sign], seed) for sign in (1.0, -1.0))
+        if np.abs(np.log(first / second)).max() == pytest.approx(2.0, abs=1e-12):
             return
     pytest.fail("no seed of 100 shows the difference that is claimed")
 

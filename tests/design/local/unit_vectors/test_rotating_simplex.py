@@ -20,12 +20,12 @@ def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (40, 25)])
 def test_expected_sums_of_the_largest_normal_numbers(count: int, largest: int) -> None:
-    choices = [math.comb(count - 1, one) for one in range(largest)]
+    choices = [math.comb(count - 1, number) for number in range(largest)]
     with mpmath.workdps(15):
 
         def integrand(z: mpmath.mpf) -> mpmath.mpf:
             above = mpmath.ncdf(-z)
-            few = mpmath.fsum(choices[one] * above**one * (1 - above) ** (count - 1 - one) for one in range(largest))
+            few = mpmath.fsum(choices[number] * above**number * (1 - above) ** (count - 1 - number) for number in range(largest))
             return z * mpmath.npdf(z) * few
 
         expected = count * mpmath.quad(integrand, [-10, -5, -2, -1, 0, 1, 2, 5, 10])

@@ -53,7 +53,7 @@ Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
 
 
 @dataclass(frozen=True)
-class PredictedError:
+class SketchError:
     """The error of frequencies over noise and sketch, for a given sum of squared frequencies.
 
     Attributes
@@ -69,7 +69,7 @@ class PredictedError:
     largest: float
 
 
-def predicted_error(sketch: ItemSketch, noise: float, concentration: float, failure: float) -> PredictedError:
+def predicted_error(sketch: ItemSketch, noise: float, concentration: float, failure: float) -> SketchError:
     """Return the error of a sketch from the variance `noise` of each decoded frequency.
 
     Parameters
@@ -81,7 +81,7 @@ def predicted_error(sketch: ItemSketch, noise: float, concentration: float, fail
     concentration : float
         Sum of squared frequencies, or a bound on it, up to 1.
     failure : float
-        Probability with which `PredictedError.largest` may fail.
+        Probability with which `SketchError.largest` may fail.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def predicted_error(sketch: ItemSketch, noise: float, concentration: float, fail
     heaviest = math.sqrt(concentration) / sketch.rows if collisions else 0.0
     if not sketch.signed:
         heaviest *= sketch.width / (sketch.width - 1)
-    return PredictedError(
+    return SketchError(
         sketch.categories * noise + (sketch.categories - 1) * collisions,
         math.sqrt(2 * exponent * (noise + collisions)) + exponent * heaviest / 3,
     )
@@ -180,7 +180,7 @@ class ItemSketchChoice:
         if len(candidates) == 1:
             return candidates
 
-        def error(sketch: ItemSketch) -> PredictedError:
+        def error(sketch: ItemSketch) -> SketchError:
             square = distance * (sketch.rows + (likely_excess(sketch) if distance == 2 else 0))
             noise = sketch.noise_share * square * (multiplier / clients) ** 2
             return predicted_error(sketch, noise, self.concentration, self.failure)

@@ -1,4 +1,6 @@
-"""CLDP: numbers in one bit, and vectors in one index and one bit, for L1, L2 and L-infinity balls; for L2 in any number of indices.
+"""CLDP: mechanisms for numbers in one bit, and for vectors in an index and one bit.
+
+The mechanisms for vectors serve L1, L2 and L-infinity balls; on the L2 ball a client may send several indices.
 
 Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled model of differential privacy in federated learning*. All three mechanisms for
 vectors send, by randomised response, the sign of one number about the vector, and which number it was: a coordinate, or for L1 an entry
@@ -27,21 +29,21 @@ from ..transforms.dithering import finite_values
 from .message_checks import checked_messages
 from .unit_vectors.random_direction import random_directions
 
-# Signs of the Hadamard matrix that are held in memory at a time.
+# Signs of the Hadamard matrix held in memory at a time.
 CHUNK = 2**22
-# Beyond it gamma functions overflow.
+# Gamma functions overflow beyond this dimension.
 LARGEST_DIRECT_DIMENSION = 300
 
 
 @dataclass(frozen=True)
 class CLDPMechanism(ScalarMechanism):
-    """Every client sends one bit, up with a probability that is linear in its value (CLDP in one dimension).
+    """Every client sends one bit, whose probability is linear in its value (CLDP).
 
-    With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is up with probability (1 + C t) / 2 and
+    With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is 1 with probability (1 + C t) / 2 and
     decodes to +1/C or -1/C. The one-bit MVU table has the same letters and, at its grid points, the same probabilities.
 
-    For releases with ``secure_words``, up to rounding: no probability is off by more than 2**-51, which adds less than 1e-6 to epsilon,
-    even at 20. That table, whose probabilities are whole numbers, is exact.
+    The mechanism suits releases with ``secure_words``, up to rounding: no probability is off by more than 2**-51, which adds less than
+    1e-6 to epsilon, even at 20. The one-bit MVU table, whose probabilities are whole numbers, is exact.
 
     Attributes
     ----------
@@ -87,11 +89,11 @@ class CLDPMechanism(ScalarMechanism):
         return (words.uniforms(signed.shape) < 0.5 + 0.5 * self._contrast * signed).astype(np.uint8)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of bits that are up, shape (1,)."""
+        """Return the number of bits that are 1, shape (1,)."""
         return np.array([np.count_nonzero(messages)], dtype=np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
-        """Return the average of the numbers that the bits stand for; it may lie outside the interval."""
+        """Return the average of the bits' letters, which may lie outside the interval."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         low, high = self.interval
         return low + (high - low) / 2 + self._half_width * (2 * int(aggregate[0]) / clients - 1) / self._contrast
@@ -116,9 +118,10 @@ class CLDPMechanism(ScalarMechanism):
 
 @dataclass(frozen=True)
 class SampledSignMechanism(VectorMechanism):
-    """An index drawn uniformly, and one bit for the sign of the number that the vector has there: what the mechanisms of CLDP share.
+    """Every client sends a random index and one bit for the sign of its vector's number there.
 
-    The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with probability (1 + t) / 2, which is then flipped with
+    CLDP's mechanisms for vectors share this base. The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with
+    probability (1 + t) / 2, which is then flipped with
     probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
 
     Attributes
@@ -126,13 +129,13 @@ class SampledSignMechanism(VectorMechanism):
     epsilon : float
         Privacy parameter, 1e-3 to 100.
     ball : NormBall
-        Ball of the vectors, of the norm that the mechanism is for.
+        Ball of the vectors; its norm must be the mechanism's `norm`.
     """
 
     epsilon: float
     ball: NormBall
     delta = 0.0
-    # How many numbers, each an index and a bit, a message consists of.
+    # Number of draws in a message, each an index and a bit.
     draws = 1
 
     def __post_init__(self) -> None:
@@ -143,7 +146,7 @@ class SampledSignMechanism(VectorMechanism):
     @property
     @abstractmethod
     def norm(self) -> float:
-        """The norm p that the mechanism is for."""
+        """Norm p of the mechanism's balls."""
 
     @property
     def indices(self) -> int:
@@ -152,22 +155,31 @@ class SampledSignMechanism(VectorMechanism):
 
     @property
     def realised_epsilon(self) -> float:
-        """Largest log-ratio of a message's probabilities for two vectors, attained by the two ends of an axis; at most epsilon."""
+        """Largest log-ratio of a message's probabilities for two vectors; at most epsilon.
+
+        The two ends of an axis attain the ratio.
+        """
         return self.epsilon
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw; there is no shared randomness."""
+        """Bits of an index and a bit, ``ceil(log2(2 * indices))``, for each draw.
+
+        The mechanism needs no shared randomness.
+        """
         return float(self.draws * index_bits(self.indices))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of `realised_epsilon`: exact for L1 and L-infinity, where two vectors can differ most at every index."""
+        """Pure local privacy of `realised_epsilon`.
+
+        The account is exact for L1 and L-infinity, where two vectors can differ most at every index.
+        """
         return pure_privacy(self.realised_epsilon)
 
     @property
     @abstractmethod
     def message_norm(self) -> float:
-        """L2 norm of what a draw of a message is decoded to, the same for all, in the vectors' units."""
+        """L2 norm of a decoded draw, the same for all draws, in the vectors' units."""
 
     @property
     def worst_variance(self) -> float:
@@ -181,18 +193,21 @@ class SampledSignMechanism(VectorMechanism):
         clients = len(clipped)
         indices = words.integers(self.indices, clients)
         bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
-        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability says.
         flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the messages, shape (indices, 2): how often each index was sent with the bits 0 and 1."""
+        """Return the histogram of the messages: counts of each index with bits 0 and 1.
+
+        Its shape is (indices, 2).
+        """
         array = checked_messages(messages, 0, 2 * self.indices - 1)
         histogram = np.bincount(array.astype(np.intp), minlength=2 * self.indices).astype(np.int64)
         return histogram.reshape(self.indices, 2)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
+        """Return the average of the decoded messages, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         total = int(aggregate.sum())
         if total != self.draws * clients:
@@ -210,16 +225,16 @@ class SampledSignMechanism(VectorMechanism):
 
     @abstractmethod
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
-        """Return the number of each vector that its index stands for, at most the clip norm in absolute value."""
+        """Return the number of each vector at its index, at most the clip norm in size."""
 
     @abstractmethod
     def _combination(self, signed: NDArray[np.int64]) -> FloatArray:
-        """Return the sum of the decoded messages, given how much more often each index was sent with 1 than with 0."""
+        """Return the sum of the decoded messages from each index's excess of ones over zeros."""
 
 
 @dataclass(frozen=True)
 class CLDPLinfMechanism(SampledSignMechanism):
-    """CLDP for an L-infinity ball: a coordinate, and a bit for its sign.
+    """Every client sends a coordinate's index and its sign's bit (CLDP for L-infinity balls).
 
     Examples
     --------
@@ -247,7 +262,9 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
 @dataclass(frozen=True)
 class CLDPL2Mechanism(CLDPLinfMechanism):
-    """CLDP for an L2 ball: a point z of a sphere, more often than not from the half that the vector points to, quantised to axes.
+    """CLDP for an L2 ball: a random point z of a sphere, quantised to axes.
+
+    The point z lies more often in the half of the sphere that the vector points to.
 
     The client draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan, Wainwright 2018,
     *Minimax optimal procedures for locally private estimation*): z has the vector as mean and is epsilon private. A draw then is coordinate
@@ -300,26 +317,34 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
 
     @property
     def norm(self) -> float:
-        """2.0."""
+        """The L2 norm, 2.0."""
         return 2.0
 
     @property
     def worst_variance(self) -> float:
-        """``message_norm**2 (dimension + draws - 1) / (draws dimension)``, at the centre of the ball; exact."""
+        """Variance at the centre of the ball, the largest; exact.
+
+        It is ``message_norm**2 (dimension + draws - 1) / (draws dimension)``.
+        """
         dimension = self.ball.dimension
         return self.message_norm**2 * ((dimension + self.draws - 1) / (self.draws * dimension))
 
     @property
     def realised_epsilon(self) -> float:
-        """Largest log-ratio of the probabilities of one draw, ``2 artanh(kappa sqrt(dimension) tanh(epsilon / 2))``; of more, epsilon.
+        """Largest log-ratio of one draw's probabilities, or epsilon for several draws.
 
-        It is epsilon in one dimension; in more, kappa sqrt(dimension) is below 1, and it stays below 3 for every epsilon. Several draws
-        tell more of z: epsilon is an upper bound for them.
+        One draw has the ratio ``2 artanh(kappa sqrt(dimension) tanh(epsilon / 2))``.
+
+        The ratio is epsilon in one dimension; in more, kappa sqrt(dimension) is below 1, and the ratio stays below 3 for every epsilon.
+        Several draws reveal more of z: epsilon is an upper bound for them.
         """
         return self._draw_epsilon if self.draws == 1 else self.epsilon
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
-        """Draw one message per vector: numbers from 0 to ``2 * dimension - 1``, shape (clients,), or (clients, draws) for several."""
+        """Draw one message per vector: numbers from 0 to ``2 * dimension - 1``.
+
+        The shape is (clients,) for one draw and (clients, draws) for several.
+        """
         if self.draws == 1:
             return super().encode(vectors, words)
         words, clipped = word_source(words), self.ball.clip(vectors)
@@ -331,17 +356,17 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         return messages
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of all draws, shape (dimension, 2): how often each index was sent with the bits 0 and 1."""
+        """Return the histogram of all draws, shape (dimension, 2): counts for the bits 0 and 1."""
         if self.draws == 1:
             return super().aggregate(messages)
         array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=self.draws)
         return np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64).reshape(self.indices, 2)
 
     def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
-        """Draw points of any length, in the directions z: on the vector's side of the sphere, or the opposite one."""
+        """Draw points in the directions z, of any length: on the vector's side or opposite."""
         directions = random_directions(self.ball, clipped, words)
         points = words.normals(directions.shape)
-        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability says.
         opposite = words.uniforms(len(points)) < 1 / (math.exp(self.epsilon) + 1)
         behind = np.einsum("ij,ij->i", points, directions) < 0
         points[behind ^ opposite] *= -1
@@ -352,7 +377,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         count, dimension = points.shape
         shares = np.cumsum(np.abs(points), axis=1)
         lengths = shares[:, -1:].copy()
-        # Rows one after the other, so that one search serves all.
+        # Lay the rows end to end, so that a single search serves all of them.
         rows = np.arange(count)[:, None]
         shares = shares / lengths + rows
         shares[:, -1] = np.arange(1, count + 1)
@@ -376,16 +401,17 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         if dimension <= LARGEST_DIRECT_DIMENSION:
             ratio = math.sqrt(x) * math.gamma(x) / math.gamma(x + 0.5)
         else:
-            # Stirling's series of the ratio, whose next term is below 1e-13.
+            # The next term of Stirling's series of the ratio is below 1e-13.
             ratio = 1 + (1 / 8 + (1 / 128 - (5 / 1024 + (21 / 32768 - 399 / 262144 / x) / x) / x) / x) / x
         return 2 * math.atanh(math.sqrt(2 / math.pi) * ratio * math.tanh(self.epsilon / 2))
 
 
 @dataclass(frozen=True)
 class CLDPL1Mechanism(SampledSignMechanism):
-    """CLDP for an L1 ball: an entry of the vector's Walsh-Hadamard transform, and a bit for its sign.
+    """Every client sends an entry's index and a bit for its sign (CLDP for L1 balls).
 
-    The vector is padded with zeros to a power of two; entries of H x are at most ``||x||_1``. A decoded message is a column of H, without
+    The entries are those of the vector's Walsh-Hadamard transform. The vector is padded with zeros to a power of two; entries of H x are at
+    most ``||x||_1``. A decoded message is a column of H, without
     the padding.
 
     Examples
@@ -397,17 +423,20 @@ class CLDPL1Mechanism(SampledSignMechanism):
 
     @property
     def norm(self) -> float:
-        """1.0."""
+        """The L1 norm, 1.0."""
         return 1.0
 
     @property
     def indices(self) -> int:
-        """The dimension, or the next power of two."""
+        """Number of indices: the dimension, or the next power of two."""
         return padded_dimension(self.ball.dimension)
 
     @property
     def message_norm(self) -> float:
-        """``sqrt(dimension) * clip_norm / tanh(epsilon / 2)``, each coordinate as large as any other."""
+        """L2 norm of a decoded draw: ``sqrt(dimension) * clip_norm / tanh(epsilon / 2)``.
+
+        All coordinates of the decoded draw have the same size.
+        """
         return math.sqrt(self.ball.dimension) * self.ball.clip_norm / self._contrast
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
@@ -456,7 +485,7 @@ def vector_cldp_mechanism(epsilon: float, ball: NormBall, draws: int = 1) -> Sam
 
 
 def index_bits(indices: int) -> int:
-    """Return the bits of one of a number of indices and a bit.
+    """Return the number of bits that hold one of `indices` indices and a sign.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""The Laplace mechanism for numbers and for vectors, uncompressed: the purely private reference that a few bits are measured against."""
+"""The Laplace mechanism for numbers and for vectors, uncompressed.
+
+It is the purely private reference for mechanisms that send a few bits.
+
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -27,13 +31,17 @@ from ..transforms.dithering import finite_values
 from .uncompressed_vector import AddedNoiseMechanism
 
 LARGEST_PURE_EPSILON = 100.0
-# Losses of one of many coordinates lie on a grid of steps at most this wide, and at least this many of them; of one alone, on this many.
+# The losses of one coordinate among many lie on a grid of steps at most LOSS_STEP wide, FEWEST_LOSSES of them or more; the losses of a
+# single coordinate lie on USUAL_LOSSES steps.
 LOSS_STEP, FEWEST_LOSSES, USUAL_LOSSES = 1e-4, 20, 1_000
 
 
 @dataclass(frozen=True)
 class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
-    """Every client adds Laplace noise of scale (high - low) / epsilon to its value and sends a 64-bit float.
+    """Every client adds Laplace noise to its value and sends a 64-bit float.
+
+    The scale of the noise is (high - low) / epsilon.
+
 
     A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
     does (Mironov 2012, *On significance of the least significant bits for differential privacy*).
@@ -45,8 +53,8 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     interval : tuple of float
         Public interval (low, high) of the values.
     metric : str or None
-        Which of its two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the
-        noise is the same.
+        Which of the two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the
+        noise is the same for both.
 
     Examples
     --------
@@ -79,12 +87,12 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         return 64.0
 
     def privacy(self) -> Privacy:
-        """Pure local privacy, of the real-valued mechanism."""
+        """Pure local privacy of the real-valued mechanism."""
         return self.stated(laplace_privacy(self.epsilon))
 
     @property
     def guarantee(self) -> Guarantee:
-        """Pure local privacy, with the metric where one is stated."""
+        """Pure local privacy, with the metric if the mechanism states one."""
         return replace(super().guarantee, metric=self.metric)
 
     @property
@@ -108,7 +116,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         return np.array([messages.sum()])
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
-        """Return the average of the noisy values; it may lie outside the interval."""
+        """Return the average of the noisy values, which may lie outside the interval."""
         return float(aggregate[0]) / check_integer("clients", clients, low=1, high=MOST_CLIENTS)
 
     def variance(self, values: ArrayLike) -> FloatArray:
@@ -119,19 +127,21 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 def laplace_privacy(
     epsilon: float, *, adjacency: str = "replace-one", trust_model: str = "local", dimension: int = 1, norm: float = 1.0
 ) -> Privacy:
-    """Return what Laplace noise on every coordinate reveals, its scale the L1 sensitivity over epsilon.
+    """Return the privacy of Laplace noise added to every coordinate.
 
-    For finite p a shift of one coordinate by the whole sensitivity dominates every other shift. From one input to the other one goes
-    coordinate by coordinate; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the whole path from
-    below by a composition of the steps' trade-off functions, which for noise of log-concave density is that of one shift by the sum of the
-    steps. For p = infinity all coordinates differ most at once, each by its share of the sensitivity.
+    The scale of the noise is the L1 sensitivity over epsilon.
+
+    For finite p a shift of one coordinate by the whole sensitivity dominates every other shift. A path from one input to another changes
+    one coordinate at a time; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the whole path from
+    below by a composition of the steps' trade-off functions. For noise of log-concave density this composition is the trade-off function of
+    one shift by the sum of the steps. For p = infinity all coordinates differ most at once, each by its share of the sensitivity.
 
     Parameters
     ----------
     epsilon : float
-        Pure privacy parameter of one round in which everyone takes part, from 1e-6 to 100.
+        Pure privacy parameter of one round in which every client takes part, from 1e-6 to 100.
     adjacency, trust_model : str
-        Which data sets the sensitivity is for, and whom the guarantee is against.
+        Adjacency of the data sets that the sensitivity refers to, and the trust model of the guarantee.
     dimension : int
         Number of coordinates.
     norm : float
@@ -177,9 +187,9 @@ def laplace_privacy(
 class VectorLaplaceMechanism(AddedNoiseMechanism):
     """Every client adds Laplace noise to each coordinate of its vector and sends 64-bit floats.
 
-    The scale is the largest L1 distance of two vectors of the ball, over epsilon. A reference for comparisons, not for releases: the low
-    bits of a floating-point sum give away more than the real-valued mechanism does (Mironov 2012, *On significance of the least
-    significant bits for differential privacy*).
+    The scale is the largest L1 distance of two vectors of the ball, over epsilon. The mechanism is a reference for comparisons, not for
+    releases: the low bits of a floating-point sum give away more than the real-valued mechanism does (Mironov 2012, *On significance of
+    the least significant bits for differential privacy*).
 
     Attributes
     ----------
@@ -188,7 +198,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
     ball : NormBall
         Ball of the vectors, of any norm.
     delta : float
-        Failure probability that `guarantee` is stated at, from 0, for pure privacy, to below 1.
+        Failure probability of the stated `guarantee`, from 0, for pure privacy, to below 1.
 
     Examples
     --------
@@ -217,7 +227,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         return self.l1_sensitivity / self.epsilon
 
     def privacy(self) -> Privacy:
-        """Pure local privacy, of the real-valued mechanism."""
+        """Pure local privacy of the real-valued mechanism."""
         return self.stated(laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm))
 
     @property

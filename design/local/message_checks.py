@@ -1,4 +1,4 @@
-"""What servers check before they count messages or add them up."""
+"""Checks of messages before servers count them or add them up."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from ...arrays import check_unmasked
 
 
 def checked_messages(messages: ArrayLike, low: int, high: int, dimension: int | None = None) -> NDArray[Any]:
-    """Return messages as an array if they are whole numbers from low to high: one of each client, or one for each coordinate.
+    """Return messages as an array if they are whole numbers from low to high.
+
+    A message has one number per client, or one per coordinate if a dimension is given.
+
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""Subsampled and quantised Kashin's response (SQKR): vectors in a handful of bits, with or without pure privacy.
+"""Subsampled and quantised Kashin's response (SQKR): vectors in a handful of bits.
+
+SQKR works with and without pure privacy.
 
 Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*. Kerdock's frame consists of mutually unbiased bases: in
 it every vector has a Kashin representation at a level that is proven.
@@ -25,7 +27,7 @@ from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, KashinFrame, TightFrame, kashin_blocks, largest_bias
 
 LARGEST_KERDOCK_DIMENSION = 1024
-# Steps in single precision: a vector rarely needs a third.
+# Steps in single precision; few vectors need a third.
 FIRST_STEPS = 2
 # Irreducible polynomials over the field of two elements, by degree; bit i is the coefficient of x**i.
 POLYNOMIALS = {1: 0b11, 3: 0b1011, 5: 0b100101, 7: 0b10000011, 9: 0b1000010001}
@@ -36,7 +38,10 @@ LARGEST_KASHIN_CONSTANT = 1e5
 
 @dataclass(frozen=True)
 class SQKRMechanism(VectorMechanism):
-    """Every client sends the signs of a few coefficients of its vector's Kashin representation, by randomised response.
+    """Every client sends the signs of a few coefficients of its vector by randomised response.
+
+    The coefficients are those of the vector's Kashin representation.
+
 
     Public randomness draws b = `message_bits` of the frame's coordinates for each client, independently and with replacement. Each
     coefficient a, none above `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b of them are one
@@ -45,17 +50,17 @@ class SQKRMechanism(VectorMechanism):
     the frame's columns.
 
     The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
-    representation at the level. In more dimensions the frame has random rows (`KashinFrame`), vectors without a representation are scaled
-    down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds what that takes off. With a constant of
-    sqrt(dimension) or more there are none. Privacy does not depend on it.
+    representation at the level. In more dimensions the frame has random rows (`KashinFrame`). The mechanism then scales vectors without a
+    representation down until they have one (`scaled_down_count` counts them), and `bias_bound` bounds the norm that this removes. With a
+    constant of sqrt(dimension) or more it scales no vector down. Privacy does not depend on the frame.
 
-    For releases with ``secure_words``, up to rounding: symbols are drawn exactly, and the probability with which one is replaced is off by
+    The mechanism suits releases with ``secure_words``, up to rounding: symbols are drawn exactly, and a replacement's probability is off by
     at most 2**-51, which adds less than 1e-6 to epsilon, even at 20. The vectors must not depend on the seed of the frame.
 
     Attributes
     ----------
     epsilon : float
-        Privacy parameter, 0.001 to 20; or infinity: no privacy, and the quantised signs themselves are sent.
+        Privacy parameter, 0.001 to 20; infinity gives no privacy: clients send the quantised signs themselves.
     message_bits : int
         Coordinates drawn for a client, which is also the length of its message, 1 to 16.
     ball : NormBall
@@ -67,7 +72,7 @@ class SQKRMechanism(VectorMechanism):
 
     Examples
     --------
-    The error of one bit each from 10 000 clients without privacy, in 200 dimensions.
+    The example gives the error of one bit each from 10 000 clients without privacy, in 200 dimensions.
 
     >>> mechanism = SQKRMechanism(math.inf, 1, NormBall(dimension=200, norm=2.0))
     >>> round(mechanism.worst_variance / 10_000, 4)
@@ -93,24 +98,33 @@ class SQKRMechanism(VectorMechanism):
 
     @cached_property
     def frame(self) -> TightFrame:
-        """The public frame: random rows where every vector is represented, or where mutually unbiased bases are too many."""
+        """Public frame: Kerdock's, or random rows.
+
+        Random rows serve where they represent every vector, or where there are too many mutually unbiased bases.
+        """
         dimension = self.ball.dimension
         kerdock = KASHIN_CONSTANT**2 < dimension <= LARGEST_KERDOCK_DIMENSION
         return KerdockFrame(dimension, self.seed) if kerdock else KashinFrame(dimension, self.seed)
 
     @property
     def level(self) -> float:
-        """Largest coefficient that can be sent, in the vectors' units."""
+        """Largest coefficient that a client can send, in the vectors' units."""
         return self._constant * self.ball.clip_norm / math.sqrt(self.frame.size)
 
     @property
     def contrast(self) -> float:
-        """Probability C with which randomised response keeps a symbol, apart from drawing it again by chance; 1 without privacy."""
+        """Probability C with which randomised response keeps a symbol; 1 without privacy.
+
+        C does not count redraws that hit the same symbol by chance.
+        """
         return -math.expm1(-self.epsilon) / (1 + ((1 << self.message_bits) - 1) * math.exp(-self.epsilon))
 
     @property
     def bits_per_client(self) -> float:
-        """Length of the symbol; the coordinates come from public randomness, which server and client share, and cost nothing."""
+        """Length of the symbol.
+
+        The coordinates cost nothing: they come from public randomness, which server and client share.
+        """
         return float(self.message_bits)
 
     def privacy(self) -> Privacy:
@@ -119,34 +133,44 @@ class SQKRMechanism(VectorMechanism):
 
     @property
     def bias_bound(self) -> float:
-        """Largest length that scaling down takes off a vector of the ball, whatever the seed: 0.0 up to 1024 dimensions."""
+        """Largest norm that scaling down takes off a vector of the ball, for every seed.
+
+        It is 0.0 up to 1024 dimensions.
+        """
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
-        """Return what scaling down takes off each clipped vector, at the cost of encoding; one 0.0 where nothing is scaled down."""
+        """Return the change that scaling down makes to each clipped vector.
+
+        This costs as much as encoding; the result is a single 0.0 where no vector is scaled down.
+        """
         clipped = self.ball.clip(vectors)
         return np.zeros(()) if self.bias_bound == 0 else (self._scales(clipped) - 1)[:, None] * clipped
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the largest variance that a vector of the ball can have; exact where nothing is scaled down."""
+        """Bound on the largest variance of a vector of the ball; exact without scaling down."""
         return (self._second_moment + max(0.0, self._growth)) * self.ball.clip_norm**2
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int32]:
-        """Draw coordinates, which are public, and in the last column the symbol: bit m (of value 2**m) is the sign at coordinate m."""
+        """Draw public coordinates and, in the last column, the symbol of each client.
+
+        Bit m of the symbol (of value 2**m) is the sign at coordinate m.
+        """
         words, clipped = word_source(words), self.ball.clip(vectors)
         clients = len(clipped)
         coordinates = words.integers(self.frame.size, (clients, self.message_bits))
         up = words.uniforms(coordinates.shape) < self._up_probabilities(clipped, coordinates)
-        # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability says: the error adds privacy.
         replaced = words.uniforms(clients) < self._replacement
         symbols = np.where(replaced, words.integers(2**self.message_bits, clients), up @ (1 << np.arange(self.message_bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
 
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
-        """Return the distribution of each client's symbol, given its public coordinates: what an adversary sees.
+        """Return the distribution of each client's symbol, given its public coordinates.
 
-        Shape (clients, 2**b), for coordinates of shape (clients, b) with b = `message_bits`; the probabilities of two vectors differ by at
+        This is the adversary's view. The shape is (clients, 2**b), for coordinates of shape (clients, b) with b = `message_bits`; the
+        probabilities of two vectors differ by at
         most a factor of e^epsilon.
         """
         up = self._up_probabilities(self.ball.clip(vectors), coordinates)
@@ -155,7 +179,10 @@ class SQKRMechanism(VectorMechanism):
         return np.asarray(self.contrast * quantised + self._replacement / 2**self.message_bits)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return, for each of the frame's coordinates, by how much bits that are up outnumber those that are down, shape (size,)."""
+        """Return each coordinate's excess of ones over zeros, shape (size,).
+
+        The coordinates are those of the frame.
+        """
         if messages.ndim != 2 or messages.shape[1] != self.message_bits + 1:
             raise ValueError(f"messages must have the shape (clients, {self.message_bits + 1}), got {messages.shape}")
         coordinates, symbols = messages[:, :-1], messages[:, -1:]
@@ -168,13 +195,16 @@ class SQKRMechanism(VectorMechanism):
         return np.asarray(2 * np.bincount(coordinates[up], minlength=self.frame.size) - every, dtype=np.int64)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
+        """Return the average of the decoded messages, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         scale = self.frame.size * self.level / (self.message_bits * self.contrast * clients)
         return np.asarray(self.frame.synthesis(np.asarray(aggregate, dtype=float)[None, :] * scale)[0])
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance for each vector: exact, at the cost of encoding where vectors may be scaled down.
+        """Return the exact variance for each vector.
+
+        This costs as much as encoding where vectors may be scaled down.
+
 
         With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all, it is
 
@@ -188,12 +218,15 @@ class SQKRMechanism(VectorMechanism):
         return np.asarray(self._second_moment * self.ball.clip_norm**2 + self._growth * squares)
 
     def scaled_down_count(self, vectors: ArrayLike) -> int:
-        """Return how many clipped vectors have no Kashin representation at the level, and are scaled down."""
+        """Return the number of clipped vectors that have no Kashin representation at the level.
+
+        The mechanism scales these vectors down.
+        """
         return int(np.count_nonzero(self._scales(self.ball.clip(vectors)) < 1))
 
     @property
     def _replacement(self) -> float:
-        """Probability that a symbol is drawn again, 1 - C, without the cancellation; rounded upward."""
+        """Probability 1 - C of drawing a symbol again, without cancellation; rounded upward."""
         others = math.exp(-self.epsilon)
         symbols = 1 << self.message_bits
         return symbols * others / (1 + (symbols - 1) * others) * (1 + SHORT_SLACK)
@@ -204,12 +237,12 @@ class SQKRMechanism(VectorMechanism):
 
     @property
     def _second_moment(self) -> float:
-        """Expected squared norm of a decoded message that is due to its signs one by one, over that of the ball."""
+        """Expected squared norm of a message's signs, taken singly, over that of the ball."""
         return self.ball.dimension * self._constant**2 / (self.message_bits * self.contrast**2)
 
     @property
     def _growth(self) -> float:
-        """Derivative of the variance by the squared length of the vector that is represented."""
+        """Derivative of the variance by the squared norm of the represented vector."""
         return (self.message_bits - 1) / (self.message_bits * self.contrast) - 1
 
     def _scales(self, clipped: FloatArray) -> FloatArray:
@@ -220,7 +253,7 @@ class SQKRMechanism(VectorMechanism):
         return scales
 
     def _up_probabilities(self, clipped: FloatArray, coordinates: NDArray[Any]) -> FloatArray:
-        """Return the probability of each drawn coordinate's sign to be up, before randomised response."""
+        """Return the probability that each drawn sign is 1, before randomised response."""
         up = np.empty(coordinates.shape)
         for part, block in kashin_blocks(clipped, self.frame, self.level):
             up[part] = 0.5 + np.take_along_axis(block.coefficients, coordinates[part], axis=1) / (2 * self.level)
@@ -228,7 +261,7 @@ class SQKRMechanism(VectorMechanism):
 
 
 def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechanism:
-    """Return the SQKR mechanism with the number of bits, 1 to 16, whose worst variance is the least.
+    """Return the SQKR mechanism whose number of bits, 1 to 16, minimises the worst variance.
 
     More bits draw more coordinates and make randomised response worse. The paper takes about epsilon * log2(e) of them, which has the right
     order; the best number is up to four less, and at epsilon = 8 its error is a third of that. `epsilon` is from 0.001 to 20: without
@@ -247,7 +280,10 @@ def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechani
 
 @dataclass(frozen=True)
 class KerdockFrame(TightFrame):
-    """A tight frame of p / 2 bases of p vectors each, p the next power of 4: columns of different bases have the inner product 1 / sqrt(p).
+    """A tight frame of p / 2 bases of p vectors each, p the next power of 4.
+
+    Columns of different bases have the inner product 1 / sqrt(p).
+
 
     Basis a consists of the rows of the Walsh-Hadamard matrix times the signs of a quadratic form; the forms are Kerdock's
     (Calderbank, Cameron, Kantor, Seidel 1997, *Z4-Kerdock codes, orthogonal spreads, and extremal Euclidean line-sets*). The frame
@@ -279,7 +315,7 @@ class KerdockFrame(TightFrame):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the fields' ranges."""
+        """Check the ranges of the fields."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_KERDOCK_DIMENSION))
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=LARGEST_SEED))
 
@@ -295,24 +331,31 @@ class KerdockFrame(TightFrame):
 
     @property
     def certain_constant(self) -> float:
-        """``sqrt(3 - 2 / p)``, with room for the projections to end; or sqrt(dimension), which the shortest coefficients keep."""
+        """``sqrt(3 - 2 / p)`` with room for the projections to end; at most sqrt(dimension).
+
+        The shortest coefficients keep the bound sqrt(dimension).
+        """
         return min(math.sqrt(self.dimension), math.sqrt(3 - 2 / self.length) / INNER_BOX)
 
     def analysis(self, vectors: FloatArray) -> FloatArray:
-        """Return the inner products of vectors with the columns, shape (clients, size), in the vectors' precision."""
+        """Return the inner products of vectors with the columns, shape (clients, size).
+
+        The result has the vectors' precision.
+        """
         return self._analysed(vectors, self._signs)
 
     def synthesis(self, coefficients: FloatArray) -> FloatArray:
-        """Return the vectors that coefficients stand for, shape (clients, dimension)."""
+        """Return the frame's combinations of coefficients, shape (clients, dimension)."""
         return self._synthesised(coefficients, self._signs)
 
     def first_coefficients(self, vectors: FloatArray, level: float) -> FloatArray:
-        """Return coefficients after steps as `kashin_representation` takes them, in single precision, and a correction in double precision.
+        """Return coefficients after a few steps and a correction.
 
-        A vector whose steps are too large for single precision gets its shortest coefficients.
+        The steps are those of `kashin_representation`, in single precision; the correction is in double precision. A vector whose steps are
+        too large for single precision gets its shortest coefficients.
         """
         single, signs = np.float32, self._signs.astype(np.float32)
-        # In units of the level.
+        # Steps are in units of the level.
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             current = self._analysed((vectors * (1 / level)).astype(single), signs)
             for _ in range(FIRST_STEPS):
@@ -328,7 +371,7 @@ class KerdockFrame(TightFrame):
         current[~usable] = 0.0
         coefficients = current.astype(float)
         coefficients *= level
-        # Correct the error of single precision; for unusable steps it is the vector itself.
+        # Correct the error of single precision; for unusable steps the correction is the vector itself.
         rest = vectors - self.synthesis(coefficients)
         coefficients += self.analysis(rest)
         return coefficients
@@ -344,14 +387,16 @@ class KerdockFrame(TightFrame):
 
     @cached_property
     def _signs(self) -> FloatArray:
-        """Signs of each basis, with the seed's and the frame's scale, shape (bases, dimension)."""
+        """Signs of each basis times the seed's signs and the scale, shape (bases, dimension)."""
         chosen = np.random.default_rng(self.seed).choice([-1.0, 1.0], self.dimension)
         return kerdock_signs(self.length)[:, : self.dimension] * (chosen / math.sqrt(self.size))
 
 
 @cache
 def kerdock_signs(length: int) -> NDArray[np.int8]:
-    """Return (-1)**Q_a(x) for Kerdock's quadratic forms Q_a and all binary vectors x, shape (length / 2, length), of 1 and -1.
+    """Return the signs (-1)**Q_a(x) of Kerdock's quadratic forms Q_a, as 1 and -1.
+
+    The columns are all binary vectors x; the shape is (length / 2, length).
 
     With m odd and length = 2**(m + 1), x is a pair of an element v of the field of 2**m elements and a bit y, a is an element, and
 
@@ -374,7 +419,7 @@ def kerdock_signs(length: int) -> NDArray[np.int8]:
 
 
 def _field(degree: int) -> tuple[IntegerArray, IntegerArray]:
-    """Return the logarithm of each element of the field of 2**degree elements, 0 for the element 0, and the powers of x."""
+    """Return the logarithms of the field's 2**degree elements, 0 for 0, and the powers of x."""
     order = 2**degree - 1
     powers = np.empty(order, dtype=np.int64)
     element = 1

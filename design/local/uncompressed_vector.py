@@ -1,4 +1,4 @@
-"""Vectors sent uncompressed, as 64-bit floats: what the references that compressed mechanisms are compared with have in common."""
+"""Base classes of reference mechanisms that send vectors uncompressed, as 64-bit floats."""
 
 from abc import abstractmethod
 from typing import Any
@@ -23,11 +23,14 @@ class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
 
     @property
     def _message_unit(self) -> float:
-        """What a message is multiplied by to estimate its client's vector without bias."""
+        """Factor that turns a message into an unbiased estimate of its client's vector."""
         return 1.0
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the projection of messages on the difference of the inputs: except for their unit, they are estimates already."""
+        """Return the projection of messages on the difference of the inputs.
+
+        Messages are estimates already, except for their unit.
+        """
         difference = np.atleast_1d(first - second)
         return lambda messages: np.asarray(messages @ difference)
 
@@ -41,12 +44,12 @@ class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
 
 
 class AddedNoiseMechanism(UncompressedVectorMechanism):
-    """Every client adds noise to each coordinate of its vector, the same for every vector."""
+    """Every client adds noise of the same distribution to each coordinate of its vector."""
 
     @property
     @abstractmethod
     def worst_variance(self) -> float:
-        """Expected squared L2 norm of the noise, in squared units of the vectors: the variance of every vector."""
+        """Variance of every vector: the noise's expected squared L2 norm, in the vectors' units."""
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Add noise to each vector."""

@@ -1,4 +1,4 @@
-"""MVU tables for vectors: which table makes the whole vector's message (epsilon, delta)-private."""
+"""Calibration of MVU tables for vectors to an (epsilon, delta) of the whole message."""
 
 import math
 import time
@@ -22,19 +22,19 @@ from ..tables.renyi_table import RenyiTable
 from .vector_table import VectorGrid, VectorTableMechanism, dithered_distance
 
 OBJECTIVES = ("metric", "renyi")
-# How far below the target the guarantee may end.
+# Largest gap between the guarantee and the target.
 TOLERANCE = 1e-6
-# How closely the table's epsilon is bracketed (relative to the target) before letters are searched for in earnest.
+# Width of the bracket of the table's epsilon (relative to the target) at which the thorough search for letters starts.
 FIRST_TOLERANCE = 1e-3
-# Letters that were found hastily are used for epsilons whose logarithms differ by this at most.
+# Hasty letters serve epsilons whose logarithms differ by at most this.
 NEARBY = 0.5
-# Factors by which a table may be stretched to end there.
+# Factors by which a table may be stretched to end just below the target.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
-# How closely the factor is bracketed: a guarantee is about as steep as its square.
+# Width of the bracket of the factor: a guarantee is about as steep as the factor's square.
 CLOSEST = 1e-9
-# Letters that meet in the middle of the grid start this many steps from it.
+# Letters that meet in the middle of the grid start this many steps from the middle.
 SMALLEST_REACH = 0.01
-# Bits of inputs and letters together up to which the search for a table by Rényi divergence takes seconds.
+# Largest bits of inputs and letters together for which a search for a table by Rényi divergence takes seconds.
 MOST_PROGRAM_BITS = 8
 
 
@@ -52,15 +52,15 @@ def calibrate_vector_table(
     seed: int = 0,
     method: str | None = None,
 ) -> VectorTableMechanism:
-    """Design the MVU table with which vectors of a ball are (epsilon, delta)-private after T rounds.
+    """Design the MVU table that makes vectors of a ball (epsilon, delta)-private over T rounds.
 
-    The table's own epsilon is a rising parameter of the vector's: it is searched for until the vector's epsilon, computed from the
-    finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
-    L1-metric table gives about epsilon".) Letters are found quickly at first, and searched for as in `design_mvu` close to the end. From
-    then on they are kept, so that the table hardly jumps as its epsilon changes, and polished once; should the guarantee jump over that
-    band, the last table before it is returned. Where the budget is pure and a closed form says where the search ends, it starts there.
-    Without a metric and with a finite norm the hasty letters are followed to the end, too: which letters are best at a table's epsilon says
-    little of what vectors of such a norm need.
+    The table's own epsilon is a rising parameter of the vector's epsilon. The search for it ends when the vector's epsilon, computed from
+    the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
+    L1-metric table gives about epsilon".) The search uses hasty letters at first, and letters as of `design_mvu` close to the end. From
+    then on it keeps the letters, so that the table hardly jumps as its epsilon changes, and polishes them once. If the guarantee jumps over
+    that band, the search returns the last table before the jump. For a pure budget with a closed form of the table's epsilon, the search
+    starts from that form. Without a metric and with a finite norm the search also follows the hasty letters to the end: the best letters at
+    a table's epsilon say little about the needs of vectors of such a norm.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def calibrate_vector_table(
     delta : float
         Failure probability, from 0 (pure privacy) to below 1.
     ball : NormBall
-        The ball that vectors are clipped to.
+        Ball that vectors are clipped to.
     bits_in, bits_out : int
         Bits of the table's input grid and of a coordinate's message, 1 to 9; two or more bits in where the norm is finite.
     metric : str, float or None
@@ -85,7 +85,7 @@ def calibrate_vector_table(
     seed : int
         Root seed of the solver.
     method : str or None
-        Name of the account that is to keep the target; None for the least of the proven ones.
+        Name of the account that must keep the target; None for the least of the proven accounts.
 
     Returns
     -------
@@ -124,14 +124,14 @@ def calibrate_vector_table(
     def mechanism(search: MvuSearch, table_epsilon: float, *, bounded: bool = False) -> VectorTableMechanism:
         return VectorTableMechanism(search.table(table_epsilon, bounded=bounded), ball, delta=delta, dithering=dithering)
 
-    def root(found: Callable[[float], MvuSearch], start: float, tolerance: float) -> float:
+    def root(search_at: Callable[[float], MvuSearch], start: float, tolerance: float) -> float:
         def realised(table_epsilon: float) -> float:
-            return mechanism(found(table_epsilon), table_epsilon).privacy().epsilon(delta, rounds=rounds, account=method)
+            return mechanism(search_at(table_epsilon), table_epsilon).privacy().epsilon(delta, rounds=rounds, account=method)
 
         return safe_root(realised, epsilon, start=start, low=EPSILON_LOW, high=high, tolerance=tolerance, name="the table's epsilon")
 
     hasty = _NearestSearch(partial(find, effort="quick"))
-    # Near rows of a table without a metric differ by less than its epsilon, and by how much depends on its letters.
+    # Near rows of a table without a metric differ by less than the table's epsilon, and the difference depends on its letters.
     loose = metric_power(metric) is None and math.isfinite(ball.norm) and ball.dimension > 1
     if delta == 0 and not loose:
         near = min(max(_pure_table_epsilon(epsilon / rounds, ball, bits_in, metric, dithering), EPSILON_LOW), high)
@@ -146,13 +146,13 @@ def calibrate_vector_table(
 
     searches = [find(near, effort="wide"), *([hasty(near)] if loose else [])]
     best = min((ended(search, near) for search in searches), key=mean_variance)
-    if best[0].made.found is not None:
+    if best[0].made.searched is not None:
         best = min(ended(find(best[1], start=best[0]), best[1]), best, key=mean_variance)
     return mechanism(*best, bounded=True)
 
 
 def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: str | float | None, dithering: str) -> float:
-    """Return the epsilon of a table with which vectors have a pure epsilon, if its rows differ by all that they may."""
+    """Return the table's epsilon at which vectors have a pure epsilon, if rows differ most."""
     constraint, grid = ratio_constraint(1.0, bits_in, metric), VectorGrid(ball, bits_in)
     steps = np.arange(2**bits_in, dtype=float)
     ratios = constraint.log_ratio * (steps if constraint.neighbours_only else np.sign(steps))
@@ -162,7 +162,7 @@ def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: st
 
 @dataclass
 class _NearestSearch:
-    """Searches that were made, each used for every epsilon near its own."""
+    """Searches by epsilon, each of which serves every epsilon near its own."""
 
     find: Callable[[float], MvuSearch]
     made: dict[float, MvuSearch] = field(default_factory=dict)
@@ -176,16 +176,17 @@ class _NearestSearch:
 
 
 def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds: int = 1) -> VectorTableMechanism:
-    """Return the mechanism whose table has the least variance for the worst vector, of those whose Rényi divergence the budget allows.
+    """Return the mechanism with the best table that keeps the budget by Rényi divergence.
 
-    A table is searched for as in `search_renyi_table`, starting from the letters of the mechanism's own, and then stretched by a little
-    until the guarantee that is computed from its whole numbers ends between the target less 1e-6 and the target. With two letters there is
-    nothing to improve.
+    The best table has the least variance for the worst vector. The search is that of `search_renyi_table` and starts from the letters of
+    the
+    mechanism's own table. A small stretch then moves the guarantee, computed from the table's whole numbers, between the target less 1e-6
+    and the target. A table of two letters cannot be improved.
 
     Parameters
     ----------
     mechanism : VectorTableMechanism
-        A mechanism with that budget, such as `calibrate_vector_table` returns; its delta is above 0.
+        A mechanism that keeps the budget, such as `calibrate_vector_table` returns; its delta is above 0.
     epsilon : float
         Privacy parameter of all rounds.
     rounds : int
@@ -225,16 +226,16 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     try:
         design = search_renyi_table(budget, len(letters), prices, spending, start)
         made = record_provenance(f"renyi, order {design.order:g}", given.provenance.seed, 0.0)
-        found = _stretched_to(epsilon, rounds, RenyiTable.of(design), mechanism, made)
+        improved = _stretched_to(epsilon, rounds, RenyiTable.of(design), mechanism, made)
     except (ConvergenceError, InfeasibleError) as failure:
         return _ended_with(mechanism, began, f"renyi, ended with the metric table: {failure}")
-    if found.worst_variance >= mechanism.worst_variance:
+    if improved.worst_variance >= mechanism.worst_variance:
         return _ended_with(mechanism, began, "renyi, ended with the metric table, which is better")
-    return _ended_with(found, began, made.solver)
+    return _ended_with(improved, began, made.solver)
 
 
 def _stretched_to(epsilon: float, rounds: int, floats: RenyiTable, like: VectorTableMechanism, made: Provenance) -> VectorTableMechanism:
-    """Return the mechanism with a table stretched so that the guarantee, from its whole numbers, ends just below the target."""
+    """Return the mechanism with a table stretched to a guarantee just below the target."""
 
     @cache
     def stretched(factor: float) -> VectorTableMechanism:
@@ -258,7 +259,10 @@ def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> V
 
 
 def check_renyi(delta: float, norm: float, bits_in: int, bits_out: int) -> None:
-    """Raise InfeasibleError for budgets, balls and sizes for which tables are not designed by Rényi divergence."""
+    """Raise InfeasibleError where no table can be designed by Rényi divergence.
+
+    The check covers the budget, the ball and the sizes.
+    """
     if bits_out > 1 and bits_in + bits_out > MOST_PROGRAM_BITS:
         raise InfeasibleError(
             f"bits_in and bits_out must be {MOST_PROGRAM_BITS} together at most for the objective 'renyi', got {bits_in} and {bits_out}: "

@@ -1,4 +1,7 @@
-"""Gaussian noise on every coordinate of a vector, uncompressed: of a given size, or the least that a budget allows."""
+"""Gaussian noise on every coordinate of a vector, uncompressed.
+
+The noise has a given size, or the least size that a budget allows.
+"""
 
 from dataclasses import dataclass
 from typing import Self
@@ -28,14 +31,15 @@ from .uncompressed_vector import AddedNoiseMechanism
 class VectorGaussianMechanism(AddedNoiseMechanism):
     """Every client adds Gaussian noise to each coordinate of its vector and sends 64-bit floats.
 
-    A reference for comparisons, not for releases: floating-point noise gives away more than the real-valued mechanism does.
+    The mechanism is a reference for comparisons, not for releases: floating-point noise gives away more than the real-valued mechanism
+    does.
 
     Attributes
     ----------
     noise_multiplier : float
         Standard deviation of the noise on each coordinate, over the largest L2 distance of two vectors of the ball.
     delta : float
-        Failure probability that `guarantee` is stated at, from 1e-300 to `LARGEST_DELTA`, a little below 1.
+        Failure probability of the stated `guarantee`, from 1e-300 to `LARGEST_DELTA`, a little below 1.
     ball : NormBall
         Ball of the vectors, of any norm.
 
@@ -58,7 +62,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
     @classmethod
     def of_epsilon(cls, epsilon: float, delta: float, ball: NormBall) -> Self:
-        """Return the mechanism with the least noise that is (epsilon, delta)-private (Balle, Wang 2018).
+        """Return the mechanism with the least (epsilon, delta)-private noise (Balle, Wang 2018).
 
         The noise errs upward, by less than a relative 1e-9.
 
@@ -67,7 +71,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         epsilon : float
             Privacy parameter of one message, 1e-3 to 100.
         delta, ball
-            As of the mechanism.
+            Fields of the mechanism.
         """
         delta = check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA)
         return cls(gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta), delta, ball)
@@ -88,7 +92,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Variance of the noise, the same for every vector: ``dimension standard_deviation**2``."""
+        """Variance of every vector: ``dimension standard_deviation**2``."""
         return self.ball.dimension * self.standard_deviation**2
 
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
@@ -96,7 +100,10 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
 
 def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
-    """Return the least standard deviation over the L2 sensitivity for the budget's adjacency; errs toward more noise.
+    """Return the least noise multiplier that keeps a budget; errs toward more noise.
+
+    The multiplier is the standard deviation over the L2 sensitivity for the budget's adjacency.
+
 
     Examples
     --------
@@ -114,7 +121,10 @@ def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
 
 
 def noise_adjacency(adjacency: str | None, sampling: Sampling | None, trust_model: str) -> str:
-    """Return the adjacency that was asked for, or the usual one: a server that sees each message sees who sends one."""
+    """Return the requested adjacency, or the trust model's usual adjacency.
+
+    A server that sees each message sees who sends it.
+    """
     if (trust_model, adjacency) == ("local", "add-or-remove-one"):
         raise ValueError(
             "adjacency must be replace-one in the local trust model, where the server sees who sends a message, got 'add-or-remove-one': "

@@ -1,4 +1,7 @@
-"""The Skellam mechanism of Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private federated learning*, locally."""
+"""The local Skellam mechanism: rounded vectors with Skellam noise, modulo a power of two.
+
+Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private federated learning*.
+"""
 
 import math
 from dataclasses import dataclass
@@ -26,13 +29,15 @@ from ..transforms.vector_dithering import bounded_rounding
 from .message_checks import checked_messages
 
 FEWEST_BITS, MOST_BITS = 2, 32
-# Of the noise, in squared steps: what is sampled exactly.
+# Range of the noise's variance, in squared steps, that is sampled exactly.
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
 HALVINGS = 64
 
 
 def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: float, trust_model: str = "local") -> Privacy:
-    """Return what Skellam noise on whole numbers reveals: by Rényi divergences, as no dominating pair is known in several dimensions.
+    """Return the privacy of Skellam noise on whole numbers.
+
+    The accounts are Rényi divergences, as no dominating pair is known in several dimensions.
 
     Parameters
     ----------
@@ -41,7 +46,7 @@ def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: floa
     l1_sensitivity, l2_sensitivity : float
         Largest L1 and L2 distance, in steps, of two vectors of whole numbers; above 0.
     trust_model : str
-        Whom the guarantee is against.
+        Trust model of the guarantee.
     """
     check_choice("trust_model", trust_model, TRUST_MODELS)
     if l1_sensitivity < l2_sensitivity:
@@ -56,7 +61,7 @@ def skellam_privacy(variance: float, l1_sensitivity: float, l2_sensitivity: floa
 
 @dataclass(frozen=True)
 class SkellamMechanism(VectorMechanism):
-    """Every client rounds its vector to whole numbers, adds Skellam noise to each, and sends them modulo 2**bits.
+    """Every client rounds its vector, adds Skellam noise, and sends numbers modulo 2**bits.
 
     The vector is clipped, divided by the granularity, and rounded without bias by systematic rounding, whose result has an L2 norm below
     a bound with certainty; to each coordinate the difference of two Poisson numbers of mean variance / 2 is added. Here each client adds
@@ -71,11 +76,11 @@ class SkellamMechanism(VectorMechanism):
         L2 ball of the vectors.
     bits : int
         Bits per coordinate, 2 to 32.
-    granularity : float
+    Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
         What one step of the whole numbers stands for, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
         Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**27 on.
-    delta : float
+    Failure probability of the stated guarantee, above 0 and below 1.
         Failure probability that the guarantee is stated for, above 0 and below 1.
 
     Examples
@@ -94,7 +99,7 @@ class SkellamMechanism(VectorMechanism):
     delta: float
 
     def __post_init__(self) -> None:
-        """Check the fields, and that the bits can hold the largest coordinate at least without noise."""
+        """Check the fields, and that the bits hold the largest coordinate without noise."""
         check_ball(self.ball, "Skellam noise", 2)
         clip_norm = self.ball.clip_norm
         object.__setattr__(self, "bits", check_integer("bits", self.bits, low=FEWEST_BITS, high=MOST_BITS))
@@ -129,23 +134,29 @@ class SkellamMechanism(VectorMechanism):
     @property
     def l2_sensitivity(self) -> float:
         """Largest L2 distance of two clients' rounded vectors, in steps; errs upward."""
-        # The norm of rounded vectors is checked up to less than a tenth of SLACK (`vector_dithering.inside`).
+        # `vector_dithering.inside` checks the norm of rounded vectors up to less than a tenth of SLACK.
         return 2 * self.norm_bound * (1 + SLACK)
 
     @property
     def l1_sensitivity(self) -> float:
-        """Largest L1 distance of two clients' rounded vectors, in steps; errs upward: ``|k| <= k**2`` for whole numbers."""
+        """Largest L1 distance of two clients' rounded vectors, in steps; errs upward.
+
+        Whole numbers have ``|k| <= k**2``.
+        """
         return _l1_sensitivity(self.ball.dimension, self.l2_sensitivity)
 
     @property
     def wrap_probability(self) -> float:
-        """Bound on the probability that any coordinate of one message wraps: Chernoff's for the noise, a union over coordinates."""
+        """Bound on the probability that any coordinate of one message wraps.
+
+        It is Chernoff's bound for the noise and a union over coordinates.
+        """
         tails = skellam_tail(self.noise_variance, self._room) + skellam_tail(self.noise_variance, self._room + 1)
         return min(1.0, self.ball.dimension * tails)
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 norm of the bias that wrapping causes in the estimate, in the vectors' units; errs upward.
+        """Bound on the L2 norm of the bias from wrapping, in the vectors' units; errs upward.
 
         Noise of at least room + j 2**bits wraps a coordinate j + 1 times, each time by 2**bits steps. The exponent of Chernoff's bound is
         convex with slope -asinh(room / mu), so that its values are summed by a geometric series. Wrapping up and wrapping down pull in
@@ -160,19 +171,25 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the largest variance over the ball, wrapping left out: f (1 - f) is at most 1/4, and at most the distance to zero."""
+        """Bound on the largest variance over the ball, without wrapping.
+
+        The term f (1 - f) is at most 1/4, and at most the distance to zero.
+        """
         dimension = self.ball.dimension
         rounding = min(dimension / 4, math.sqrt(dimension) * self.ball.clip_norm / self.granularity)
         return self.granularity**2 * (dimension * self.noise_variance + rounding)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Round each vector, add noise, and wrap into [-2**(bits - 1), 2**(bits - 1)), as int8, int16 or int32."""
+        """Round each vector, add noise, and wrap, as int8, int16 or int32.
+
+        Results lie in [-2**(bits - 1), 2**(bits - 1)).
+        """
         words = word_source(words)
         positions = self.ball.clip(vectors) / self.granularity
         noisy = bounded_rounding(positions, words.uniforms(len(positions)), 2.0, self.norm_bound)
         noisy += sample_skellam(self.noise_variance, noisy.shape, words)
         half = 1 << (self.bits - 1)
-        # The remainder modulo a power of two, of negative numbers too.
+        # The mask gives the remainder modulo a power of two, of negative numbers too.
         wrapped = ((noisy + half) & (2 * half - 1)) - half
         return wrapped.astype(np.int8 if self.bits <= 8 else np.int16 if self.bits <= 16 else np.int32)
 
@@ -187,9 +204,10 @@ class SkellamMechanism(VectorMechanism):
         return np.asarray(aggregate, dtype=float) * (self.granularity / clients)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``granularity**2 (dimension * noise_variance + sum f (1 - f))`` for each vector, f the fractional parts in steps.
+        """Return ``granularity**2 (dimension * noise_variance + sum f (1 - f))`` for each vector.
 
-        Exact except for wrapping: systematic rounding leaves each coordinate the distribution that it has on its own.
+        f stands for the fractional parts in steps. The variance is exact except for wrapping: systematic rounding leaves each coordinate
+        its own distribution.
         """
         positions = np.abs(self.ball.clip(vectors)) / self.granularity
         fractions = positions - np.floor(positions)
@@ -207,14 +225,14 @@ class SkellamMechanism(VectorMechanism):
 
 
 def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 16, deviations: float = 6.0) -> SkellamMechanism:
-    """Return the Skellam mechanism of the finest granularity that bits allow, with the least noise that a budget allows.
+    """Return the Skellam mechanism with the finest granularity and the least noise.
 
     A finer granularity makes larger whole numbers, which need more noise: the two are chosen together, such that
 
         2**(bits - 1) >= largest coordinate + deviations * sqrt(noise_variance)
 
-    and the variance is at most 2 * 10**10 squared steps, the largest that is sampled: from about 20 bits on, that decides. The granularity
-    is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the one asked for.
+    and the variance is at most 2 * 10**10 squared steps, the largest variance that is sampled, which decides from about 20 bits on. The
+    granularity is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the given epsilon.
 
     Parameters
     ----------
@@ -233,8 +251,8 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     Raises
     ------
     InfeasibleError
-        If the bits are too few even for a granularity of clip_norm (the message says how many are needed), or if that takes more noise than
-        is sampled.
+        If the bits are too few even for a granularity of clip_norm (the message says how many are needed), or if that granularity takes
+        more noise than is sampled.
 
     Examples
     --------
@@ -272,7 +290,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
         coarse = fine
     # Both the largest coordinate and the noise grow with the radius; `coarse` is feasible throughout.
     coarse = bisect(feasible, coarse, fine, HALVINGS, geometric=True).holds
-    # The radius that the mechanism computes back from its granularity must not be the next larger number.
+    # The radius that the mechanism computes back from its granularity must not be the next larger float.
     granularity = ball.clip_norm / coarse
     while ball.clip_norm / granularity > coarse:
         granularity = math.nextafter(granularity, math.inf)
@@ -280,5 +298,5 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
 
 
 def _l1_sensitivity(dimension: int, l2_sensitivity: float) -> float:
-    """Return the largest L1 norm of a vector of whole numbers whose L2 norm is given."""
+    """Return the largest L1 norm of a vector of whole numbers with the given L2 norm."""
     return min(math.sqrt(dimension) * l2_sensitivity, l2_sensitivity**2)

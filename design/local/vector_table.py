@@ -1,6 +1,7 @@
-"""A lookup table for each coordinate of a vector: few bits, and a guarantee for the whole vector that is proved from the table itself.
+"""A lookup table for each coordinate of a vector, with a guarantee for the whole vector.
 
-`VectorGrid` is the grid that a vector's coordinates are dithered to, with the table row for each of its points.
+Messages take few bits, and the proof of the guarantee uses the table itself. `VectorGrid` is the grid that a vector's coordinates are
+dithered to, with the table row for each of its points.
 """
 
 import math
@@ -29,7 +30,7 @@ from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound
 from .message_checks import checked_messages
 
 DITHERINGS = ("systematic", "rejection")
-# Letters counted at a time: their indices take eight bytes each.
+# Letters counted at a time; each takes an index of eight bytes.
 COUNTED = 2**20
 
 
@@ -45,7 +46,7 @@ class VectorGrid:
     Attributes
     ----------
     ball : NormBall
-        The ball of the vectors.
+        Ball of the vectors.
     bits_in : int
         The table has 2**bits_in inputs; at least 2 for finite p.
 
@@ -66,7 +67,7 @@ class VectorGrid:
 
     @property
     def centred(self) -> bool:
-        """Whether zero is a grid point and positions are counted from it: for finite p."""
+        """Whether zero is a grid point, from which positions are counted; true for finite p."""
         return math.isfinite(self.ball.norm)
 
     @property
@@ -86,18 +87,19 @@ class VectorGrid:
 
     @property
     def zero(self) -> int:
-        """Row that position 0 takes: N for finite p, 0 for p = infinity."""
+        """Row of position 0: N for finite p, 0 for p = infinity."""
         return self.steps // 2 if self.centred else 0
 
     @property
     def step(self) -> float:
-        """Length of a step, in the vectors' units."""
+        """Length of a grid step, in the vectors' units."""
         return self.ball.clip_norm / self.radius
 
     def positions(self, vectors: FloatArray, shrinkage: float = 1.0) -> FloatArray:
-        """Return where vectors, clipped and multiplied by a shrinkage of at most 1, lie on the grid, shape (clients, dimension).
+        """Return the grid positions of vectors after clipping, shape (clients, dimension).
 
-        Positions are in steps: from -N to N for finite p, from 0 to `steps` for p = infinity.
+        Clipped vectors are multiplied by a shrinkage of at most 1. Positions are in steps: from -N to N for finite p, from 0 to `steps` for
+        p = infinity.
         """
         scaled = self.ball.clip(vectors) / self.ball.clip_norm * shrinkage
         return np.asarray(np.clip(scaled, -1.0, 1.0) * self.radius if self.centred else (scaled + 1) / 2 * self.steps)
@@ -105,9 +107,9 @@ class VectorGrid:
 
 @dataclass(frozen=True, eq=False)
 class VectorGridVariance:
-    """Variances of a table's letters, in the vectors' squared units, on the grid and between its points.
+    """Variances of a table's letters at grid positions, in the vectors' squared units.
 
-    A fraction f of a step from one row to the next, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance. The
+    At a fraction f of a step between two rows, the variance is V + f (V' - V) + f (1 - f) step**2, by the law of total variance. The
     table must be exactly unbiased.
 
     Examples
@@ -131,9 +133,10 @@ class VectorGridVariance:
         return np.array([float(scale * variance) for variance in self.table.moments.variances])
 
     def of_positions(self, positions: FloatArray) -> FloatArray:
-        """Return the sum of the coordinates' variances for each vector, shape (clients,), from its `VectorGrid.positions`.
+        """Return each vector's sum of its coordinates' variances, shape (clients,).
 
-        These are expected squared L2 distances between letters, decoded, and positions, in squared units of the vectors.
+        The argument is that of `VectorGrid.positions`. The variances are expected squared L2 distances between decoded letters and
+        positions, in squared units of the vectors.
         """
         rows = positions + self.grid.zero
         lower = np.minimum(rows.astype(np.intp), len(self.rows) - 2)
@@ -142,7 +145,7 @@ class VectorGridVariance:
         return np.asarray(terms.sum(axis=1))
 
     def largest(self, radius: float) -> float:
-        """Return a bound on the sum of the coordinates' variances for every vector of a ball of this radius, in steps.
+        """Return a bound on the variance of every vector of a ball, its radius in steps.
 
         For p = infinity the radius is that of the grid, and the bound is exact. Otherwise it is the value of the concave envelope of a
         coordinate's variance, as a function of the p-th power that it costs; errs upward.
@@ -168,12 +171,12 @@ class VectorGridVariance:
 
 @dataclass(frozen=True, eq=False)
 class VectorTableMechanism(VectorMechanism):
-    """Every client dithers its vector to a grid such that the norm hardly grows, and sends for each coordinate a letter of the table.
+    """Every client dithers its vector to a grid and sends a letter of the table per coordinate.
 
-    The grid is that of `VectorGrid`: for finite p zero is one of its points, for p = infinity coordinates are dithered independently.
+    Dithering hardly increases the norm. The grid is that of `VectorGrid`: for finite p zero is a grid point, for p = infinity coordinates
+    are dithered independently.
 
-    What the table guarantees for two inputs, by itself or by its metric, does not matter: the guarantee for the whole vector is computed
-    from the weights.
+    The table's own guarantee for two inputs does not matter: the guarantee for the whole vector is computed from the weights.
 
     Attributes
     ----------
@@ -215,7 +218,7 @@ class VectorTableMechanism(VectorMechanism):
     rejection_probability: float = 0.05
 
     def __post_init__(self) -> None:
-        """Check the fields, and that they go together."""
+        """Check the fields, and that they agree with each other."""
         check_ball(self.ball, "a table")
         if check_real("delta", self.delta, low=0.0, high=1.0) == 1:
             raise ValueError(f"delta must be a number from 0 to below 1, got {self.delta!r}")
@@ -233,19 +236,28 @@ class VectorTableMechanism(VectorMechanism):
 
     @cached_property
     def shrinkage(self) -> float:
-        """Factor that vectors are multiplied by before dithering, and the server divides by; 1.0 unless dithering rejects."""
+        """Factor that scales vectors before dithering; 1.0 unless dithering rejects.
+
+        The server divides by it.
+        """
         if not self._rejecting:
             return 1.0
         return shrinkage(self.ball.dimension, self.ball.norm, self._grid.radius, self.rejection_probability)
 
     @cached_property
     def input_distance(self) -> float:
-        """Largest L_p distance of two dithered vectors, on the table's unit scale; for p = infinity, of two coordinates. Errs upward."""
+        """Largest L_p distance of two dithered vectors, on the table's unit scale; errs upward.
+
+        For p = infinity it is the largest distance of two coordinates.
+        """
         return dithered_distance(self._grid, rejecting=self._rejecting)
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 distance between the mean of a decoded message and the vector, in the vectors' units; 0.0 without rejection."""
+        """Bound on the L2 distance between the mean of a decoded message and the vector.
+
+        It is in the vectors' units, and 0.0 without rejection.
+        """
         if not self._rejecting:
             return 0.0
         return rejection_bias_bound(self.rejection_probability) * self._grid.step / self.shrinkage
@@ -256,35 +268,38 @@ class VectorTableMechanism(VectorMechanism):
         return float(self.ball.dimension * self.table.bits_out)
 
     def facts(self) -> dict[str, Any]:
-        """Return the largest distance of dithered vectors, and the epsilon that the table is designed for."""
+        """Return the largest distance of dithered vectors and the table's design epsilon."""
         return {"input_distance": self.input_distance, "table_epsilon": self.table.epsilon}
 
     def privacy(self) -> Privacy:
         """Local privacy of the whole vector, for every two vectors.
 
-        A message is a mixture, over dithered vectors, of products of rows, and the divergence of two mixtures is at most the largest one
-        of their parts (it is quasi-convex): so it is bounded over all pairs of dithered vectors, `input_distance` apart at most.
+        A message is a mixture, over dithered vectors, of products of rows. Divergence is quasi-convex: that of two mixtures is at most the
+        largest divergence of their parts. So the bound covers all pairs of dithered vectors, at most `input_distance` apart.
         """
         return table_privacy(self.table, dimension=self.ball.dimension, norm=self.ball.norm, radius=self.input_distance)
 
     def renyi_budget(self, epsilon: float, rounds: int = 1) -> RenyiBudget:
-        """Return what an epsilon of all rounds, at this delta, allows two inputs of a coordinate; for finite p."""
+        """Return the budget of two inputs of a coordinate, for an epsilon of all rounds.
+
+        The budget holds at this delta, for finite p.
+        """
         inputs, ball = len(self.table.weights), self.ball
         return RenyiBudget(inputs, ball.dimension, ball.norm, self.input_distance, epsilon, self.delta, rounds)
 
     @cached_property
     def worst_variance(self) -> float:
-        """Bound on the expected squared L2 error of a decoded message, for any vector of the ball; errs upward, exact for p = infinity.
+        """Bound on the expected squared L2 error of a decoded message, over the ball; errs upward.
 
-        Of vectors that rejection leaves, the expected squared error is at most that of all, divided by the probability of acceptance; this
-        includes the bias.
+        The bound is exact for p = infinity. The expected squared error of accepted vectors is at most that of all, divided by the
+        probability of acceptance; this includes the bias.
         """
         largest = self._grid_variance.largest(self._grid.radius * self.shrinkage)
         return largest / (self.shrinkage**2 * (1 - self.rejection_probability if self._rejecting else 1.0))
 
     @cached_property
     def letters(self) -> FloatArray:
-        """What each letter adds to a coordinate when decoded, in the vectors' units. Shape (2**bits_out,)."""
+        """Decoded value of each letter, in the vectors' units, shape (2**bits_out,)."""
         step, zero = Fraction(self.ball.clip_norm) / self._grid.half_width / Fraction(self.shrinkage), self._grid.half_width
         return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
 
@@ -300,7 +315,7 @@ class VectorTableMechanism(VectorMechanism):
         return letters
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return how often each letter was sent for each coordinate, shape (dimension, 2**bits_out)."""
+        """Return counts of each letter for each coordinate, shape (dimension, 2**bits_out)."""
         letters, dimension = len(self.table.alphabet), self.ball.dimension
         array = checked_messages(messages, 0, letters - 1, dimension)
         cells = np.arange(dimension, dtype=np.intp) * letters
@@ -311,7 +326,7 @@ class VectorTableMechanism(VectorMechanism):
         return histogram.reshape(dimension, letters)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the numbers that the letters stand for; it may lie outside the ball."""
+        """Return the average of the decoded letters, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         sums = aggregate.sum(axis=1)
         if np.any(sums != clients):
@@ -319,10 +334,10 @@ class VectorTableMechanism(VectorMechanism):
         return np.asarray(aggregate @ self.letters / clients)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each vector, dithering included.
+        """Return the variance of each vector, which includes dithering.
 
-        Exact for systematic dithering, whose coordinates are distributed one by one as if they were independent. With rejection it is
-        that of vectors that are never rejected: an approximation that leaves out the bias.
+        The variance is exact for systematic dithering, whose coordinates have the same marginal distributions as independent ones. With
+        rejection it is the variance of vectors that are never rejected: an approximation that leaves out the bias.
         """
         array = self.ball.check(vectors)
         result = np.empty(len(array))
@@ -361,9 +376,10 @@ class VectorTableMechanism(VectorMechanism):
 
 
 def dithered_distance(grid: VectorGrid, *, rejecting: bool) -> float:
-    """Return the largest L_p distance of two dithered vectors, on the unit scale of tables; for p = infinity, of two coordinates.
+    """Return the largest L_p distance of two dithered vectors, on the tables' unit scale.
 
-    Errs upward. `rejecting` says whether vectors are rounded until they are in the ball.
+    The result errs upward; for p = infinity it is the largest distance of two coordinates. `rejecting` says whether vectors are rounded
+    until they are in the ball.
     """
     return 2 * _dithered_norm_bound(grid, rejecting=rejecting) / grid.steps if grid.centred else 1.0
 

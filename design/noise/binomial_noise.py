@@ -1,6 +1,7 @@
-"""Binomial noise: exact samples, by counting random bits where that is fast and otherwise from ratios of probabilities.
+"""Exact samples of binomial noise, from random bits or from ratios of probabilities.
 
-`count_successes` draws binomial numbers with few trials and many different probabilities: tosses of coins, each with its own bias.
+The sampler counts random bits where that is fast. `count_successes` draws binomial numbers with few trials and many different
+probabilities: tosses of coins, each with its own bias.
 """
 
 import math
@@ -18,16 +19,16 @@ from .random_words import WordsLike, WordSource, word_source
 
 MOST_TOSSES = 2**20
 LARGEST_BIAS = 0.499
-# Coins that are tossed together: a few megabytes.
+# Coins tossed together: a few megabytes.
 BLOCK = 2**18
 HALF_WORD = np.uint64(2**63)
 
 MOST_TRIALS = 2**40
-# Fair trials up to this number are counted bit by bit.
+# The sampler counts up to this number of fair trials bit by bit.
 COUNTED_TRIALS = 2 * WORD_BITS
 # Words drawn at a time, a quarter of a megabyte.
 CHUNK = 2**15
-# Larger variances are split into parts: sums of binomial numbers of one probability are binomial.
+# Larger variances are split into parts: a sum of binomial numbers of equal probability is binomial.
 LARGEST_PART = 2**26
 SAMPLERS = 16
 
@@ -45,11 +46,11 @@ def sample_binomial(
         Chance of success in a trial, from 0 to 1; a float counts as the binary fraction that it is. Time grows with the variance,
         trials * probability * (1 - probability), from 2**26 on.
     size : int or tuple of int
-        How many, or the shape of the result.
+        Number of samples, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
-        Type of the result; one of w bits holds the numbers modulo 2**w.
+        Type of the result; a type of w bits holds the numbers modulo 2**w.
 
     Examples
     --------
@@ -75,7 +76,10 @@ def sample_binomial(
 
 
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
-    """Return the variance of a binomial number, trials * probability * (1 - probability), rounded once.
+    """Return the variance of a binomial number, rounded once.
+
+    It is trials * probability * (1 - probability).
+
 
     Examples
     --------
@@ -88,7 +92,7 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
 
 
 def _count_bits(trials: int, count: int, words: WordSource) -> IntegerArray:
-    """Return, `count` times, how many of `trials` random bits are ones."""
+    """Return the number of ones among `trials` random bits, `count` times."""
     total = np.zeros(count, dtype=np.int64)
     for start in range(0, count, CHUNK):
         chunk = total[start : start + CHUNK]
@@ -113,7 +117,10 @@ def _sampler(trials: int, probability: Fraction) -> ExactSampler:
 
 
 def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> IntegerArray:
-    """Return numbers of successes in trials of probability 1/2 + bias, for each of many biases, in an array of their shape.
+    """Return numbers of successes in trials of probability 1/2 + bias, one per bias.
+
+    The result has the shape of `biases`.
+
 
     A trial succeeds if a word of 64 bits is below a whole number: its probability is a multiple of 2**-64, rounded toward 1/2 by less than
     2**-64, and no further from 1/2 than the bias. Time is proportional to `trials`; `quietbits.design.noise.binomial_noise` draws many
@@ -123,7 +130,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     ----------
     biases : ndarray of float64, any shape
         Probabilities of success less 1/2, from -0.499 to 0.499.
-    trials : int
+    Number of trials of each coin, from 1 to 2**20.
         From 1 to 2**20.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator for experiments.
@@ -141,7 +148,7 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     if not (np.abs(flat) <= LARGEST_BIAS).all():
         wrong = flat[~(np.abs(flat) <= LARGEST_BIAS)][0]
         raise ValueError(f"biases must be from {-LARGEST_BIAS} to {LARGEST_BIAS}, got {float(wrong)!r}")
-    # Exact: a float times a power of two. Truncation is toward 1/2; 0.499 * 2**64 is below 2**63.
+    # The product is exact: a float times a power of two. Truncation is toward 1/2; 0.499 * 2**64 is below 2**63.
     thresholds = np.trunc(flat * 2.0**64).astype(np.int64).view(np.uint64) + HALF_WORD
     counts = np.zeros(len(flat), dtype=np.int64)
     for start in range(0, len(flat), BLOCK):

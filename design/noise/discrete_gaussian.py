@@ -1,6 +1,6 @@
 """The discrete Gaussian distribution: exact samples, and its variance.
 
-Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*, whose distribution this samples by another algorithm.
+Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*, define the distribution; the algorithm here is another.
 """
 
 import math
@@ -18,7 +18,7 @@ from .random_words import WordsLike, word_source
 
 LEAST_SIGMA, LARGEST_SIGMA = 1e-6, 1e12
 SAMPLERS = 16
-# From here on the variance and sigma**2 are the same number in double precision.
+# From this sigma on the variance and sigma**2 are the same number in double precision.
 SMOOTH_SIGMA = 2
 SERIES_BITS = 160
 MOST_ZEROS = 2000
@@ -26,30 +26,33 @@ MOST_ZEROS = 2000
 
 @dataclass(frozen=True)
 class GaussianCurve:
-    """The function exp(-x**2 / (2 sigma**2)) of whole numbers x, for sigma from 1e-6 to 1e12."""
+    """The function exp(-x**2 / (2 sigma**2)) of whole numbers x.
+
+    Sigma is from 1e-6 to 1e12.
+    """
 
     sigma: Fraction
 
     @property
     def mode(self) -> int:
-        """Zero."""
+        """Mode of the curve, zero."""
         return 0
 
     @property
     def spread(self) -> float:
-        """The parameter, rounded."""
+        """Parameter sigma, rounded."""
         return float(self.sigma)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
         """Return f at points up to 2**53 in magnitude.
 
-        The absolute error is at most 2**-44: a relative error of a few roundings of the exponent y costs y exp(-y) of them.
+        The absolute error is at most 2**-44: an error of a few roundings in the exponent y changes the value by y exp(-y) of them.
         """
         scaled = points / float(self.sigma)
         return np.exp(-0.5 * scaled * scaled)
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return bounds that are at most 2 apart."""
+        """Return bounds on f at a point that are at most 2 apart."""
         return exponential_bounds((point / self.sigma) ** 2 / 2, bits)
 
 
@@ -61,13 +64,13 @@ def sample_discrete_gaussian(
     Parameters
     ----------
     sigma : float, int or Fraction
-        The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
+        Parameter of the distribution, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
-        How many, or the shape of the result.
+        Number of samples, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
-        Type of the result; one of w bits holds the numbers modulo 2**w.
+        Type of the result; a type of w bits holds the numbers modulo 2**w.
 
     Examples
     --------
@@ -83,13 +86,14 @@ def sample_discrete_gaussian(
 
 
 def discrete_gaussian_variance(sigma: float | Fraction) -> float:
-    """Return the variance of the discrete Gaussian distribution, which is below sigma**2, for sigma from 1e-6 to 1e12.
+    """Return the variance of the discrete Gaussian distribution, which is below sigma**2.
 
-    By Poisson's summation formula it is sigma**2 (1 - 8 pi**2 sigma**2 exp(-2 pi**2 sigma**2) (1 + o(1))); for small sigma it is
+    Sigma is from 1e-6 to 1e12. By Poisson's summation formula the variance is sigma**2 (1 - 8 pi**2 sigma**2 exp(-2 pi**2 sigma**2) (1 +
+    o(1))); for small sigma it is
     2 exp(-1 / (2 sigma**2)) (1 + o(1)).
 
-    It is summed in whole numbers and rounded once; from sigma = 2 on it is sigma**2, as they differ by less than 1e-31 of it. 0.0 where it
-    is too small for a float.
+    The function sums the variance in whole numbers and rounds once. From sigma = 2 on it returns sigma**2, as the two differ by a relative
+    error below 1e-31. It returns 0.0 where the variance is too small for a float.
 
     Examples
     --------
@@ -100,7 +104,7 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     if exact >= SMOOTH_SIGMA:
         return float(exact**2)
     curve = GaussianCurve(exact)
-    # 2**-zeros is less than the first term; past this many zeros it is less than half of the smallest float.
+    # 2**-zeros is less than the first term; beyond this many zeros the first term is less than half of the smallest float.
     zeros = int(1 / exact**2)
     if zeros > MOST_ZEROS:
         return 0.0

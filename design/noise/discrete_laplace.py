@@ -1,4 +1,4 @@
-"""The discrete Laplace, or two-sided geometric, distribution: exact samples, and its variance."""
+"""Exact samples and the variance of the discrete Laplace (two-sided geometric) distribution."""
 
 import math
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ class LaplaceCurve:
 
     @property
     def mode(self) -> int:
-        """Zero."""
+        """Mode of the curve, zero."""
         return 0
 
     @property
     def spread(self) -> float:
-        """The parameter, rounded."""
+        """Parameter of the curve, rounded."""
         return float(self.scale)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
@@ -36,7 +36,7 @@ class LaplaceCurve:
         return np.exp(-np.abs(points) / float(self.scale))
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return bounds that are at most 2 apart."""
+        """Return bounds on f at a point that are at most 2 apart."""
         return exponential_bounds(abs(point) / self.scale, bits)
 
 
@@ -46,9 +46,9 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
     Parameters
     ----------
     scale : float, int or Fraction
-        The parameter, 1e-6 to 1e12; a float counts as the binary fraction that it is.
+        Parameter of the distribution, 1e-6 to 1e12; a float counts as the binary fraction that it is.
     size : int or tuple of int
-        How many, or the shape of the result.
+        Number of samples, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 
@@ -66,9 +66,10 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
 
 
 def discrete_laplace_variance(scale: float | Fraction) -> float:
-    """Return the variance of the discrete Laplace distribution, 2 q / (1 - q)**2 with q = exp(-1 / scale).
+    """Return the variance of the discrete Laplace distribution.
 
-    Right to a few units in the last place; 0.0 where it is too small for a float.
+    With q = exp(-1 / scale) it is 2 q / (1 - q)**2. The result is right to a few units in the last place, and 0.0 where the variance is too
+    small for a float.
 
     Examples
     --------

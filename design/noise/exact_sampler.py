@@ -1,6 +1,7 @@
-"""Exact sampling of log-concave integer distributions: rectangle-wedge-tail rejection whose comparison is refined until it is certain.
+"""Exact sampling of log-concave integer distributions by rectangle-wedge-tail rejection.
 
-Bricks of equal size cover the area under a unimodal curve on the whole numbers: rectangles, wedges and tails. That is the geometry of
+Comparisons are refined until they are certain. Bricks of equal size cover the area under a unimodal curve on the whole numbers: rectangles,
+wedges and tails. That is the geometry of
 Marsaglia's rectangle-wedge-tail method (Knuth, *The Art of Computer Programming*, vol. 2, section 3.4.1). A `RatioCurve` is given by the
 ratios of neighbouring probabilities, all rational: Poisson, binomial and the like. Parameters are rational numbers, taken from whole
 numbers, fractions and floats without rounding. Close calls are decided by rigorous bounds on exp(-x) for rational x, in integers of any
@@ -25,54 +26,62 @@ from .redraws import Redraws
 
 MOST_SAMPLES = 2**48
 
-# The table is computed to this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. There its errors, one
-# unit per step at most, are far below what is allowed: it has fewer than 2**20 steps.
+# The table has this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. Its errors there, one unit per step
+# at most, are far below the allowance: it has fewer than 2**20 steps.
 TABLE_BITS = 96
 LEAST_BITS = 48
-# Bounds are walked with more bits than asked for, as their rounding adds up over the steps from the mode.
+# Bounds carry more bits than the caller asks for, as their rounding adds up over the steps from the mode.
 GUARD_BITS = 40
 
 BRICK_BITS = 16
 # A block is one point wide, or this many times narrower than the spread, up to a factor of two.
 BLOCKS_PER_SPREAD = 32
-# The tails begin where the curve is this low; it only affects speed.
+# Height of the curve at which the tails begin; it only affects speed.
 TAIL_HEIGHT = 2.0**-22
 # Largest error of `UnimodalCurve.approximate`.
 APPROXIMATION_ERROR = 2.0**-44
-# In units of the whole stack: room for the approximation's error and for rounding a few operations on it.
+# Room for the approximation's error and for rounding a few operations on it, in units of the whole stack.
 ALLOWANCE = 2.0**-40
 
 WORD_BITS = 64
-# Points looked up at a time, with their words in the processor's cache; and those after which what is left open is decided together.
+# PART points are looked up at a time, with their words in the processor's cache; after CHUNK points all open cases are decided together.
 PART, CHUNK = 2**14, 2**18
-# Words by which one uniform number is extended.
+# Largest number of words that extend a uniform number.
 MOST_EXTENSIONS = 64
 
 
 class UnimodalCurve(Protocol):
-    """A log-concave function f on the whole numbers, 1 at its mode: a distribution up to a factor that need not be known."""
+    """A log-concave function f on the whole numbers, 1 at its mode.
+
+    It is a distribution up to an unknown factor.
+    """
 
     @property
     def mode(self) -> int:
-        """Where f is largest; it is 1 there."""
+        """Point where f is largest; f is 1 there."""
 
     @property
     def spread(self) -> float:
-        """About the standard deviation; it only affects speed."""
+        """Approximate standard deviation; it only affects speed."""
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f at whole numbers in floating point, with an absolute error of at most 2**-44."""
+        """Return f at whole numbers in floating point.
+
+        The absolute error is at most 2**-44.
+        """
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high, computed in whole numbers.
+        """Return whole numbers (low, high) with low <= 2**bits f(point) <= high.
 
-        They are a few units apart, however many `bits` >= 1 are asked for.
+        The bounds are computed in whole numbers and are a few units apart, for any number of `bits` >= 1.
         """
 
 
 @dataclass(frozen=True, eq=False)
 class BrickCover:
-    """Numbered bricks, each 2**block_bits points wide and one layer high, of which `layers` reach from 0 to the top of the curve.
+    """Numbered bricks of equal size that cover a curve.
+
+    Each brick is 2**block_bits points wide and one layer high, and `layers` of them reach from 0 to the top of the curve.
 
     Attributes
     ----------
@@ -81,7 +90,7 @@ class BrickCover:
     layers : int
         Height of the curve's top, f = 1, in bricks.
     starts : ndarray of int64, shape (bricks,)
-        Lowest point of every brick; 0 for those that are neither rectangles nor wedges.
+        Lowest point of every brick; 0 for bricks that are neither rectangles nor wedges.
     rectangles : int
         Bricks below this number lie under the curve entirely.
     wedges : int
@@ -115,12 +124,14 @@ class BrickCover:
 
 @dataclass(frozen=True)
 class ExactSampler:
-    """Draws from the distribution proportional to a curve f: exactly, if the words are independent and uniform.
+    """Draws from the distribution proportional to a curve f.
+
+    Draws are exact if the words are independent and uniform.
 
     The area under f, times a whole number of layers, is covered by bricks of equal size. A draw takes a brick by the first bits of a
     word and a point of it by the last bits, and keeps the point if (layer + U) < layers * f(point), with U uniform on [0, 1): every
     point is kept with a probability proportional to f. Floating point decides unless it is too close to call; then U is drawn to as
-    many bits as it takes to decide by whole numbers.
+    many bits as the decision by whole numbers takes.
 
     Attributes
     ----------
@@ -131,7 +142,7 @@ class ExactSampler:
 
     Notes
     -----
-    How long it takes depends on what is drawn: whoever can time single draws learns something about them.
+    The time depends on the samples: an observer who can time single draws learns something about them.
     """
 
     curve: UnimodalCurve
@@ -139,11 +150,14 @@ class ExactSampler:
 
     @cached_property
     def cover(self) -> BrickCover:
-        """The bricks."""
+        """Bricks that cover the curve."""
         return cover_with_bricks(self.curve, self.brick_bits)
 
     def draw(self, count: int, words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Draw independent points, shape (count,), from little more than one word each, modulo 2**w if `kind` has w bits only."""
+        """Draw independent points, shape (count,), from little more than a word each.
+
+        Points are modulo 2**w if `kind` has only w bits.
+        """
         points = np.empty(count, dtype=kind)
         for start in range(0, count, CHUNK):
             chunk = points[start : start + CHUNK]
@@ -158,28 +172,28 @@ class ExactSampler:
         return points
 
     def draw_sums(self, terms: int, shape: tuple[int, ...], words: WordSource, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Draw sums of the given number of independent points, modulo 2**w as `draw`."""
+        """Draw sums of the given number of independent points, modulo 2**w as in `draw`."""
         total = self.draw(math.prod(shape), words, kind)
         for _ in range(terms - 1):
             total += self.draw(len(total), words, kind)
         return total.reshape(shape)
 
     def _propose(self, points: NDArray[Any], words: WordSource) -> NDArray[np.intp]:
-        """Fill an array with points, and return the places of those that were not kept."""
+        """Fill an array with points, and return the places of rejected points."""
         cover = self.cover
         starts, within = self._starts(points.dtype), np.uint64(2**cover.block_bits - 1)
         places, drawn = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
         for start in range(0, len(points), PART):
-            found = points[start : start + PART]
-            part = words(len(found))
+            filled = points[start : start + PART]
+            part = words(len(filled))
             bricks = (part >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
-            np.take(starts, bricks, out=found, mode="clip")
+            np.take(starts, bricks, out=filled, mode="clip")
             uncertain = np.flatnonzero(bricks >= cover.rectangles)
             places.append(start + uncertain)
             drawn.append(part[uncertain])
             if cover.block_bits:
                 part &= within
-                found += part.astype(found.dtype, copy=False)
+                filled += part.astype(filled.dtype, copy=False)
         doubtful, taken = np.concatenate(places), np.concatenate(drawn)
         kinds = (taken >> np.uint64(WORD_BITS - self.brick_bits)).view(np.int64)
         kept = np.zeros(len(doubtful), dtype=bool)
@@ -194,7 +208,7 @@ class ExactSampler:
         return doubtful[~kept]
 
     def _starts(self, kind: np.dtype[Any]) -> NDArray[Any]:
-        """Return the lowest points of the bricks modulo 2**w: of few bits they stay in a processor's cache."""
+        """Return the lowest points of the bricks modulo 2**w, in few bytes to fit into caches."""
         if kind.str not in self._narrow_starts:
             self._narrow_starts[kind.str] = self.cover.starts.astype(kind)
         return self._narrow_starts[kind.str]
@@ -204,7 +218,7 @@ class ExactSampler:
         return {}
 
     def _tail_point(self, words: WordSource) -> tuple[int, Fraction]:
-        """Return a random point of the tails, and how many times f fits into the height of its shell."""
+        """Return a random point of the tails, and how often f fits into its shell's height."""
         cover = self.cover
         side, shell = words(2).tolist()
         zeros = WORD_BITS - shell.bit_length()
@@ -229,7 +243,10 @@ class ExactSampler:
         return kept
 
     def _decide(self, point: int, layer: int, scale: Fraction, uniform: int, words: WordSource) -> bool:
-        """Return whether layer + U < scale * f(point), by whole numbers; U begins with the bits of `uniform` and is extended as needed."""
+        """Return whether layer + U < scale * f(point), by whole numbers.
+
+        U begins with the bits of `uniform` and is extended as needed.
+        """
         bits, redraws = WORD_BITS, Redraws(MOST_EXTENSIONS)
         while True:
             redraws.another()
@@ -245,7 +262,10 @@ class ExactSampler:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The blocks on one side of the mode: their lowest points, the curve at their highest and lowest, and where the tail begins."""
+    """The blocks on one side of the mode.
+
+    A side has the blocks' lowest points, the curve at their highest and lowest points, and the start of the tail.
+    """
 
     starts: IntegerArray
     tops: FloatArray
@@ -255,14 +275,17 @@ class _Side:
 
 
 def cover_with_bricks(curve: UnimodalCurve, brick_bits: int = BRICK_BITS) -> BrickCover:
-    """Cover a curve with 2**brick_bits bricks, several for each block; where floating point cannot tell, bricks are added."""
+    """Cover a curve with 2**brick_bits bricks, several for each block.
+
+    Bricks are added where floating point cannot decide.
+    """
     block_bits = max(0, math.floor(math.log2(curve.spread / BLOCKS_PER_SPREAD)))
     shell_bits = max(0, math.ceil(math.log2(curve.spread)))
     right = _side(curve, curve.mode, 1, block_bits, shell_bits)
     left = _side(curve, curve.mode - 1, -1, block_bits, shell_bits)
     starts, tops, bottoms = (np.concatenate([getattr(right, name), getattr(left, name)]) for name in ("starts", "tops", "bottoms"))
     bricks, area = 2**brick_bits, float(tops.sum())
-    # The first shells must be as high as the curve where the tails begin; their height halves from shell to shell.
+    # The first shells must be as high as the curve at the start of the tails; the height halves from shell to shell.
     tail_bricks = math.ceil(bricks / area * (max(right.tail_height, left.tail_height) + ALLOWANCE) * 2.0 ** (shell_bits + 2 - block_bits))
     layers = math.floor((bricks - tail_bricks - len(starts)) / (area * (1 + len(starts) * ALLOWANCE)))
     heights = np.ceil(layers * (tops + ALLOWANCE)).astype(np.int64)
@@ -286,12 +309,12 @@ def cover_with_bricks(curve: UnimodalCurve, brick_bits: int = BRICK_BITS) -> Bri
 
 
 def _side(curve: UnimodalCurve, origin: int, direction: int, block_bits: int, shell_bits: int) -> _Side:
-    """Return the blocks from `origin` away from the mode, up to where the tail begins."""
+    """Return the blocks from `origin` away from the mode, up to the start of the tail."""
     width, count = 2**block_bits, 64
     while True:
         distances = width * np.arange(count, dtype=np.int64)
         tops = np.asarray(curve.approximate(origin + direction * distances))
-        # From where f is at most 2**-(d / w), at a distance d from the mode, it halves at least every w points: log f is concave.
+        # From a point at distance d from the mode where f is at most 2**-(d / w), f halves at least every w points: log f is concave.
         falling = np.exp2(-np.ceil((distances + 1) / 2.0**shell_bits))
         low = np.flatnonzero((tops <= TAIL_HEIGHT) & (tops + APPROXIMATION_ERROR <= falling))
         if low.size:
@@ -310,14 +333,16 @@ def _side(curve: UnimodalCurve, origin: int, direction: int, block_bits: int, sh
 
 @dataclass(frozen=True, eq=False)
 class RatioCurve:
-    """A log-concave function f of whole numbers with f(mode) = 1 and f(x + 1) / f(x) = numerator / denominator.
+    """A log-concave function f of whole numbers that is given by ratios of its neighbours.
+
+    The function has f(mode) = 1 and f(x + 1) / f(x) = numerator / denominator.
 
     Attributes
     ----------
     mode : int
-        Where f is largest.
+        Point where f is largest.
     spread : float
-        About the standard deviation; up to 2**14.
+        Approximate standard deviation; up to 2**14.
     ratio : callable
         Takes x and returns the numerator and the denominator, non-negative whole numbers; the ratio falls with x. A numerator 0 means
         that the support ends at x, a denominator 0 that it begins at x + 1.
@@ -328,22 +353,25 @@ class RatioCurve:
     ratio: Callable[[int], tuple[int, int]]
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f at whole numbers; 0.0 beyond where f is below 2**-48."""
+        """Return f at whole numbers; 0.0 where f is below 2**-48 and beyond."""
         first, values = self._table
         return np.asarray(values[np.clip(points - first, 0, len(values) - 1)])
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return bounds that are at most 3 apart up to 2**38 steps from the mode, by walking from there."""
+        """Return bounds at most 3 apart, up to 2**38 steps from the mode.
+
+        The function walks from the mode.
+        """
         low = high = 1 << (bits + GUARD_BITS)
         for numerator, denominator in self._steps(point - self.mode):
             low, high = low * numerator // denominator, -(-high * numerator // denominator)
-            # From here on the bounds say that f is below one unit, which stays true.
+            # From this point on the bounds say that f is below one unit, which stays true.
             if high <= 1:
                 break
         return low >> GUARD_BITS, -(-high >> GUARD_BITS)
 
     def _steps(self, distance: int) -> Iterator[tuple[int, int]]:
-        """Yield the ratios of successive values on the way from the mode to a point at a signed distance."""
+        """Yield the ratios of successive values from the mode to a signed distance."""
         if distance >= 0:
             yield from (self.ratio(point) for point in range(self.mode, self.mode + distance))
         else:
@@ -351,7 +379,7 @@ class RatioCurve:
 
     @cached_property
     def _table(self) -> tuple[int, FloatArray]:
-        """First point and values; with a zero at either end, for all points beyond."""
+        """First point and values, with a zero at either end for all points beyond."""
         right, left = self._side(1), self._side(-1)
         values = [*reversed(left), 1 << TABLE_BITS, *right]
         return self.mode - len(left), np.array([value / (1 << TABLE_BITS) for value in values])
@@ -368,7 +396,10 @@ class RatioCurve:
 
 
 def rational_parameter(name: str, value: float | Fraction, *, low: float, high: float) -> Fraction:
-    """Return the exact rational number from `low` to `high` that an argument stands for; a float counts as the binary fraction that it is.
+    """Return the exact rational number of an argument from `low` to `high`.
+
+    A float counts as the binary fraction that it is.
+
 
     Examples
     --------
@@ -376,7 +407,7 @@ def rational_parameter(name: str, value: float | Fraction, *, low: float, high: 
     Fraction(3602879701896397, 36028797018963968)
     """
     if isinstance(value, Rational) and not isinstance(value, bool):
-        # Through Python's own whole numbers: those of numpy would overflow later on.
+        # Convert to Python's own whole numbers: those of numpy would overflow later.
         exact = Fraction(int(value.numerator), int(value.denominator))
         if not low <= exact <= high:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
@@ -385,7 +416,7 @@ def rational_parameter(name: str, value: float | Fraction, *, low: float, high: 
 
 
 def sample_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape that `size` asks for: a number of samples, or a shape.
+    """Return the shape of samples from a number of samples or a shape.
 
     Examples
     --------
@@ -397,9 +428,10 @@ def sample_shape(size: int | tuple[int, ...]) -> tuple[int, ...]:
 
 
 def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
-    """Return whole numbers (low, high) with low <= 2**bits exp(-exponent) <= high, at most 2 apart, for an exponent of at least 0.
+    """Return whole numbers (low, high) with low <= 2**bits exp(-exponent) <= high.
 
-    The exponent is halved until it is below 1/16, the alternating Taylor series is summed in whole numbers, and the result is squared
+    The bounds are at most 2 apart, for an exponent of at least 0. The exponent is halved until it is below 1/16, the alternating Taylor
+    series is summed in whole numbers, and the result is squared
     as often as the exponent was halved; every step is rounded outward.
 
     Examples
@@ -420,7 +452,7 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
         terms += 1
         term = (term * reduced >> precision) // terms
         total += -term if terms % 2 else term
-    # Cutting `reduced` short costs 1 unit; each term is at most 2 units below its exact value, and those left out sum to less than 3.
+    # Truncating `reduced` costs 1 unit; each term is at most 2 units below its exact value, and the omitted terms sum to less than 3.
     slack = 2 * terms + 4
     low, high = total - slack, min(total + slack, 1 << precision)
     for _ in range(halvings):

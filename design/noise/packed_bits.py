@@ -1,4 +1,4 @@
-"""Many random bits of one probability, eight to a byte; sums of them by position; and subsets as such bits."""
+"""Random bits of equal probability in bytes, their sums by position, and subsets as bits."""
 
 import math
 
@@ -10,30 +10,31 @@ from ...arrays import IntegerArray, WordArray
 from .random_words import WordsLike, WordSource, word_source
 
 PackedBits = NDArray[np.uint8]
-"""Rows of bits, the first of each byte counting the least; bits beyond the last are 0."""
-# Words that are compared at a time: half a megabyte.
+"""Rows of bits; the first bit of each byte counts least, and bits beyond the last are 0."""
+# Words compared at a time: half a megabyte.
 BLOCK = 2**16
-# Numbers of a byte that may be added up in a byte, and bytes of a row that are unpacked at a time.
+# Numbers of a byte that one byte can add up, and bytes of a row unpacked at a time.
 MOST_IN_A_BYTE, PIECE = 255, 2**11
 
 
 def packed_bytes(bits: int) -> int:
-    """Return how many bytes a row of bits takes."""
+    """Return the number of bytes of a row of bits."""
     return -(-bits // 8)
 
 
 def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> PackedBits:
-    """Return rows of independent bits, each 1 with a probability that is rounded upward to a multiple of 2**-64.
+    """Return rows of independent random bits, eight to a byte.
 
-    A bit is 1 if a uniform number of 64 bits is below the probability. 64 of them are compared at a time, from their first bits on, until
-    all are decided: about ten random words, where one word for each would be 64.
+    Each bit is 1 with the given probability, rounded upward to a multiple of 2**-64. A bit is 1 if a uniform number of 64 bits is below the
+    probability. The function compares 64 numbers at a time, from their first bits on, until all are decided: this takes about ten random
+    words instead of 64.
 
     Parameters
     ----------
     probability : float
-        From 0 to 1.
+        Probability of a 1, from 0 to 1.
     rows, bits : int
-        Shape; the result has the shape (rows, ``packed_bytes(bits)``).
+        Number of rows and of bits in a row; the result has the shape (rows, ``packed_bytes(bits)``).
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator for experiments.
 
@@ -48,7 +49,7 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
     rows, bits = check_integer("rows", rows, low=0, high=2**40), check_integer("bits", bits, low=1, high=2**40)
     width = packed_bytes(bits)
     result = np.empty(-(-rows * width // 8), dtype=np.uint64)
-    # A float times a power of two is exact.
+    # The product is exact: a float times a power of two.
     threshold = math.ceil(probability * 2.0**64)
     for start in range(0, len(result), BLOCK):
         block = result[start : start + BLOCK]
@@ -60,13 +61,13 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
 
 
 def _below(threshold: int, count: int, words: WordSource) -> WordArray:
-    """Return words each bit of which says whether a uniform number from 0 to 2**64 - 1 is below a threshold."""
+    """Return words whose bits say whether uniform 64-bit numbers are below a threshold."""
     if threshold >> 64:
         return np.full(count, ~np.uint64(0))
     below, undecided = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
     active: slice | NDArray[np.intp] = slice(None)
     place = 63
-    # Where the rest of the threshold is 0, no number that is equal so far is below it.
+    # Where the rest of the threshold is 0, no number that has been equal so far is below it.
     while undecided.size and threshold % (2 << place):
         drawn = words(undecided.size)
         if threshold >> place & 1:
@@ -77,7 +78,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
         if place == 0:
             break
         place -= 1
-        # By then two words of three are decided.
+        # Two words of three are decided by then.
         if place <= 56 and place % 2 == 0:
             still = np.flatnonzero(undecided)
             undecided = undecided[still]
@@ -86,7 +87,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
 
 
 def sum_of_bits(packed: PackedBits, bits: int) -> IntegerArray:
-    """Return how many rows have a 1 at each position, shape (bits,)."""
+    """Return the number of rows with a 1 at each position, shape (bits,)."""
     total = np.zeros(8 * packed.shape[1], dtype=np.int64)
     for start in range(0, len(packed), MOST_IN_A_BYTE):
         for column in range(0, packed.shape[1], PIECE):
@@ -96,11 +97,11 @@ def sum_of_bits(packed: PackedBits, bits: int) -> IntegerArray:
 
 
 def bits_at(packed: PackedBits, positions: IntegerArray) -> PackedBits:
-    """Return one bit of each row."""
+    """Return a bit of each row, at the row's position."""
     return np.asarray((packed[np.arange(len(packed)), positions >> 3] >> (positions & 7).astype(np.uint8)) & np.uint8(1))
 
 
 def set_bits(packed: PackedBits, positions: IntegerArray, bits: NDArray[np.bool_]) -> None:
-    """Set one bit of each row, in place."""
+    """Set a bit of each row, at the row's position, in place."""
     rows, masks = np.arange(len(packed)), np.uint8(1) << (positions & 7).astype(np.uint8)
     packed[rows, positions >> 3] = np.where(bits, packed[rows, positions >> 3] | masks, packed[rows, positions >> 3] & ~masks)

@@ -1,6 +1,7 @@
-"""Sources of random words, and of the draws that mechanisms make from them: repeatable ones for experiments, secure ones for releases.
+"""Sources of random words and of the draws that mechanisms make from them.
 
-A `KeyStream` makes cryptographic random words in bulk by AES-256 in counter mode, keyed by the operating system.
+Seeded sources repeat their draws for experiments, and secure sources serve releases. A `KeyStream` makes cryptographic random words in bulk
+by AES-256 in counter mode, keyed by the operating system.
 """
 
 import math
@@ -19,9 +20,9 @@ from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
 from .redraws import Redraws
 
-# Made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of it don't use the buffer.
+# Words made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of this don't use the buffer.
 BUFFER_WORDS = 2**13
-# 8 MiB. Counter mode never repeats a block of 16 bytes where random words would: 2**19 of them tell it from random words with
+# A key serves 8 MiB. Counter mode never repeats a block of 16 bytes, unlike random words: 2**19 blocks distinguish the two with
 # probability below 2**-90.
 WORDS_PER_KEY = 2**20
 KEY_BYTES, COUNTER_BYTES = 32, 16
@@ -30,17 +31,18 @@ PLAINTEXT = bytes(WORD_BYTES * BUFFER_WORDS)
 
 MOST_WORDS = 2**48
 LARGEST_HIGH = 2**63
-# Times that an order may be drawn with two equal words: two of 2**31 are, with a probability of 1/8.
+# Largest number of redraws of an order with two equal words: 2**31 words have two equal ones with a probability of 1/8.
 MOST_COLLISIONS = 200
-# Those whose raw output are words of 64 bits.
+# Bit generators whose raw output consists of words of 64 bits.
 GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
 
 
 class WordSource(ABC):
-    """A source of independent, uniformly random 64-bit words: ``words(count)`` returns that many.
+    """A source of independent, uniformly random 64-bit words; ``words(count)`` returns words.
 
-    Mechanisms draw from it by the methods below. A class that has only `__call__` is a complete source; the other draws are then made of
-    words as they say here, and `shape` is a length or a tuple of lengths.
+    Mechanisms draw from a source by the methods below. A class with only `__call__` is a complete source; its other draws are then made
+    from
+    words as described here, and `shape` is a length or a tuple of lengths.
     """
 
     @abstractmethod
@@ -48,17 +50,17 @@ class WordSource(ABC):
         """Return the next words, shape (count,), which the caller may overwrite."""
 
     def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
-        """Draw multiples of 2**-53 in [0, 1), all equally likely: the upper 53 bits of a word each."""
+        """Draw multiples of 2**-53 in [0, 1), all equally likely, from the upper 53 bits of words."""
         words = self._words(shape)
         words >>= np.uint64(11)
-        # Signed numbers are made floats faster than unsigned ones.
+        # Signed numbers convert to floats faster than unsigned numbers.
         return np.asarray(words.view(np.int64) * 2.0**-53)
 
     def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
         """Draw standard normal numbers by the inverse of the distribution function.
 
         One bit is the sign; 63 bits choose one of the cells of probability 2**-64 that half of the distribution is cut into, and the
-        result is the quantile at the middle of the cell. So the result is an exact normal number that was moved within its cell, up to
+        result is the quantile at the middle of the cell. The result is an exact normal number moved within its cell, up to
         the rounding of floating point: every union of cells has its exact probability. The outermost cells, beyond 9.08 standard
         deviations, have the total probability 2**-63; the largest result is 9.16 in absolute value, which a normal number
         exceeds with probability 2**-64.
@@ -67,7 +69,7 @@ class WordSource(ABC):
         return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * -scipy.special.ndtri(_cell_middles(words) * 2.0**-64))
 
     def laplace(self, shape: int | tuple[int, ...]) -> FloatArray:
-        """Draw Laplace numbers of scale 1, by the inverse of the distribution function as in `normals`.
+        """Draw Laplace numbers of scale 1 by the inverse distribution function, as in `normals`.
 
         The largest result is 64 ln 2, about 44.4, in absolute value, which a Laplace number exceeds with probability 2**-64.
         """
@@ -75,7 +77,10 @@ class WordSource(ABC):
         return np.asarray(np.where(words & np.uint64(1), -1.0, 1.0) * -np.log(_cell_middles(words) * 2.0**-63))
 
     def integers(self, high: int, shape: int | tuple[int, ...]) -> IntegerArray:
-        """Draw whole numbers from 0 to high - 1, `high` at most 2**63, all exactly equally likely: surplus words are drawn again."""
+        """Draw whole numbers from 0 to high - 1, all exactly equally likely.
+
+        The argument `high` is at most 2**63; surplus words are drawn again.
+        """
         high = check_integer("high", high, low=1, high=LARGEST_HIGH)
         words = self._words(shape)
         drawn = words.ravel()
@@ -89,7 +94,10 @@ class WordSource(ABC):
         return (drawn % np.uint64(high)).astype(np.int64).reshape(words.shape)
 
     def permutation(self, count: int) -> IntegerArray:
-        """Draw an order of the numbers 0 to count - 1, all exactly equally likely: that of distinct words."""
+        """Draw an order of the numbers 0 to count - 1, all exactly equally likely.
+
+        The order is that of distinct words.
+        """
         redraws = Redraws(MOST_COLLISIONS)
         while True:
             redraws.another()
@@ -109,24 +117,24 @@ class WordSource(ABC):
 
 
 WordsLike = WordSource | np.random.Generator
-"""What `word_source` accepts."""
+"""Arguments that `word_source` accepts."""
 
 
 @dataclass(frozen=True, eq=False)
 class SeededWords(WordSource):
-    """The draws of a numpy generator, call for call; made by `seeded_words`."""
+    """Draws of a numpy generator, call for call; `seeded_words` makes them."""
 
     rng: np.random.Generator
 
     def __post_init__(self) -> None:
-        """Refuse what is not a generator."""
+        """Refuse any argument that is not a generator."""
         if not isinstance(self.rng, np.random.Generator):
             raise ValueError(f"rng must be a numpy.random.Generator, such as numpy.random.default_rng(seed), got {self.rng!r}")
 
     def __call__(self, count: int) -> WordArray:
         """Return the next words."""
         if type(self.rng.bit_generator) in GENERATORS_OF_WORDS:
-            # The same words in less time.
+            # This returns the same words in less time.
             return np.asarray(self.rng.bit_generator.random_raw(count), dtype=np.uint64)
         return self.rng.integers(0, 2**64, size=count, dtype=np.uint64)
 
@@ -155,7 +163,7 @@ class SeededWords(WordSource):
         return self.rng.bytes(count)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be copied or sent to another process."""
+        """Refuse copies and transfers to another process."""
         raise TypeError(
             "seeded words must not be pickled or copied: workers that get copies of one generator draw the same numbers; derive a stream "
             "for each from a name, by quietbits.analysis.random_streams.named_stream(seed, name)"
@@ -163,9 +171,9 @@ class SeededWords(WordSource):
 
 
 def seeded_words(rng: np.random.Generator) -> SeededWords:
-    """Return the words of a seeded generator: for experiments and simulations that others can repeat.
+    """Return the words of a seeded generator, for experiments that others can repeat.
 
-    Whoever knows the seed knows the noise: a release must use `secure_words`. Two workers that are handed copies of one generator draw
+    A person who knows the seed knows the noise: a release must use `secure_words`. Two workers with copies of the same generator draw
     the same numbers, and their noise is the same: the source refuses to be pickled or copied, a generator does not. Derive a stream for
     each task from its name, as `quietbits.analysis.random_streams.named_stream` does.
 
@@ -194,11 +202,12 @@ def seeded_words(rng: np.random.Generator) -> SeededWords:
 
 
 class SecureWords(WordSource):
-    """Cryptographic random words, for releases: AES-256 in counter mode under keys of the operating system.
+    """Cryptographic random words for releases: AES-256 in counter mode under system keys.
 
-    Every thread has a stream of its own, and so has a process after a fork: no word is handed out twice. Keys are replaced every 8 MiB
-    (`quietbits.design.noise.random_words`): whoever reads the process's memory can compute what was drawn under the present key, and a
-    copy of a running virtual machine draws on from it. A pickled source is a new one where it arrives.
+    Every thread has its own stream, and so has a process after a fork: no word is handed out twice. Keys come from the operating system and
+    are
+    replaced every 8 MiB (`quietbits.design.noise.random_words`): a reader of the process's memory can compute the words of the present key,
+    and a copy of a running virtual machine continues its words. A pickled source becomes a new source at its destination.
 
     Examples
     --------
@@ -215,12 +224,12 @@ class SecureWords(WordSource):
         Parameters
         ----------
         count : int
-            How many.
+            Number of words.
 
         Returns
         -------
         ndarray of uint64, shape (count,)
-            The words.
+            Random words.
 
         Raises
         ------
@@ -230,25 +239,26 @@ class SecureWords(WordSource):
         count = check_integer("count", count, low=0, high=MOST_WORDS)
         while True:
             process = _this_process()
-            # Not in its place while it is used: a signal handler that draws words in between gets another stream.
+            # The stream leaves its place while it is used: a signal handler that draws words meanwhile gets another stream.
             stream, self._own.stream = self._own.stream, None
             if stream is None or self._own.process != process:
                 stream = KeyStream()
             words = stream.take(count)
             self._own.stream, self._own.process = stream, process
-            # A signal handler may have forked in between, too.
+            # A signal handler may have forked meanwhile, too.
             if process == _this_process():
                 return words
 
     def __reduce__(self) -> tuple[type["SecureWords"], tuple[()]]:
-        """Make a new source of every copy."""
+        """Replace every copy by a new source."""
         return SecureWords, ()
 
 
 class KeyStream:
-    """Words that are handed out once each; a key makes `WORDS_PER_KEY` of them, and is then replaced by a new one.
+    """Words that are handed out once each, under keys that are replaced.
 
-    Not to be used by two threads at a time, nor by a process and its fork: `quietbits.design.noise.random_words.SecureWords` sees to that.
+    A key makes `WORDS_PER_KEY` words and is then replaced by a new key. Two threads, or a process and its fork, must not use a stream at
+    the same time: `quietbits.design.noise.random_words.SecureWords` prevents it.
     """
 
     def __init__(self) -> None:
@@ -266,7 +276,7 @@ class KeyStream:
         return self._buffer[self._used - count : self._used].copy()
 
     def _made(self, count: int) -> WordArray:
-        # The cipher asks for room for another block, less one byte, at the end.
+        # The cipher needs room for another block, less one byte, at the end.
         words = np.empty(count + COUNTER_BYTES // WORD_BYTES, dtype=np.uint64)
         places = words.data.cast("B")
         for start in range(0, count, BUFFER_WORDS):
@@ -281,7 +291,7 @@ class KeyStream:
 
 
 class _OwnStream(threading.local):
-    """A thread's stream, and the process in which it was keyed."""
+    """Stream of a thread, and the process in which it was keyed."""
 
     stream: KeyStream | None = None
     process: tuple[int, int] | None = None
@@ -295,15 +305,16 @@ def _count_fork() -> None:
     _forks += 1
 
 
-# Where processes fork.
+# This registration exists only where processes fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_count_fork)
 
 
 def _this_process() -> tuple[int, int]:
-    """Return what differs between a process and its forks: a late one may have the number of an early one that has ended.
+    """Return an identifier that differs between a process and its forks.
 
-    The number alone tells forks apart that were made without Python's knowledge.
+    A late fork may have the number of an early process that has ended. The number alone distinguishes forks made without Python's
+    knowledge.
     """
     return os.getpid(), _forks
 
@@ -312,7 +323,7 @@ secure_words = SecureWords()
 
 
 def word_source(words: WordsLike) -> WordSource:
-    """Return the source that a caller means by `words`: the check that every ``encode`` makes.
+    """Return the word source of an argument, as every ``encode`` does.
 
     Parameters
     ----------
@@ -327,7 +338,7 @@ def word_source(words: WordsLike) -> WordSource:
     Raises
     ------
     ValueError
-        If `words` is neither.
+        If `words` is neither a source nor a generator.
     """
     if isinstance(words, WordSource):
         return words
@@ -340,5 +351,5 @@ def word_source(words: WordsLike) -> WordSource:
 
 
 def _cell_middles(words: WordArray) -> FloatArray:
-    """Return the upper 63 bits of words, as numbers from 1/2 to 2**63, rounded to floating point."""
+    """Return the upper 63 bits of words as floats from 1/2 to 2**63."""
     return np.asarray((words >> np.uint64(1)) + 0.5, dtype=np.float64)

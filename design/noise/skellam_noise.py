@@ -1,4 +1,7 @@
-"""Skellam noise, the difference of two Poisson numbers with the same rate, and Poisson numbers: exact samples for any rational rate."""
+"""Exact samples of Skellam noise and of Poisson numbers, for any rational rate.
+
+Skellam noise is the difference of two Poisson numbers with the same rate.
+"""
 
 import math
 from dataclasses import dataclass
@@ -23,37 +26,38 @@ FEWEST_TERMS = 64
 
 @dataclass(frozen=True, eq=False)
 class SkellamCurve:
-    """The function I_x(mu) / I_0(mu) of whole numbers x, I a modified Bessel function: the Skellam distribution of variance mu.
+    """The function I_x(mu) / I_0(mu) of whole numbers x, I a modified Bessel function.
 
-    It is even, and log-concave as the difference of two independent numbers whose distributions are. The ratios r_x = f(x + 1) / f(x)
+    It is the Skellam distribution of variance mu, up to a factor. It is even, and log-concave as the difference of two independent numbers
+    whose distributions are. The ratios r_x = f(x + 1) / f(x)
     obey r_(x - 1) = 1 / (2 x / mu + r_x) (Amos 1974, *Computation of modified Bessel functions and their ratios*, equation 2). Downward
-    the recurrence contracts: what is off by e in r_x is off by less than r_(x - 1)**2 e in the next. So it may begin with what is known of
-    any ratio, that it is from 0 to 1, and both ends are carried along in whole numbers.
+    the recurrence contracts: an error e in r_x causes an error below r_(x - 1)**2 e in the next ratio. So the recurrence may begin with any
+    ratio's certain bounds, 0 and 1, and carries both ends along in whole numbers.
     """
 
     variance: Fraction
 
     @property
     def mode(self) -> int:
-        """Zero."""
+        """Mode of the curve, zero."""
         return 0
 
     @property
     def spread(self) -> float:
-        """The standard deviation."""
+        """Standard deviation of the distribution."""
         return math.sqrt(self.variance)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f at whole numbers; 0.0 beyond where f is below 2**-48."""
+        """Return f at whole numbers; 0.0 where f is below 2**-48 and beyond."""
         return np.asarray(self._table[np.minimum(np.abs(points), len(self._table) - 1)])
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
-        """Return bounds that are at most 3 apart."""
+        """Return bounds on f at a point that are at most 3 apart."""
         terms = self._first_terms(bits, abs(point))
         while True:
             values = self._values(terms, bits + GUARD_BITS, least_bits=bits, most=abs(point))
             low, high = values[-1][0] >> GUARD_BITS, -(-values[-1][1] >> GUARD_BITS)
-            # f falls: where it is below one unit before the point, it is below one unit there.
+            # f falls: if it is below one unit before the point, it is below one unit at the point.
             if high <= 1:
                 return (low if len(values) > abs(point) else 0), high
             if len(values) > abs(point) and high - low <= 3:
@@ -62,7 +66,7 @@ class SkellamCurve:
 
     @cached_property
     def _table(self) -> FloatArray:
-        """Values from the mode on, ending with a zero."""
+        """Values from the mode on, with a zero at the end."""
         terms = self._first_terms(LEAST_BITS, math.inf)
         while True:
             values = self._values(terms, TABLE_BITS, least_bits=LEAST_BITS, most=terms)
@@ -71,9 +75,10 @@ class SkellamCurve:
             terms *= 2
 
     def _first_terms(self, least_bits: int, most: float) -> int:
-        """Return how many terms to try first: fewer end before `most`, and before f is below 2**-least_bits.
+        """Return the number of terms to try first.
 
-        The ratios fall, as f is log-concave, so that the recurrence gives r_(x - 1) >= exp(-x / mu), and f(x) >= exp(-x (x + 1) / (2 mu)).
+        Fewer terms end before `most`, and before f is below 2**-least_bits. The ratios fall, as f is log-concave, so that the recurrence
+        gives r_(x - 1) >= exp(-x / mu), and f(x) >= exp(-x (x + 1) / (2 mu)).
         """
         terms, reach = FEWEST_TERMS, 2 * self.variance * least_bits * math.log(2)
         while terms < most and terms * (terms + 1) < reach:
@@ -81,15 +86,18 @@ class SkellamCurve:
         return terms
 
     def _values(self, terms: int, bits: int, least_bits: int, most: int) -> list[tuple[int, int]]:
-        """Return bounds on 2**bits f(x) for x from 0, up to where f is below 2**-least_bits, to x = most, or to x = terms."""
+        """Return bounds on 2**bits f(x) for x from 0, up to the first of three ends.
+
+        The ends are f below 2**-least_bits, x = most, and x = terms.
+        """
         numerator, denominator = self.variance.as_integer_ratio()
-        one = 1 << bits
-        low, high, ratios = 0, one, []
+        unit = 1 << bits
+        low, high, ratios = 0, unit, []
         for point in range(terms, 0, -1):
             quotient = ((2 * point * denominator) << bits) // numerator
-            low, high = (one << bits) // (quotient + 1 + high), min(one, -(-(one << bits) // (quotient + low)))
+            low, high = (unit << bits) // (quotient + 1 + high), min(unit, -(-(unit << bits) // (quotient + low)))
             ratios.append((low, high))
-        values, least = [(one, one)], one >> least_bits
+        values, least = [(unit, unit)], unit >> least_bits
         while ratios and len(values) <= most and values[-1][1] > least:
             low, high = ratios.pop()
             values.append((values[-1][0] * low >> bits, -(-values[-1][1] * high >> bits)))
@@ -104,11 +112,11 @@ def sample_skellam(variance: float | Fraction, size: int | tuple[int, ...], word
     variance : float, int or Fraction
         Variance of the noise, 2e-6 to 2e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
     size : int or tuple of int
-        How many, or the shape of the result.
+        Number of samples, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
     kind : dtype-like
-        Type of the result; one of w bits holds the numbers modulo 2**w.
+        Type of the result; a type of w bits holds the numbers modulo 2**w.
 
     Examples
     --------
@@ -136,7 +144,7 @@ def sample_poisson(rate: float | Fraction, size: int | tuple[int, ...], words: W
     rate : float, int or Fraction
         Mean and variance, 1e-6 to 1e10; a float counts as the binary fraction that it is. Time grows with it from 2**26 on.
     size : int or tuple of int
-        How many, or the shape of the result.
+        Number of samples, or the shape of the result.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator, which counts as ``seeded_words`` of it, for experiments.
 

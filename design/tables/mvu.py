@@ -148,7 +148,7 @@ def search_mvu(
     """
     constraint, chosen = ratio_constraint(epsilon, bits_in, metric), TableObjective("mean")
     weights, rng = _input_weights(chosen, 2**bits_in), np.random.default_rng(seed)
-    start_letters = None if start is None else start.made.found
+    start_letters = None if start is None else start.made.searched
     made = choose_design(bits_in, bits_out, constraint, weights, False, 16, rng, 1, bounded=False, effort=effort, start=start_letters)
     provenance = record_provenance("staircase", seed, 0.0)
     return MvuSearch(constraint, bits_in, bits_out, metric_name(metric), chosen, made, False, provenance)

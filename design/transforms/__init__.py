@@ -1,1 +1,1 @@
-"""What a vector goes through before noise: rotation, dithering, rounding, redundant frames."""
+"""Transforms of vectors before noise: rotation, dithering, rounding, redundant frames."""

@@ -1,8 +1,9 @@
-"""Conditional stochastic rounding: every coordinate up or down at random, again until the vector is not longer than a bound.
+"""Conditional stochastic rounding: random rounding that repeats until a norm bound holds.
 
-It is algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning
-with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded vectors are whole numbers, too: whether they are
-within it is decided without floating point, and privacy rests on nothing else here.
+Every coordinate goes up or down at random. The module has algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed
+Discrete Gaussian Mechanism for Federated Learning
+with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded vectors are whole numbers, too: the check needs
+no floating point, and privacy rests on nothing else here.
 """
 
 import math
@@ -23,22 +24,22 @@ from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound,
 # A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
 BETA = math.exp(-0.5)
 BOUNDS = ("published", "sharp")
-# Steps: squared norms fit into a word of 64 bits, and neighbouring positions are told apart.
+# Largest steps: squared norms fit into a word of 64 bits, and neighbouring positions stay distinct.
 LARGEST_RADIUS = 2.0**31
-# What is shorter is rounded to numbers of 32 bits.
+# Shorter vectors are rounded to numbers of 32 bits.
 LARGEST_SHORT = 2.0**30
 # Relative excess over clip_norm that the rounding errors of clipping and rotating may cause.
 EXCESS = 1e-9
-# Relative error of a bound: fewer than 60 of the 90 units that it is (`quietbits.solvers.numerics.rounding`). Two terms are subtracted:
-# what `rest` is off by is counted in units of the square beside it, which is larger, and `root - radius` is at least half of `root`.
+# Relative error of a bound: fewer than 60 of its 90 units (`quietbits.solvers.numerics.rounding`). Two terms are subtracted: the error of
+# `rest` is counted in units of the square beside it, which is larger, and `root - radius` is at least half of `root`.
 ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
 class ConditionalRounding:
-    """Random rounding to whole numbers of steps, with a bound on the norm of what comes out.
+    """Random rounding to whole numbers of steps, with a bound on the norm of the result.
 
-    `quietbits.design.transforms.vector_dithering.systematic_rounding` does the same without bias and without rejection, and takes longer.
+    `quietbits.design.transforms.vector_dithering.systematic_rounding` rounds without bias and without rejection, and takes longer.
 
     Attributes
     ----------
@@ -102,46 +103,55 @@ class ConditionalRounding:
         concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the one through the points
         ``(k**2, (2 k + 1)**2)`` for whole k: d times their values at ``u = c**2 / d`` bound the sums.
         """
-        # Rounded down for privacy; the bound that always holds is rounded up, as nothing is rejected for it.
+        # The bound is rounded down for privacy; the bound that always holds is rounded up, as nothing is rejected for it.
         return min(math.ceil(self._probable_square * (1 - ROUNDING)) - 1, self._certain_squared_norm)
 
     @property
     def norm_bound(self) -> float:
-        """Largest L2 norm of a vector after rounding, Delta_2 of the paper, in the vectors' units; errs upward, by rounding errors only."""
+        """Largest L2 norm of a vector after rounding, in the vectors' units.
+
+        It is Delta_2 of the paper, and errs upward by rounding errors only.
+        """
         return self.granularity * math.sqrt(self.largest_squared_norm) * (1 + 1e-15)
 
     @property
     def rejection_bound(self) -> float:
-        """Bound on the probability that one try is rejected: beta, or 0.0 where the bound on the norm always holds."""
+        """Bound on the probability that a try is rejected.
+
+        It is beta, or 0.0 where the bound on the norm always holds.
+        """
         return self.beta if self.largest_squared_norm < self._certain_squared_norm else 0.0
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 distance of a vector and the mean of its rounding, in the vectors' units; errs upward.
+        """Bound on the L2 distance of a vector and the mean of its rounding; errs upward.
 
-        With q the `rejection_bound`, it is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
-        `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, that of proposition 26:
-        the mean of all tries is the vector itself, and none is farther from it than sqrt(d) steps. For the paper's beta it is the first
-        one that counts, 0.62 steps, whatever the dimension.
+        In the vectors' units, and with q the `rejection_bound`, it is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
+        `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, the bound of proposition 26: the mean of
+        all
+        tries is the vector itself, and no try is farther from it than sqrt(d) steps. For the paper's beta the first bound is the smaller,
+        0.62
+        steps, in every dimension.
         """
         rejected = self.rejection_bound
         return self.granularity * min(rejection_bias_bound(rejected), math.sqrt(self.dimension) * rejected / (1 - rejected))
 
     @property
     def error_bound(self) -> float:
-        """Bound on the expected squared L2 distance of a vector and its rounding, in squared units of the vectors; errs upward.
+        """Bound on a vector's expected squared L2 distance from its rounding; errs upward.
 
-        Over all tries it is ``granularity**2 sum f (1 - f)``, with f the fractional parts. The sum is at most d/4, and at most
+        In squared units of the vectors, it is ``granularity**2 sum f (1 - f)`` over all tries, with f the fractional parts. The sum is at
+        most d/4, and at most
         ``c sqrt(d) - c**2`` where c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the concave envelope
-        ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the tries that are accepted it is at most ``1 / (1 - q)`` times as much, q the
-        `rejection_bound`. `expected_error` is nearer to the truth where rejection is rare.
+        ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the accepted tries it is at most ``1 / (1 - q)`` times as much, q the
+        `rejection_bound`. `expected_error` is closer to the true error where rejection is rare.
         """
         radius, root = self._radius, math.sqrt(self.dimension)
         steps = self.dimension / 4 if 2 * radius >= root else radius * (root - radius)
         return self.granularity**2 * steps / (1 - self.rejection_bound) * (1 + ROUNDING)
 
     def expected_error(self, vectors: ArrayLike) -> FloatArray:
-        """Return the expected squared L2 distance of each vector and its rounding, if no try is rejected.
+        """Return each vector's expected squared L2 distance from its rounding, without rejection.
 
         It is ``granularity**2 sum f (1 - f)``, with f the fractional parts. Vectors as in `round`.
         """
@@ -150,9 +160,9 @@ class ConditionalRounding:
         return np.asarray(self.granularity**2 * np.einsum("ij,ij->i", fractions, 1 - fractions))
 
     def round(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
-        """Round vectors; those that were rejected are drawn again, and only those.
+        """Round vectors, and draw only the rejected vectors again.
 
-        How often depends on the vector: an observer of the time that it takes learns something.
+        The number of draws depends on the vector: an observer of the time learns something about it.
 
         Parameters
         ----------
@@ -164,25 +174,25 @@ class ConditionalRounding:
         Returns
         -------
         ndarray of int64, shape (clients, dimension)
-            Grid points, in steps, of squared norm at most `largest_squared_norm`. Beside it only what was rejected takes memory.
+            Grid points, in steps, of squared norm at most `largest_squared_norm`. Only rejected vectors take additional memory.
         """
         array = NormBall(self.dimension, 2.0).check(vectors)
         return self.round_parts((array[part] for part in row_blocks(*array.shape)), len(array), words)
 
     def round_parts(self, parts: Iterable[FloatArray], count: int, words: WordsLike, kind: DTypeLike = np.int64) -> NDArray[Any]:
-        """Round finite vectors that come some at a time, `count` in all, as `round` does: the same words give the same numbers.
+        """Round finite vectors that come in parts, `count` in all, as `round` does.
 
-        They are modulo 2**w if `kind`, the type of the result, has w bits only.
+        The same words give the same numbers. They are modulo 2**w if `kind`, the type of the result, has only w bits.
         """
         words = word_source(words)
         rounded = np.empty((count, self.dimension), dtype=kind)
-        # In double precision whole numbers up to 2**53 are added up exactly, and sums beyond stay beyond 2**52.
+        # Double precision adds whole numbers up to 2**53 exactly, and larger sums stay beyond 2**52.
         exact = np.float64 if self.largest_squared_norm < 2**52 else np.int64
         whole = np.int32 if self._radius < LARGEST_SHORT else np.int64
         rejected, again, start = [np.empty(0, dtype=np.intp)], [np.empty((0, self.dimension))], 0
         for part in parts:
             steps = self._steps(part)
-            found, squares = rounded[start : start + len(part)], np.zeros(len(part), dtype=exact)
+            filled, squares = rounded[start : start + len(part)], np.zeros(len(part), dtype=exact)
             for rows in row_blocks(len(part), self.dimension, PIECE):
                 for first in range(0, self.dimension, PIECE):
                     columns = slice(first, first + PIECE)
@@ -190,7 +200,7 @@ class ConditionalRounding:
                     round_independently(positions, words.uniforms(positions.shape))
                     counted = positions.astype(exact, copy=False)
                     squares[rows] += np.vecdot(counted, counted)
-                    found[rows, columns] = positions.astype(whole)
+                    filled[rows, columns] = positions.astype(whole)
             outside = np.flatnonzero(squares > self.largest_squared_norm)
             rejected.append(start + outside)
             again.append(part[outside] / steps[outside])
@@ -234,7 +244,10 @@ class ConditionalRounding:
         return array / self._steps(array)
 
     def _steps(self, vectors: FloatArray) -> FloatArray:
-        """Return what vectors are divided by to be in steps, shape (clients, 1): a step, or more where rounding made them too long."""
+        """Return the divisors that convert vectors to steps, shape (clients, 1).
+
+        A divisor is a step, or more where rounding errors made the vector too long.
+        """
         excess = self._ball.norms(vectors) / self.clip_norm
         if (excess > 1 + EXCESS).any():
             raise ValueError(

@@ -1,4 +1,6 @@
-"""The count-mean sketch: every coordinate is added, with a random sign, to one random bucket of each of a few rows.
+"""The count-mean sketch: each coordinate goes to a random bucket of each of a few rows.
+
+Coordinates are added to buckets with random signs.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams*; as a random projection, t rows of w buckets stacked, Kane,
 Nelson 2014, *Sparser Johnson-Lindenstrauss transforms*, and Chen, Choquette-Choo, Kairouz, Suresh 2022.
@@ -19,27 +21,28 @@ from .linear_sketch import LinearSketch
 
 SCALINGS = ("isometry", "mean")
 MOST_ROWS = 2**10
-# Coordinates hashed at a time, at least: a megabyte of places, beside a row of buckets.
+# Smallest number of coordinates hashed at a time: a megabyte of places, beside a row of buckets.
 BLOCK = 2**17
-# Coordinates, or signed buckets, of short vectors that are added up at a time: few enough for caches.
+# Coordinates, or signed buckets, of short vectors added up at a time: few enough for caches.
 SIDE_BY_SIDE = 2**12
-# Rows of at most this many coordinates are kept: 64 megabytes of places at most.
+# Rows of at most this many coordinates keep their places: 64 megabytes at most.
 MOST_KEPT = 2**14
-# Bits of a hashed word that choose the bucket; one more is the sign.
+# Bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
 HALVINGS = 60
 
 
 @dataclass(frozen=True)
 class CountMeanSketch(LinearSketch):
-    """t rows of w buckets: coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i).
+    """A count-mean sketch: t rows of w buckets, to which coordinates are added with signs.
 
-    No matrix is stored: bucket and sign are bits of the counter-based generator Philox at (seed, row, coordinate), whose words numpy
+    Coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i). No matrix is stored: bucket and sign are bits of the
+    counter-based generator Philox at (seed, row, coordinate), whose words numpy
     promises not to change. All are independent and signs are fair; the buckets' probabilities differ by 2**-31 at most.
 
-    Rows are scaled by 1 / sqrt(t), so that a sketch is about as long as its vector, or by 1/t, as the paper does in training, so that
-    decoding is the sum of the rows: sketches are then shorter by a factor of sqrt(t), and so must be the norm that they are clipped to
-    (`length_factor`). What is decoded is the same.
+    Rows are scaled by 1 / sqrt(t), so that a sketch is about as long as its vector, or by 1/t, as in the paper's training, so that decoding
+    is the sum of the rows: the second scaling shortens sketches by a factor of sqrt(t), and so must be the norm that they are clipped to
+    (`length_factor`). The decoded vector is the same.
 
     Attributes
     ----------
@@ -82,7 +85,10 @@ class CountMeanSketch(LinearSketch):
 
     @classmethod
     def of_size(cls, dimension: int, sketch_dimension: int, rows: int, seed: int = 0) -> "CountMeanSketch":
-        """Return the sketch of a number of coordinates in all, which must be a multiple of the rows and at most the dimension."""
+        """Return the sketch with a given number of coordinates in all.
+
+        The number must be a multiple of the rows and at most the dimension.
+        """
         dimension = check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)
         rows = check_integer("rows", rows, low=1, high=min(MOST_ROWS, dimension))
         size = check_integer("sketch_dimension", sketch_dimension, low=1, high=dimension)
@@ -92,37 +98,41 @@ class CountMeanSketch(LinearSketch):
 
     @property
     def sketch_dimension(self) -> int:
-        """``rows * width``."""
+        """Number of coordinates of a sketch, ``rows * width``."""
         return self.rows * self.width
 
     @property
     def length_factor(self) -> float:
-        """1, or 1 / sqrt(t) for the scaling ``"mean"``."""
+        """Length of a sketch over that of its vector: 1, or 1 / sqrt(t) for the scaling ``"mean"``."""
         return 1.0 if self.scaling == "isometry" else 1 / math.sqrt(self.rows)
 
     @property
     def distortion(self) -> float:
-        """``(d - 1) / m``, m the sketch dimension: each coordinate of one row's estimate is off by the others in its bucket.
+        """Expected squared error for unit vectors: ``(d - 1) / m``, m the sketch dimension.
 
-        That is x_j for each j with probability 1/w and a random sign; the average of t independent rows is off by 1/t of its square.
+        The other coordinates in its bucket disturb each coordinate of a row's estimate. The disturbance is x_j for each j with probability
+        1/w and a random sign; the average of t independent rows has 1/t of its square.
         """
         return (self.dimension - 1) / self.sketch_dimension
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """Bound on the fullest bucket's expected number of coordinates: rows of S over sqrt(t) have disjoint supports of such sizes.
+        """Bound on the fullest bucket's expected number of coordinates.
 
-        A bucket's number has a moment generating function of at most ``exp((e^s - 1) d/w)``; over w buckets the mean of the largest one is
-        at most ``(ln w + (e^s - 1) d/w) / s`` for every s, least where ``s e^s - e^s + 1 = w ln w / d``. At most d, in any case.
+        Rows of S over sqrt(t) have disjoint supports of such sizes. A bucket's number has a moment generating function of at most
+        ``exp((e^s - 1) d/w)``; over w buckets the mean of the largest number is at most ``(ln w + (e^s - 1) d/w) / s`` for every s, least
+        where
+        ``s e^s - e^s + 1 = w ln w / d``. It is at most d, in any case.
         """
         load, buckets = self.dimension / self.width, math.log(self.width)
         root = bisect(lambda s: load * (s * math.exp(s) - math.expm1(s)) <= buckets, 1e-9, 50.0, HALVINGS).holds
         return min(float(self.dimension), (buckets + math.expm1(root) * load) / root)
 
     def decode_median(self, sketches: ArrayLike) -> FloatArray:
-        """Return the median over rows instead of their mean (the count sketch proper): biased, and hardly moved by a few large coordinates.
+        """Return the median over rows instead of their mean (the count sketch proper).
 
-        Shapes as in `decode`; takes `rows` blocks of coordinates of memory for each sketch.
+        The median is biased, and a few large coordinates hardly move it. Shapes as in `decode`; the median takes `rows` blocks of
+        coordinates of memory for each sketch.
         """
         return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._medians)
 
@@ -131,13 +141,13 @@ class CountMeanSketch(LinearSketch):
         for row in range(self.rows):
             sums = np.zeros((len(vectors), 2 * self.width))
             for part, places in self._places(row):
-                # Short vectors side by side, in buckets of their own.
+                # Short vectors lie side by side, in separate buckets.
                 at_once = max(1, SIDE_BY_SIDE // max(len(places), 2 * self.width))
                 for first in range(0, len(vectors), at_once):
                     some = vectors[first : first + at_once, part]
                     own = places if len(some) == 1 else places + 2 * self.width * np.arange(len(some))[:, None]
                     sums[first : first + at_once] += np.bincount(own.ravel(), some.ravel(), sums[0].size * len(some)).reshape(len(some), -1)
-            # Even places are of positive signs, odd ones of negative.
+            # Even places have positive signs, odd places negative signs.
             np.subtract(sums[:, 0::2], sums[:, 1::2], out=buckets[:, row])
         buckets *= self.length_factor / math.sqrt(self.rows)
         return buckets.reshape(len(vectors), self.sketch_dimension)
@@ -161,12 +171,15 @@ class CountMeanSketch(LinearSketch):
         return restored
 
     def _signed(self, sketches: FloatArray) -> FloatArray:
-        """Return every bucket, and its negative beside it, on the scale of one row's estimates."""
+        """Return every bucket beside its negative, on the scale of a row's estimates."""
         buckets = sketches.reshape(-1, self.rows, self.width, 1) * (math.sqrt(self.rows) / self.length_factor)
         return np.concatenate([buckets, -buckets], axis=3).reshape(-1, self.rows, 2 * self.width)
 
     def _places(self, row: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-        """Yield blocks of coordinates with their places in a row of signed buckets: twice the bucket, plus one for a negative sign."""
+        """Yield blocks of coordinates with their places in a row of signed buckets.
+
+        A place is twice the bucket, plus 1 for a negative sign.
+        """
         if self.dimension <= MOST_KEPT:
             yield slice(0, self.dimension), _kept_places(self.seed, row, self.width, self.dimension)
         else:
@@ -175,16 +188,16 @@ class CountMeanSketch(LinearSketch):
 
 @lru_cache(maxsize=512)
 def _kept_places(seed: int, row: int, width: int, dimension: int) -> NDArray[np.int64]:
-    """Return the only block of a short row, which the same sketch hashes again for each vector."""
+    """Return the only block of a short row, which a sketch hashes for each vector."""
     ((_, places),) = _places(seed, row, width, dimension)
     places.flags.writeable = False
     return places
 
 
 def _places(seed: int, row: int, width: int, dimension: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
-    # Rotations with the same seed, which sketches must not depend on, have the counter's highest part zero.
+    # Rotations with the same seed, which sketches must not depend on, have a counter whose highest part is zero.
     words = np.random.Philox(key=seed, counter=(row + 1) << 192)
-    # A row of buckets is gone through once for each block: blocks are no smaller. They are even, as a word has two coordinates.
+    # Each block takes a pass over a row of buckets: blocks are no smaller. They are even, as a word has two coordinates.
     block = max(BLOCK, 2 * width)
     for start in range(0, dimension, block):
         stop = min(start + block, dimension)

@@ -8,11 +8,14 @@ from ...errors import NotFiniteError
 
 
 def finite_values(name: str, values: ArrayLike) -> FloatArray:
-    """Return values as a float array, refusing NaN, infinities, masks and everything that is not a real number."""
+    """Return values as a float array, or refuse any that is not a finite real number.
+
+    NaN, infinities and masks are refused.
+    """
     check_unmasked(name, values)
     try:
         raw = np.asarray(values)
-        # Text is not a number even if it reads as one, nor is a date; a complex number is more than its real part.
+        # Text is not a number even if it reads like a number, nor is a date; a complex number is more than its real part.
         if raw.dtype.kind in "cmMSU":
             raise TypeError(f"got an array of {raw.dtype}")
         array = raw.astype(float, copy=False)
@@ -26,12 +29,15 @@ def finite_values(name: str, values: ArrayLike) -> FloatArray:
 
 
 def grid_position(values: FloatArray, interval: tuple[float, float], steps: int) -> FloatArray:
-    """Return where finite values lie on a grid, in steps from 0 to `steps`; values outside the interval count as its nearer end."""
+    """Return the positions of finite values on a grid, in steps from 0 to `steps`.
+
+    Values outside the interval count as its nearer end.
+    """
     low, high = interval
-    # The C header repeats these operations in this order: the two must round alike.
+    # The C header repeats these operations in this order: both must round alike.
     positions = np.asarray(np.maximum(values, low))
     np.minimum(positions, high, out=positions)
-    # On the unit interval they change nothing.
+    # These operations change nothing on the unit interval.
     if low != 0:
         positions -= low
     if high - low != 1:
@@ -41,15 +47,16 @@ def grid_position(values: FloatArray, interval: tuple[float, float], steps: int)
 
 
 def dither(positions: FloatArray, words: WordArray, steps: int) -> NDArray[np.int32]:
-    """Round grid positions, from 0 to `steps`, to a neighbouring grid point, up with probability equal to the fractional part.
+    """Round grid positions, from 0 to `steps`, to a neighbouring grid point without bias.
 
-    Unbiased, with variance f (1 - f) <= 1/4 grid step squared, f the fractional part (section 3 of Chaudhuri, Guo, Rabbat 2022). Privacy
-    never rests on it: whatever it returns is a row of the table. The upper 53 bits of one uniformly random word per value are compared
-    with the fractional part; their first bits, as many as a number of 32 bits has room for, decide unless they are equal.
+    A position goes up with probability equal to the fractional part f; the variance is f (1 - f) <= 1/4 grid step squared (section 3 of
+    Chaudhuri, Guo, Rabbat 2022). Privacy never rests on the rounding: every result is a row of the table. The upper 53 bits of a uniformly
+    random word per value are compared with the fractional part; their first bits, as many as a number of 32 bits has room for, decide
+    unless they are equal.
     """
     bits = 31 - steps.bit_length()
     fixed = (positions * 2.0**bits).astype(np.int32)
-    # What is left of a whole step if the fractional part is greater, and a step less if it is smaller.
+    # The difference keeps part of a whole step if the fractional part is greater, and is a step less if it is smaller.
     fixed -= (words >> np.uint64(64 - bits)).astype(np.int32)
     rounded = fixed >> bits
     rounded += 1

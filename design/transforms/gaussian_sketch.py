@@ -1,4 +1,7 @@
-"""The Gaussian ensemble: a sketch whose matrix has independent Gaussian entries, and is stored. For small sizes, and as a yardstick."""
+"""The Gaussian ensemble: a sketch whose stored matrix has independent Gaussian entries.
+
+The sketch serves small sizes and comparisons.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,7 +13,7 @@ from ...arguments import check_integer
 from ...arrays import FloatArray
 from .linear_sketch import LinearSketch
 
-# A gigabyte.
+# Largest number of entries: a gigabyte.
 MOST_ENTRIES = 2**27
 
 
@@ -46,22 +49,28 @@ class GaussianSketch(LinearSketch):
 
     @property
     def sketch_dimension(self) -> int:
-        """The field `size`."""
+        """Number of coordinates of a sketch, the field `size`."""
         return self.size
 
     @property
     def distortion(self) -> float:
-        """``(d + 1) / m``: 1/m for each other coordinate, and 2/m for the length of one's own column."""
+        """Expected squared error for unit vectors: ``(d + 1) / m``.
+
+        Each other coordinate adds 1/m, and the length of the coordinate's own column adds 2/m.
+        """
         return (self.dimension + 1) / self.size
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """``(1 + sqrt(d/m))**2 + 1/m``: the mean of the largest singular value, by Gordon's theorem, and its variance, by Poincare's."""
+        """Bound ``(1 + sqrt(d/m))**2 + 1/m`` on the mean square of the largest singular value.
+
+        Gordon's theorem bounds the mean, and Poincaré's inequality the variance.
+        """
         return (1 + math.sqrt(self.dimension / self.size)) ** 2 + 1 / self.size
 
     @property
     def operator_norm_bound(self) -> float:
-        """Root of the sum of all squared entries, for this seed."""
+        """Root of the sum of all squared entries of this seed's matrix."""
         return float(np.linalg.norm(self._matrix))
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:

@@ -1,4 +1,6 @@
-"""The subsampled randomised Hadamard transform: random signs, the Walsh-Hadamard transform, and a random choice of its coordinates.
+"""The subsampled randomised Hadamard transform: random coordinates of a rotated vector.
+
+The rotation consists of random signs and the Walsh-Hadamard transform.
 
 Ailon, Chazelle 2009, *The fast Johnson-Lindenstrauss transform and approximate nearest neighbors*; Tropp 2011, *Improved analysis of the
 subsampled randomized Hadamard transform*.
@@ -21,9 +23,10 @@ OTHER_KEYS = 1 << 127
 
 @dataclass(frozen=True)
 class HadamardSketch(LinearSketch):
-    """m rows of a randomised Hadamard matrix of D = 2^k >= d columns, drawn without replacement and scaled by 1 / sqrt(m).
+    """m random rows of a randomised Hadamard matrix of D = 2^k >= d columns.
 
-    A little better than a count-mean sketch where m is a good part of D: with m = D nothing is lost. It takes D log D operations.
+    Rows are drawn without replacement and scaled by 1 / sqrt(m). The sketch is a little better than a count-mean sketch where m is a good
+    part of D: with m = D it loses nothing. It takes D log D operations.
 
     Attributes
     ----------
@@ -52,14 +55,15 @@ class HadamardSketch(LinearSketch):
 
     @property
     def sketch_dimension(self) -> int:
-        """The field `size`."""
+        """Number of coordinates of a sketch, the field `size`."""
         return self.size
 
     @property
     def distortion(self) -> float:
-        """``(d - 1) (D - m) / (m (D - 1))``: entries of S^T S beside the diagonal, which is 1, have that variance over d - 1.
+        """Expected squared error for unit vectors: ``(d - 1) (D - m) / (m (D - 1))``.
 
-        Each is a mean of m of the D products of two columns' entries, which add up to zero, drawn without replacement.
+        Entries of S^T S beside the diagonal, which is 1, have that variance over d - 1. Each entry is a mean of m of the D products of two
+        columns' entries, which add up to zero, drawn without replacement.
         """
         if self._padded == 1:
             return 0.0
@@ -67,7 +71,7 @@ class HadamardSketch(LinearSketch):
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """``D/m``, exactly: rows are orthogonal."""
+        """Squared operator norm, exactly ``D/m``: rows are orthogonal."""
         return self._padded / self.size
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:
@@ -89,6 +93,6 @@ class HadamardSketch(LinearSketch):
 
     @cached_property
     def _chosen(self) -> IntegerArray:
-        # Words of rotations with the same seed have the counter's highest part zero.
+        # Words of rotations with the same seed have a counter whose highest part is zero.
         words = np.random.Generator(np.random.Philox(key=self.seed, counter=1 << 192))
         return np.sort(words.permutation(self._padded)[: self.size])

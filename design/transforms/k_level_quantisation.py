@@ -1,4 +1,4 @@
-"""Stochastic k-level quantisation: every coordinate goes to one of two neighbouring levels, without bias.
+"""Stochastic k-level quantisation: unbiased rounding to a neighbouring level.
 
 Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and differentially-private distributed SGD*, section 4.
 """
@@ -15,15 +15,15 @@ from .vector_dithering import PIECE, round_independently
 
 
 def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: WordsLike) -> IntegerArray:
-    """Round each coordinate to one of its two neighbouring levels, without bias and independently of the others.
+    """Round each coordinate to a neighbouring level, without bias and independently.
 
-    Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Sources in the same state round in a coupled way: the levels
+    Level r stands for ``-bound + r * quantisation_step(levels, bound)``. Sources in the same state give coupled roundings: the levels
     of two vectors then differ, in each coordinate, by their distance in steps rounded down or up.
 
     Parameters
     ----------
     vectors : array_like
-        Finite numbers of any shape; those beyond the bound go to the nearest end.
+        Finite numbers of any shape; numbers beyond the bound go to the nearest end.
     levels : int
         Number of levels, 2 to 2**24.
     bound : float
@@ -54,9 +54,10 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
 
 
 def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
-    """Return the expected squared L2 distance between vectors, along the last axis, and their levels, exactly.
+    """Return the exact expected squared L2 distance between vectors and their levels.
 
-    It is ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps. Arguments as in `quantise_k_levels`.
+    The distance is along the last axis. It is ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps. Arguments as
+    in `quantise_k_levels`.
 
     Examples
     --------

@@ -1,4 +1,7 @@
-"""Sketches of a model's layers, one by one: a layer whose updates are large can be compressed less than the others."""
+"""Separate sketches of a model's layers.
+
+A layer of large updates can be compressed less than the others.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,10 +16,10 @@ from .linear_sketch import LinearSketch
 
 @dataclass(frozen=True)
 class LayeredSketch(LinearSketch):
-    """A sketch of each of several consecutive parts of a vector, put one after the other.
+    """Sketches of consecutive parts of a vector, one after the other.
 
-    Appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022. The worst layer counts where nothing is known of the vector
-    (`distortion`); `compression_error` of a known one may be far less.
+    The sketches follow appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022. For an unknown vector the worst layer counts
+    (`distortion`); the `compression_error` of a given vector may be far less.
 
     Attributes
     ----------
@@ -40,7 +43,7 @@ class LayeredSketch(LinearSketch):
         if len({layer.seed for layer in self.layers}) < len(self.layers):
             raise ValueError(f"layers must have different seeds, got {[layer.seed for layer in self.layers]}")
         if any(layer.length_factor != 1 for layer in self.layers):
-            # One norm clips all layers' sketches together.
+            # A single norm clips all layers' sketches together.
             raise ValueError(f"layers must have a length_factor of 1 each, got {[layer.length_factor for layer in self.layers]}")
 
     @property
@@ -50,7 +53,7 @@ class LayeredSketch(LinearSketch):
 
     @property
     def seed(self) -> int:  # type: ignore[override]
-        """That of the first layer."""
+        """Seed of the first layer."""
         return self.layers[0].seed
 
     @property
@@ -60,22 +63,25 @@ class LayeredSketch(LinearSketch):
 
     @property
     def distortion(self) -> float:
-        """The largest of the layers'."""
+        """Largest distortion of the layers."""
         return max(layer.distortion for layer in self.layers)
 
     @property
     def length_variance(self) -> float:
-        """The largest of the layers': squared lengths of independent parts add up, and so do their variances."""
+        """Largest length variance of the layers.
+
+        Squared lengths of independent parts add up, and so do their variances.
+        """
         return max(layer.length_variance for layer in self.layers)
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """The sum of the layers', which is above the mean of the largest."""
+        """Sum of the layers' bounds, which is above the mean of the largest."""
         return sum(layer.squared_operator_norm_bound for layer in self.layers)
 
     @property
     def operator_norm_bound(self) -> float:
-        """The largest of the layers."""
+        """Largest operator norm bound of the layers."""
         return max(layer.operator_norm_bound for layer in self.layers)
 
     def compression_error(self, vector: FloatArray) -> float:
@@ -83,9 +89,9 @@ class LayeredSketch(LinearSketch):
         return sum(layer.compression_error(vector[part]) for layer, part, _ in self._parts)
 
     def renewed(self, seed: int) -> Self:
-        """Return sketches of the same sizes from other seeds: those of a sequence that starts from `seed`."""
+        """Return sketches of the same sizes from other seeds, derived from `seed`."""
         seeds = np.random.SeedSequence(seed).generate_state(len(self.layers), np.uint64).tolist()
-        fields: dict[str, Any] = {"layers": tuple(layer.renewed(one) for layer, one in zip(self.layers, seeds, strict=True))}
+        fields: dict[str, Any] = {"layers": tuple(layer.renewed(layer_seed) for layer, layer_seed in zip(self.layers, seeds, strict=True))}
         return replace(self, **fields)
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
-"""Linear sketches: random maps to fewer coordinates, from a public seed, that keep lengths and are undone without bias.
+"""Linear sketches: random maps to fewer coordinates, from a public seed.
 
-A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased estimate of x, off by what `distortion` says. Sketches of several
+Sketches keep lengths, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased estimate of x,
+with the error `distortion`. Sketches of several
 clients by the same S add up, so that they can be summed in secret and decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
 Fundamental Price of Secure Aggregation in Differentially Private Federated Learning*). Vectors must not depend on the seed.
 """
@@ -25,14 +26,14 @@ LARGEST_SEED = 2**128 - 1
 
 
 class LinearSketch(ABC):
-    """What all sketches have in common; a frozen dataclass with the fields below derives from it.
+    """Base class of sketches; subclasses are frozen dataclasses with the fields below.
 
     Attributes
     ----------
     dimension : int
         Number of coordinates of the vectors.
     seed : int
-        Public seed, from 0 to 2**128 - 1: clients and server use the same one, and another one each round.
+        Public seed, from 0 to 2**128 - 1: clients and server use the same seed, and another seed each round.
     """
 
     dimension: int
@@ -46,29 +47,42 @@ class LinearSketch(ABC):
     @property
     @abstractmethod
     def distortion(self) -> float:
-        """``E||S^T S x - x||**2`` over the seed, for every x of length one: what compression alone costs."""
+        """Expected squared error of compression alone for unit vectors.
+
+        It is ``E||S^T S x - x||**2`` over the seed, for every x of length 1.
+        """
 
     @property
     @abstractmethod
     def squared_operator_norm_bound(self) -> float:
-        """Bound on ``E[max ||S^T y||**2]`` over all y of length one; errs upward. Where y does not depend on S, it is d/m on average."""
+        """Bound on ``E[max ||S^T y||**2]`` over all y of length 1; errs upward.
+
+        For y that does not depend on S, the mean of ``||S^T y||**2`` is d/m.
+        """
 
     @property
     def operator_norm_bound(self) -> float:
-        """Upper bound on the length of ``S^T y`` for y of length one, whatever the seed: d columns have the length one each."""
+        """Upper bound on the length of ``S^T y`` for y of length 1, for every seed.
+
+        Each of the d columns has the length 1.
+        """
         return math.sqrt(self.dimension)
 
     @property
     def length_factor(self) -> float:
-        """Length of a sketch over that of its vector, in the root of the mean square: what norms that sketches are clipped to follow.
+        """Length of a sketch over that of its vector, in the root of the mean square.
 
-        Where it is not 1, `encode` returns this times S x, and `decode` takes it off again; the other properties are about S.
+        Norms that sketches are clipped to follow this factor. Where it is not 1, `encode` returns this times S x, and `decode` divides by
+        it; the other properties are about S.
         """
         return 1.0
 
     @property
     def length_variance(self) -> float:
-        """Bound on the variance of ``||S x||**2`` for every x of length one: 2/m, as it is off by a sum of uncorrelated products."""
+        """Bound on the variance of ``||S x||**2`` for every x of length 1.
+
+        The bound is 2/m, as the error is a sum of uncorrelated products.
+        """
         return 2 / self.sketch_dimension
 
     def compression_error(self, vector: FloatArray) -> float:
@@ -77,25 +91,30 @@ class LinearSketch(ABC):
 
     @property
     def noise_gain(self) -> float:
-        """What decoding makes of the variance of noise that does not depend on S and has the same variance in each coordinate.
+        """Factor by which decoding multiplies the variance of independent noise.
 
-        d/m, as columns have length one on average, over the square of `length_factor`.
+        The noise does not depend on S and has the same variance in each coordinate. The factor is d/m, as columns have length 1 on average,
+        over the square of `length_factor`.
         """
         return self.dimension / self.sketch_dimension / self.length_factor**2
 
     def excess_probability(self, factor: float) -> float:
-        """Return a bound on the probability that a sketch is longer than `factor`, above 1, times what it is on average; errs upward.
+        """Return a bound on the probability of a long sketch; errs upward.
 
-        By Chebyshev's inequality for ``||S x||**2``, whose mean is ``||x||**2``.
+        The sketch is longer than `factor`, above 1, times its average. The bound is Chebyshev's inequality for ``||S x||**2``, whose mean
+        is ``||x||**2``.
         """
         return min(1.0, self.length_variance / (factor**2 - 1) ** 2)
 
     def encode(self, vectors: ArrayLike) -> FloatArray:
-        """Return S x for vectors of shape (..., dimension): shape (..., sketch_dimension)."""
+        """Return S x for vectors of shape (..., dimension), as (..., sketch_dimension)."""
         return self._mapped("vectors", vectors, self.dimension, self.sketch_dimension, self._sketched)
 
     def decode(self, sketches: ArrayLike) -> FloatArray:
-        """Return S^T y for sketches of shape (..., sketch_dimension): shape (..., dimension). Unbiased for vectors and sums of them."""
+        """Return S^T y for sketches of shape (..., sketch_dimension), as (..., dimension).
+
+        The result is unbiased for vectors and sums of them.
+        """
         return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._restored)
 
     def renewed(self, seed: int) -> Self:
@@ -104,8 +123,11 @@ class LinearSketch(ABC):
         return replace(self, **fields)  # type: ignore[type-var]
 
     def operator(self) -> "LinearOperator":
-        """Return what `encode` does as scipy has it, shape (sketch_dimension, dimension), with the transpose, for solvers."""
-        # Not needed to know of a sketch, and slow to import.
+        """Return `encode` as a scipy linear operator with the transpose, for solvers.
+
+        Its shape is (sketch_dimension, dimension).
+        """
+        # Import scipy here: sketches rarely need it, and it loads slowly.
         from scipy.sparse.linalg import LinearOperator
 
         shape, square = (self.sketch_dimension, self.dimension), self.length_factor**2
@@ -132,14 +154,14 @@ class LinearSketch(ABC):
         return np.asarray(mapping(checked.reshape(-1, length)).reshape(*checked.shape[:-1], result_length))
 
     def _check_fields(self) -> None:
-        """Check the fields that all sketches have."""
+        """Check the fields that all sketches share."""
         object.__setattr__(self, "dimension", check_integer("dimension", self.dimension, low=1, high=LARGEST_DIMENSION))
         object.__setattr__(self, "seed", check_integer("seed", self.seed, low=0, high=LARGEST_SEED))
 
 
 @dataclass(frozen=True)
 class IdentitySketch(LinearSketch):
-    """No sketch: vectors as they are, so that what is written for sketches serves them too."""
+    """The identity as a sketch, so that code for sketches serves whole vectors too."""
 
     dimension: int
     seed: int = 0
@@ -150,27 +172,27 @@ class IdentitySketch(LinearSketch):
 
     @property
     def sketch_dimension(self) -> int:
-        """The dimension."""
+        """Number of coordinates of a sketch: the dimension."""
         return self.dimension
 
     @property
     def distortion(self) -> float:
-        """0.0."""
+        """Distortion, 0.0."""
         return 0.0
 
     @property
     def length_variance(self) -> float:
-        """0.0."""
+        """Length variance, 0.0."""
         return 0.0
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """1.0."""
+        """Squared operator norm, 1.0."""
         return 1.0
 
     @property
     def operator_norm_bound(self) -> float:
-        """1.0."""
+        """Operator norm, 1.0."""
         return 1.0
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:

@@ -1,6 +1,7 @@
-"""Random rotations with a public seed, after which no coordinate of a vector is large: the length stays, and the peaks go.
+"""Random rotations with a public seed, after which no coordinate of a vector is large.
 
-Either of two can be used. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and pads to a power of two;
+Rotations keep the length and remove peaks. There are two kinds. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and
+pads to a power of two;
 `RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
 Aggregation*), pads by one coordinate at most.
 """
@@ -25,7 +26,10 @@ LARGEST_SEED = 2**128 - 1
 
 
 class Rotation(Protocol):
-    """A public linear map from vectors of `dimension` coordinates into `padded_dimension` that keeps lengths, and the way back."""
+    """A public linear map of vectors that keeps lengths, and its inverse.
+
+    It maps `dimension` coordinates into `padded_dimension`.
+    """
 
     @property
     def dimension(self) -> int:
@@ -39,15 +43,17 @@ class Rotation(Protocol):
         """Rotate vectors of shape (..., dimension) into the shape (..., padded_dimension)."""
 
     def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
-        """Rotate finite vectors that are the first coordinates of rows of `padded_dimension`, which are overwritten.
+        """Rotate finite vectors in place of the padded rows that hold them.
 
-        The result is returned; where it needs an array of its own, it is `out`, of their shape: that saves the time of a new one.
+        Vectors are the first coordinates of rows of `padded_dimension`, which are overwritten. The method returns the result; where the
+        result needs an array of its own, it is `out`, of the same shape, which saves the time of a new array.
         """
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
-        """Rotate vectors of shape (..., padded_dimension) back, without the padding: shape (..., dimension).
+        """Rotate vectors of shape (..., padded_dimension) back, without the padding.
 
-        The rotation of the result is, up to floating-point rounding, the argument's projection on all rotated vectors.
+        The shape of the result is (..., dimension). The rotation of the result is, up to floating-point rounding, the argument's projection
+        on all rotated vectors.
         """
 
 
@@ -69,14 +75,16 @@ def rotated_dimension(kind: str, dimension: int) -> int:
 
 @dataclass(frozen=True)
 class RandomisedHadamard:
-    """Random signs, padding with zeros, and the Walsh-Hadamard transform over the square root of the padded dimension.
+    """Random signs and the normalised Walsh-Hadamard transform of the padded vector.
+
+    Vectors are padded with zeros, and the transform is divided by the square root of the padded dimension.
 
     Attributes
     ----------
     dimension : int
         Number of coordinates of the vectors, from 1 to 2**31.
     seed : int
-        Public seed, from 0 to 2**128 - 1: clients and server use the same one. The signs are bits of the counter-based generator Philox,
+        Public seed, from 0 to 2**128 - 1: clients and server use the same seed. The signs are bits of the counter-based generator Philox,
         whose words numpy promises not to change.
 
     Examples
@@ -92,7 +100,7 @@ class RandomisedHadamard:
     seed: int
 
     def __post_init__(self) -> None:
-        """Check the fields' ranges."""
+        """Check the ranges of the fields."""
         _check_fields(self.dimension, self.seed)
 
     @property
@@ -131,9 +139,9 @@ class RandomisedHadamard:
 
 @dataclass(frozen=True)
 class RandomisedFourier:
-    """Pairs of coordinates as complex numbers, random phases, and the unitary discrete Fourier transform.
+    """Random phases of paired coordinates, and the unitary discrete Fourier transform.
 
-    A vector of d coordinates becomes d / 2 complex numbers, each of which is multiplied by an independent phase that is uniform on the
+    A vector of d coordinates becomes d / 2 complex numbers, each multiplied by an independent phase that is uniform on the
     circle; real and imaginary parts of the transform are the rotated coordinates. An odd dimension is padded by one zero.
 
     Attributes
@@ -141,7 +149,7 @@ class RandomisedFourier:
     dimension : int
         Number of coordinates of the vectors, from 1 to 2**31.
     seed : int
-        Public seed, from 0 to 2**128 - 1: clients and server use the same one.
+        Public seed, from 0 to 2**128 - 1: clients and server use the same seed.
 
     Examples
     --------
@@ -155,7 +163,7 @@ class RandomisedFourier:
     seed: int
 
     def __post_init__(self) -> None:
-        """Check the fields' ranges."""
+        """Check the ranges of the fields."""
         _check_fields(self.dimension, self.seed)
 
     @property
@@ -197,9 +205,10 @@ class RandomisedFourier:
 
 
 def flattened_bound(padded_dimension: int, norm: float, failure_probability: float) -> float:
-    """Return a bound that, with high probability over the seed, no coordinate of a rotated vector exceeds; errs upward.
+    """Return a probable bound on every coordinate of a rotated vector; errs upward.
 
-    A rotated coordinate is a sum of independent terms of mean zero, so that for every s the mean of ``exp(s z)`` is at most
+    The bound holds with high probability over the seed. A rotated coordinate is a sum of independent terms of mean zero, so that for every
+    s the mean of ``exp(s z)`` is at most
     ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for random signs, where
     ``cosh(t) <= exp(t**2 / 2)``; and ``r_j sqrt(2 / D)`` times the cosine of a uniform angle for random phases, with r_j the length of the
     j-th pair, where the mean of ``exp(t cos)`` is ``I_0(t) <= exp(t**2 / 4)``. Chernoff's bound and a union over D coordinates and both

@@ -1,11 +1,12 @@
-"""Thresholding, of two kinds: of the noisy sum of sketches, with a memory, and of clients' vectors before they are sketched.
+"""Thresholding of the noisy sum of sketches with a memory, and of clients' vectors.
 
-`threshold_with_memory` is what appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022 (*The Fundamental Price of Secure Aggregation in
-Differentially Private Federated Learning*) tries: the server zeroes small coordinates of what the secure sum shows it, and adds them to the
-next round's sum. It changes what is already private, so that guarantees stay what they are.
+`threshold_with_memory` follows appendix A.2 of Chen, Choquette-Choo, Kairouz, Suresh 2022 (*The Fundamental Price of Secure Aggregation in
+Differentially Private Federated Learning*): the server zeroes small coordinates of the secure sum, and adds them to the next round's sum.
+The sum is private already, so that guarantees stay the same.
 
-`keep_largest` is not in that paper: each client's vector loses coordinates, without a memory. Nothing is private there. A client's vector
-gets no longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its noise by the triangle
+`keep_largest` is not in that paper: each client's vector loses coordinates before it is sketched, without a memory. Its result is not
+private. A client's vector gets no longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its
+noise by the triangle
 inequality: the error of the mean of all clients is at most the mean of the clients' errors.
 """
 
@@ -27,7 +28,7 @@ MOST_THRESHOLD = 100.0
 
 @dataclass(frozen=True, eq=False)
 class RememberedSum:
-    """A sum without its small coordinates, and the coordinates that are left for the next round.
+    """A sum without its small coordinates, and those coordinates for the next round.
 
     Attributes
     ----------
@@ -44,15 +45,15 @@ class RememberedSum:
 def threshold_with_memory(values: ArrayLike, memory: ArrayLike, threshold: float) -> RememberedSum:
     """Add the memory to a sum, zero small coordinates, and remember them (error feedback).
 
-    Nothing is lost over rounds: everything that is kept, and the last memory, add up to the sum of all values. In the next round the memory
-    must meet a sum of the same sketch.
+    Rounds lose nothing: the kept sums of all rounds and the last memory add up to the sum of all values. In the next round the memory must
+    meet a sum of the same sketch.
 
     Parameters
     ----------
     values, memory : array_like of shape (coordinates,)
         A round's sum, such as the noisy mean of sketches, and the memory of the round before; zeros at first.
     threshold : float
-        Coordinates are zeroed below this many root mean squares of values and memory together: from 0, which keeps all, to 100.
+        Threshold in root mean squares of values and memory together: from 0, which keeps all coordinates, to 100.
 
     Examples
     --------
@@ -73,14 +74,14 @@ def threshold_with_memory(values: ArrayLike, memory: ArrayLike, threshold: float
 
 @dataclass(frozen=True, eq=False)
 class ThresholdedVectors:
-    """Clients' vectors after thresholding, and what was taken away.
+    """Clients' vectors after thresholding, and the norms of the zeroed parts.
 
     Attributes
     ----------
     vectors : ndarray of float64, shape (clients, dimension)
-        What is left.
+        Vectors with zeros in place of small coordinates.
     layer_errors : ndarray of float64, shape (clients, layers)
-        L2 norm of what was taken from each layer, exact up to rounding.
+        L2 norm of the zeroed part of each layer, exact up to rounding.
     kept : ndarray of int64, shape (clients, layers)
         Number of coordinates of each layer that are not zero.
     """
@@ -91,26 +92,31 @@ class ThresholdedVectors:
 
     @property
     def errors(self) -> FloatArray:
-        """L2 norm of what was taken from each client's vector, shape (clients,)."""
+        """L2 norm of the zeroed part of each client's vector, shape (clients,)."""
         return np.asarray(np.linalg.norm(self.layer_errors, axis=1))
 
     @property
     def mean_error_bound(self) -> float:
-        """Bound on the L2 norm of what was taken from the mean of all vectors: the mean of their errors; errs upward."""
+        """Bound on the L2 norm of the zeroed part of all vectors' mean; errs upward.
+
+        It is the mean of the vectors' errors.
+        """
         return float(self.errors.mean()) * (1 + SLACK)
 
 
 def keep_largest(vectors: ArrayLike, sizes: Sequence[int], share: float) -> ThresholdedVectors:
-    """Keep the largest coordinates of each layer, by absolute value, and zero the others: of each client its own ones.
+    """Keep each client's largest coordinates of each layer, and zero the others.
+
+    Coordinates are compared by absolute value.
 
     Parameters
     ----------
     vectors : array_like of shape (clients, dimension)
-        At least one client's; layer after layer.
+        Vectors of at least one client, layer after layer.
     sizes : sequence of int
         Number of coordinates of each layer, such as `ModelLayers.sizes`; they sum to the dimension.
     share : float
-        How many of each layer's coordinates are kept, rounded up: from 0 to 1. A layer's error is at most ``sqrt(1 - share)`` times its
+        Share of each layer's coordinates that is kept, rounded up: from 0 to 1. A layer's error is at most ``sqrt(1 - share)`` times its
         norm, with equality for equal coordinates.
 
     Examples

@@ -1,7 +1,7 @@
-"""Dithering of vectors: unbiased rounding of every coordinate to a grid point, with a bound on the norm of the result.
+"""Dithering of vectors: unbiased rounding to grid points, with a bound on the norm.
 
-Positions are signed, in grid steps, and zero is a grid point. Privacy rests on the norm of the rounded vectors, which are whole numbers,
-and so on nothing that floating point could get wrong: it is checked after rounding.
+Positions are signed, in grid steps, and zero is a grid point. Privacy rests on the norm of the rounded vectors. They are whole numbers,
+and their norm is checked after rounding, so that no floating-point error can harm it.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,29 +12,30 @@ from numpy.typing import NDArray
 from ...arrays import FloatArray, IntegerArray
 from ..noise.redraws import Redraws
 
-# Returns the requested number of values, uniform in [0, 1).
+# A source returns the requested number of values, uniform in [0, 1).
 UniformSource = Callable[[int], FloatArray]
 
 # Relative slack for the rounding errors of a sum of p-th powers. A term is a quotient to a power of at most 64, 68 units (see
-# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of it. What passes is longer
+# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of the slack. A vector that
+# passes is longer
 # than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
-# Coordinates worked on at a time, a quarter of a megabyte.
+# Coordinates processed at a time, a quarter of a megabyte.
 BLOCK = 2**15
-# Those that one word each is drawn for at a time, an eighth of a megabyte.
+# Coordinates for which words are drawn at a time, one each: an eighth of a megabyte.
 PIECE = 2**14
 
 
 def systematic_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
-    """Round each coordinate to one of its two neighbours, without bias, such that the norm hardly grows.
+    """Round each coordinate to a neighbour, without bias, so that the norm hardly grows.
 
     With the coordinates in the order of falling floor(|x|), and c the running sums of their fractional parts, coordinate l is rounded away
     from zero if a whole number lies in (c_(l-1) + u, c_l + u]: systematic sampling (Madow 1949, *On the theory of systematic sampling,
-    II*). Each coordinate goes up with probability equal to its fractional part, and the number of those that went up so far differs
-    from c by less than one. `quietbits.solvers.divergences.dithered_norm.rounded_norm_bound` says what that makes of the norm.
+    II*). Each coordinate goes up with probability equal to its fractional part, and the running number of coordinates that went up differs
+    from c by less than one. `quietbits.solvers.divergences.dithered_norm.rounded_norm_bound` bounds the resulting norm.
 
-    Coordinates are not independent of each other; their distributions one by one are those of independent dithering.
+    Coordinates are not independent of each other; their marginal distributions are those of independent dithering.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
 
 
 def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
-    """Round each coordinate to one of its two neighbours, without bias and independently of the others.
+    """Round each coordinate to a neighbour, without bias and independently of the others.
 
     The numbers in `uniforms`, one per coordinate, are uniform in [0, 1).
     """
@@ -83,7 +84,7 @@ def independent_rounding(positions: FloatArray, uniforms: FloatArray) -> Integer
 def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
     """Round as `independent_rounding`, in place."""
     lower = np.floor(positions)
-    # Rounding changes neither difference's sign: up where the uniform number is below the fractional part, and only there.
+    # Rounding keeps both differences' signs: a coordinate goes up exactly if the uniform number is below the fractional part.
     positions -= lower
     positions -= uniforms
     np.ceil(positions, out=positions)
@@ -91,9 +92,9 @@ def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
 
 
 def row_blocks(rows: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
-    """Yield slices of rows, as many at a time as have `numbers` coordinates together, and at least one.
+    """Yield slices of rows that have `numbers` coordinates together, of at least one row.
 
-    By default a processor's cache holds them with what is computed from them.
+    By default a processor's cache holds the rows with the numbers computed from them.
     """
     step = max(1, numbers // columns)
     for start in range(0, rows, step):
@@ -101,7 +102,10 @@ def row_blocks(rows: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]
 
 
 def inside(rounded: IntegerArray, norm: float, bound: float) -> NDArray[np.bool_]:
-    """Return which vectors of whole numbers have an L_p norm, p finite, of at most the bound, up to a relative 1e-13 of its p-th power."""
+    """Return indicators of whole-number vectors with an L_p norm of at most the bound.
+
+    The order p is finite; the p-th power of the norm may exceed that of the bound by a relative 1e-13.
+    """
     if norm == 1:
         return np.asarray(np.abs(rounded).sum(axis=1) <= bound * (1 + ROUNDING))
     if norm == 2:
@@ -110,10 +114,11 @@ def inside(rounded: IntegerArray, norm: float, bound: float) -> NDArray[np.bool_
 
 
 def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, bound: float) -> IntegerArray:
-    """Round systematically, and toward zero where floating-point errors made a vector longer than the bound that holds without them.
+    """Round systematically, and toward zero where floating-point errors break the bound.
 
-    Rounding toward zero is biased, and makes no vector longer. The running sums of 128 coordinates are off by less than 1e-13, and that
-    is how probable it is.
+    The bound holds without such errors. Rounding toward zero is biased, and makes no vector longer. It has a probability below 1e-13 for
+    128
+    coordinates, the error of their running sums.
 
     Parameters
     ----------
@@ -124,7 +129,7 @@ def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, b
     norm : float
         p of the L_p norm, finite.
     bound : float
-        What `quietbits.solvers.divergences.dithered_norm.rounded_norm_bound` gives for the positions' ball, in steps.
+        Bound of `quietbits.solvers.divergences.dithered_norm.rounded_norm_bound` for the positions' ball, in steps.
     """
     rounded = systematic_rounding(positions, uniforms)
     outside = ~inside(rounded, norm, bound)
@@ -134,11 +139,12 @@ def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, b
 
 
 def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniforms: UniformSource) -> IntegerArray:
-    """Round independently, again and again until the norm is at most the bound (section 4.1 of Chaudhuri, Guo, Rabbat 2022).
+    """Round independently, again and again until the norm is at most the bound.
 
-    Accepted vectors are biased a little, toward shorter ones. The number of rounds depends on the vector: an observer of the time that it
-    takes learns something. Positions must be such that rounded vectors lie in the ball with a probability well above 0: after 10**5
-    rejections in a row it gives up.
+    The method is that of section 4.1 of Chaudhuri, Guo, Rabbat 2022. Accepted vectors have a small bias toward shorter vectors. The number
+    of
+    rounds depends on the vector: an observer of the time learns something about it. Rounded vectors must lie in the ball with a probability
+    well above 0: the function gives up after 10**5 rejections in a row.
     """
     rounded = np.empty(positions.shape, dtype=np.int64)
     waiting = np.arange(len(positions))
@@ -153,9 +159,10 @@ def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniform
 
 
 def rejection_bias_bound(rejection_probability: float) -> float:
-    """Return how far the mean of accepted vectors can be from the position that was rounded, in the L2 norm: sqrt(q / (1 - q)) / 2 steps.
+    """Return a bound on the bias of accepted vectors in the L2 norm, in steps.
 
-    Here q bounds the probability of rejection. With A the event of acceptance and a any unit vector, ``E[a.(v - x) | A] =
+    The bias is the distance of the mean of accepted vectors from the position, and at most ``sqrt(q / (1 - q)) / 2``; q bounds the
+    probability of rejection. With A the event of acceptance and a any unit vector, ``E[a.(v - x) | A] =
     Cov(a.v, 1_A) / P(A)``, which by the Cauchy-Schwarz inequality is at most the standard deviation of a.v, no more than 1/2 as
     coordinates are independent, times sqrt((1 - P(A)) / P(A)).
     """

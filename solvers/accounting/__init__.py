@@ -1,1 +1,1 @@
-"""Rényi curves and privacy losses of pairs of distributions: composition, sampling, conversion."""
+"""Accounts of pairs of distributions: Rényi curves, privacy losses, sampling, conversion."""

@@ -1,4 +1,7 @@
-"""The privacy loss of one distribution against another, value by value: hockey-stick and Rényi divergences without cancellation."""
+"""The privacy loss of one distribution against another, value by value.
+
+Hockey-stick and Rényi divergences are computed without cancellation.
+"""
 
 import math
 from dataclasses import dataclass
@@ -18,49 +21,49 @@ if TYPE_CHECKING:
     from dp_accounting.pld.pld_pmf import DensePLDPmf
 
 # Share of a delta that rounding may hide. Probabilities down to e^-700 are off by 1400 units as exponentials of rounded logarithms, and a
-# pairwise sum of up to 2^24 terms adds 200: sums are five hundred times as exact. A unit of a loss is a unit of epsilon.
+# pairwise sum of up to 2^24 terms adds 200: the margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
 ROUNDING = 1e-10
 HALVINGS = 200
-# Newton's steps that are tried before halving, and how close below the allowed delta they end (relative).
+# Newton's steps before halving, and their largest gap below the allowed delta (relative).
 MOST_TANGENTS, CLOSE = 40, 1e-12
-# A sum whose logarithm is larger than this is not near 1: it is summed as it is, in log space.
+# A sum whose logarithm is larger than this is not near 1: it is summed directly, in log space.
 LARGEST_NEAR_ONE = 0.5
-# By Jensen's inequality it is at least (1 - certain)^order, which with order * certain up to this is near 1.
+# By Jensen's inequality a sum is at least (1 - certain)^order, which with order * certain up to this is near 1.
 NEAR_WHOLE = 0.1
 # Exponents beyond this belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
-# Sizes of losses between which moments are summed up, falling: whatever the order, some are just below its inverse. Beyond orders of 2^60,
-# losses below its inverse are rounding errors.
+# Sizes of losses between which moments are summed up, falling: for every order, some are just below its inverse. Beyond orders of 2^60,
+# losses below the order's inverse are rounding errors.
 EDGES = np.exp2(-np.arange(240) / 4)
 FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
-# Terms below e^-150 are left out of Rényi sums: of up to 2^24 of them, less than 1e-57.
+# Rényi sums omit terms below e^-150: of up to 2^24 terms, less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
 # Up to this many values all orders are summed together.
 FEW_VALUES = 2**10
-# Those put on a grid at a time, a megabyte.
+# Losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17
-# Steps of a grid of losses up to the largest one that matters, and the share of delta that losses beyond it may have.
+# Steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
 STEPS = 4000
 SMALLEST_REACH = 1e-12
 NEGLECTED = 1e-8
-# Below this the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
+# Below this delta the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
 SMALLEST_COMPOSED_DELTA = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
 class ExactPrivacyLoss:
-    """The values that two discrete distributions P and Q both can have, with the log-ratio of their probabilities.
+    """The common values of two discrete distributions P and Q, with their log-ratios.
 
     Attributes
     ----------
     log_masses : ndarray of shape (values,)
-        Logarithms of their probabilities under P, finite.
+        Logarithms of the values' probabilities under P, finite.
     losses : ndarray of shape (values,)
-        ln(P / Q), finite.
+        Log-ratios ln(P / Q), finite.
     certain : float
-        Probability under P of all other values: those that Q cannot have, and those that are so rare that they are counted as such.
+        Probability under P of all other values: values that Q cannot have, and rare values that count as such.
     unseen : float
         Probability under Q of all other values.
     """
@@ -76,14 +79,17 @@ class ExactPrivacyLoss:
         return np.asarray(np.exp(self.log_masses))
 
     def delta(self, epsilon: float) -> float:
-        """Return the hockey-stick divergence sum max(0, P - e^epsilon Q), a sum of positive terms, to about twelve digits."""
+        """Return the hockey-stick divergence sum max(0, P - e^epsilon Q).
+
+        It is a sum of positive terms, right to about twelve digits.
+        """
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=1e300))
 
     def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon with at most this delta.
+        """Return the smallest epsilon with at most a given delta.
 
-        Errs upward, by as much as a share of 1e-10 of delta is worth; infinite where the values that only P can have are more probable than
-        delta.
+        The result errs upward, by as much as a relative error of 1e-10 in delta; it is infinite where values that only P can have are more
+        probable than delta.
         """
         allowed = check_delta(delta) * (1 - ROUNDING)
         if self.certain > allowed:
@@ -93,21 +99,21 @@ class ExactPrivacyLoss:
         return self._by_tangents(allowed)
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return 1/(a-1) ln sum P^a Q^(1-a), in nats, over the values that both can have; at infinite order the largest loss.
+        """Return 1/(a-1) ln sum P^a Q^(1-a), in nats, over the common values.
 
-        That is the Rényi divergence where nothing is `certain`. Otherwise it belongs to what is left of P, whose mass is less than one,
-        and may be negative; with it, P is (epsilon, `certain` + delta')-close to Q for every (epsilon, delta') that the usual conversion
-        gives, because that is a bound value by value. Masses of several uses multiply, and so do the sums.
+        At infinite order it is the largest loss. Without `certain` values it is the Rényi divergence. Otherwise it belongs to the rest of
+        P, whose mass is less than 1, and may be negative; with it, P is (epsilon, `certain` + delta')-close to Q for every (epsilon,
+        delta') of the usual conversion, because that is a bound value by value. Masses of several uses multiply, and so do the sums.
 
-        With l = ln(P/Q) the sum is 1 - u + a (u - c) + sum Q phi(l), phi(l) = e^(a l) - 1 - a (e^l - 1) >= 0, c and u being what is left
-        out of P and of Q: where the sum is near 1, nothing cancels however alike the two are.
+        With l = ln(P/Q) the sum is 1 - u + a (u - c) + sum Q phi(l), phi(l) = e^(a l) - 1 - a (e^l - 1) >= 0, where c and u are the omitted
+        masses of P and of Q: where the sum is near 1, nothing cancels for any distributions.
         """
         array = check_orders(orders)
         if len(self.log_masses) == 0:
             return np.full(len(array), -np.inf)
         blocks = self._blocks
         finite = np.isfinite(array)
-        found = np.full(len(array), self.losses.max())
+        divergences_at = np.full(len(array), self.losses.max())
         given = array[finite]
         logarithms = _log_sums(given, blocks[0]) if len(self.losses) <= FEW_VALUES else self._logarithms(given, blocks)
         divergences = logarithms / (given - 1)
@@ -116,8 +122,8 @@ class ExactPrivacyLoss:
             near = given[near_one]
             excess = np.sum([block.excesses(near) for block in blocks], axis=0)
             divergences[near_one] = np.log1p(excess - self.unseen + near * (self.unseen - self.certain)) / (near - 1)
-        found[finite] = divergences
-        return found
+        divergences_at[finite] = divergences
+        return divergences_at
 
     @cached_property
     def _blocks(self) -> "list[_Block]":
@@ -127,9 +133,9 @@ class ExactPrivacyLoss:
         ]
 
     def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
-        """Return the logarithm of the sum at each order; 0 where it is known to be near 1."""
+        """Return the logarithm of the sum at each order; 0 where it is certainly near 1."""
         logarithms, near_one = np.zeros(len(orders)), False
-        # From the highest: the sum's logarithm is convex, so that it is near 1 for all orders below one for which it is.
+        # Start from the highest order: the sum's logarithm is convex, so that it is near 1 for all orders below an order with a sum near 1.
         for position in np.argsort(-orders):
             order = float(orders[position])
             if not near_one or order * self.certain > NEAR_WHOLE:
@@ -138,7 +144,10 @@ class ExactPrivacyLoss:
         return logarithms
 
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
-        """Return the privacy loss with the rarest values, of at most this probability under P together, among all other values."""
+        """Return the privacy loss with the rarest values counted among all other values.
+
+        Their probability under P together is at most `mass`.
+        """
         mass = check_real("mass", mass, low=0.0, high=1.0)
         by_mass = np.argsort(self.masses, kind="stable")
         rare = by_mass[: int(np.searchsorted(np.cumsum(self.masses[by_mass]), mass, side="right"))]
@@ -149,11 +158,12 @@ class ExactPrivacyLoss:
         return ExactPrivacyLoss(self.log_masses[kept], self.losses[kept], certain, unseen)
 
     def on_grid(self, interval: float, steps: int) -> "DensePLDPmf":
-        """Return the distribution of the loss on multiples of an interval, from ``-steps`` to ``steps`` times it, for composition.
+        """Return the distribution of the loss on multiples of an interval, for composition.
 
-        Each value's mass is split between the two neighbouring multiples so that both its P-mass and its Q-mass stay what they are
-        (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of privacy loss distributions*); losses above the
-        grid count as certain, and losses below it as its lowest point: the result errs upward, under composition too.
+        The grid goes from ``-steps`` to ``steps`` times the interval. Each value's mass is split between the two neighbouring multiples so
+        that both its P-mass and its Q-mass stay the same (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of
+        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point: the result errs
+        upward, under composition too.
         """
         from dp_accounting.pld.pld_pmf import DensePLDPmf
 
@@ -174,7 +184,10 @@ class ExactPrivacyLoss:
         return DensePLDPmf(interval, -steps, probabilities, certain, True)
 
     def _by_tangents(self, allowed: float) -> float:
-        """Return where delta falls to what is allowed, and just below, by Newton's steps of its logarithm, kept inside a bracket."""
+        """Return the epsilon where delta falls just below the allowed delta.
+
+        The method is Newton's on the logarithm of delta, inside a bracket.
+        """
         low, high, epsilon = 0.0, float(self.losses.max()), 0.0
         for _ in range(MOST_TANGENTS):
             above = self.losses > epsilon
@@ -196,12 +209,15 @@ class ExactPrivacyLoss:
 
 
 def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | None, uses: int, delta: float) -> float | None:
-    """Return the epsilon of several independent uses of a pair of distributions, each in either direction.
+    """Return the epsilon of several independent uses of a pair of distributions.
+
+    Each use may go in either direction.
+
 
     Parameters
     ----------
     forth, back : ExactPrivacyLoss
-        The privacy loss in one direction and in the other; the latter None where both are the same.
+        Privacy losses in both directions; the latter is None where both are the same.
     uses : int
         Number of uses, at least 1.
     delta : float
@@ -210,8 +226,8 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     Returns
     -------
     float or None
-        The largest epsilon over the ways to choose a direction for each use; errs upward, by about a millionth of itself for two uses and
-        more (a grid of losses). Infinite where no epsilon is enough; None where rounding errors would not allow so small a delta.
+        Largest epsilon over all choices of a direction for each use; errs upward, by a relative error of about 1e-6 for two uses and more
+        (a grid of losses). It is infinite where no epsilon is enough, and None where rounding errors would not allow so small a delta.
     """
     uses = check_integer("uses", uses, low=1, high=10**9)
     delta = check_delta(delta)
@@ -237,7 +253,7 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
 
 
 def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
-    """Return a positive loss such that the values with larger ones have at most this probability."""
+    """Return a positive loss that larger losses exceed with at most a given probability."""
     positive = loss.losses > 0
     losses, masses = loss.losses[positive], loss.masses[positive]
     by_loss = np.argsort(-losses, kind="stable")
@@ -248,7 +264,10 @@ def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Some of the values: few enough for the cache, and neighbours, so that most blocks are negligible together; small losses first."""
+    """Neighbouring values, few enough for the cache, in the order of their losses.
+
+    Most blocks are negligible as a whole; blocks of small losses come first.
+    """
 
     log_masses: FloatArray
     losses: FloatArray
@@ -268,21 +287,24 @@ class _Block:
 
     @cached_property
     def highest(self) -> float:
-        """The largest logarithm of a probability under either distribution."""
+        """Largest logarithm of a probability under either distribution."""
         return max(self.highest_mass, float((self.log_masses - self.losses).max()))
 
     def highest_exponent(self, order: float) -> float:
         return self.highest_mass + (order - 1) * self.highest_loss
 
     def excesses(self, orders: FloatArray) -> FloatArray:
-        """Return sum Q phi(l) at each order, phi(l) = e^(a l) - 1 - a (e^l - 1); 0 where it is negligible."""
+        """Return sum Q phi(l) at each order; 0 where it is negligible.
+
+        The function is phi(l) = e^(a l) - 1 - a (e^l - 1).
+        """
         sizes = np.abs(self.losses)
-        # Losses below are near zero at an order, those from there on are not, and the likelihood ratio of the last ones would overflow.
+        # Smaller losses are near zero at an order, larger losses are not, and the likelihood ratio of the last losses would overflow.
         near, excesses = self._near_excesses(orders)
         steep = np.searchsorted(sizes, LARGEST_EXPONENT / orders, side="right")
         far = near < len(sizes)
         if len(sizes) <= FEW_VALUES:
-            # All orders together, as in `_log_sums`.
+            # Take all orders together, as in `_log_sums`.
             together = far & (steep == len(sizes))
             grid, first = orders[together, None], int(near.min())
             phi = np.expm1(grid * self.losses[first:]) - grid * np.expm1(self.losses[first:])
@@ -293,31 +315,34 @@ class _Block:
             order, middle, last = float(orders[position]), slice(near[position], steep[position]), slice(steep[position], None)
             losses, others = self.losses[middle], self.others[middle]
             excesses[position] += others @ (np.expm1(order * losses) - order * np.expm1(losses))
-            # A tiny probability makes up for a large ratio: what they add is computed from logarithms.
+            # A tiny probability offsets a large ratio: their terms come from logarithms.
             log_masses, losses, others = self.log_masses[last], self.losses[last], self.others[last]
             excesses[position] += (np.exp(log_masses + (order - 1) * losses) - others - order * (np.exp(log_masses) - others)).sum()
         counted = np.maximum(self.highest, self.highest_mass + (orders - 1) * self.highest_loss) > NEGLIGIBLE_EXPONENT
         return np.asarray(np.where(counted, excesses, 0.0))
 
     def _near_excesses(self, orders: FloatArray) -> tuple[IndexArray, FloatArray]:
-        """Return for each order how many of the first values are near zero, a |l| being below 1, and their sum by the series of phi.
+        """Return for each order the number of first values near zero, and their sum of phi.
 
-        It is the sum over k >= 2 of (a^k - a) l^k / k!, a^k - a = a (a - 1) (1 + a + ... + a^(k-2)): only the moments of the losses are
-        needed, for all orders the same ones.
+        A value is near zero if a |l| is below 1, and the sum is by the series of phi, over k >= 2 of (a^k - a) l^k / k!, with a^k - a = a
+        (a - 1) (1 + a + ... + a^(k-2)): it needs only the moments of the losses, the same for all orders.
         """
         counts, cuts, sums = self._moments
-        # Of the first edge at most 1/a.
+        # The first edge has at most 1/a.
         near = counts[len(EDGES) - np.searchsorted(EDGES[::-1], 1 / orders, side="right")]
         moments = sums[:, np.searchsorted(cuts, near)]
         powers = np.arange(1, SERIES_TERMS + 1)[:, None]
-        # Where powers of an order overflow, those of the losses have long vanished.
+        # Where powers of an order overflow, those of the losses vanished before.
         with np.errstate(over="ignore", invalid="ignore"):
             terms = np.expm1(powers * np.log(orders)) / FACTORIALS * moments
         return near, np.where(moments == 0, 0.0, terms).sum(axis=0) * orders
 
     @cached_property
     def _moments(self) -> tuple[IndexArray, IndexArray, FloatArray]:
-        """How many losses are below each edge, and 0; these numbers once each; and sum Q l^k over as many losses, for each k from 2 on."""
+        """Numbers of losses below each edge, their distinct values, and moments.
+
+        The moments are sum Q l^k over as many losses, for each k from 2 on.
+        """
         counts = np.append(np.searchsorted(np.abs(self.losses), EDGES), 0)
         cuts = np.unique(counts)
         sums = np.zeros((SERIES_TERMS, len(cuts)))
@@ -347,7 +372,7 @@ def _log_sum(order: float, blocks: list[_Block]) -> float:
 
 
 def _log_sums(orders: FloatArray, block: _Block) -> FloatArray:
-    """Return `_log_sum` at all orders together: with few values, one by one they would take many times as long."""
+    """Return `_log_sum` at all orders together, which is many times faster with few values."""
     exponents = block.log_masses + (orders[:, None] - 1) * block.losses
     largest = exponents.max(axis=1)
     exponents -= largest[:, None]

@@ -1,4 +1,4 @@
-"""The exact privacy of Gaussian noise, and how much of it a promise needs.
+"""The exact privacy of Gaussian noise, and the noise that a guarantee needs.
 
 Balle, Wang 2018, *Improving the Gaussian mechanism for differential privacy: analytical calibration and optimal denoising*, theorem 8.
 The noise multiplier z is the standard deviation over the L2 sensitivity.
@@ -18,24 +18,24 @@ from ..numerics.rounding import UNIT
 LARGEST_EPSILON = 1e4
 SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
-# How far a root is moved to its safe side, relative to itself, and how often that is doubled where a step so small is lost in rounding.
+# Relative distance by which a root moves to its safe side, and number of doublings where rounding hides so small a step.
 NUDGE, DOUBLINGS = 2e-10, 33
-# As many as lead from the largest number of all to a difference of no bit in any.
+# Halvings that lead from the largest float to an interval of adjacent floats.
 MOST_HALVINGS = 2200
-# Newton's steps, of which six are usual, and when they have arrived: the root is moved by more than a hundred times as much.
+# Most Newton steps, of which six are usual, and the relative step at which they end: the root then moves by more than a hundred times that.
 MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
-# From here on delta is below the smallest floating-point number.
+# From this exponent on delta is below the smallest float.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Where an integral over an interval of length 1 is summed up, over the square root of 2.
+# Points of an integral over an interval of length 1, over the square root of 2.
 PLACES = (NODES + 1) / math.sqrt(8)
 
 
 def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
-    """Return the smallest delta at which Gaussian noise is (epsilon, delta)-private, to about ten digits; 0.0 below 1e-340.
+    """Return the smallest delta at which Gaussian noise is (epsilon, delta)-private.
 
-    delta = Phi(1 / (2 z) - epsilon z) - e^epsilon Phi(-1 / (2 z) - epsilon z), computed without cancellation, for noise multipliers z from
-    1e-3 to 1e300 and epsilon from 0 to 1e4.
+    delta = Phi(1 / (2 z) - epsilon z) - e^epsilon Phi(-1 / (2 z) - epsilon z), computed without cancellation, to about ten digits, for
+    noise multipliers z from 1e-3 to 1e300 and epsilon from 0 to 1e4. Below 1e-340 the result is 0.0.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     """Return the least Gaussian noise that is (epsilon, delta)-private, over the sensitivity.
 
-    Errs upward, by less than 1e-9 of itself. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
+    The result errs upward, by a relative error below 1e-9. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
 
     Examples
     --------
@@ -62,13 +62,13 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     def excess(log_multiplier: float) -> float:
         return _log_delta_bound(math.exp(log_multiplier), epsilon) - target
 
-    # Delta falls from 1 to 0 as noise grows.
+    # Delta falls from 1 to 0 as the noise grows.
     low = high = 0.0
     while excess(low) < 0:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    # By halves: SciPy's optimisers take longer to load than all halvings do.
+    # The function halves: SciPy's optimisers take longer to load than all halvings take.
     multiplier = math.exp(bisect(lambda value: excess(value) > 0, low, high, MOST_HALVINGS).fails)
     return _nudged(multiplier, lambda value: _log_delta_bound(value, epsilon) <= target)
 
@@ -76,8 +76,8 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """Return the smallest epsilon at which Gaussian noise is (epsilon, delta)-private.
 
-    Errs upward, by less than 1e-9 of itself, or 1e-9 where it is below 1; 0.0 where delta alone allows it. The noise multiplier
-    is from 1e-3 to 1e300 and delta from 1e-300 to 0.999.
+    The result errs upward, by less than a relative 1e-9, or 1e-9 where it is below 1; it is 0.0 where delta alone suffices. The noise
+    multiplier is from 1e-3 to 1e300 and delta from 1e-300 to 0.999.
 
     Examples
     --------
@@ -98,7 +98,10 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
 
 
 def gaussian_epsilon_exceeds(epsilon: float, noise_multiplier: float, delta: float) -> bool:
-    """Return whether `gaussian_epsilon` is larger than a number, with one evaluation instead of a root; never said of one that is not.
+    """Return whether `gaussian_epsilon` exceeds a number, from a single evaluation.
+
+    The result is never True for an epsilon that does not exceed it.
+
 
     Examples
     --------
@@ -109,7 +112,10 @@ def gaussian_epsilon_exceeds(epsilon: float, noise_multiplier: float, delta: flo
 
 
 def _by_tangents(multiplier: float, target: float, high: float) -> float | None:
-    """Return where delta falls to its target, to 1e-12 of itself, by Newton's steps; None if they do not show that it is there."""
+    """Return where delta falls to its target, by Newton's steps, or None.
+
+    The relative error is 1e-12; None means that the steps do not show the root.
+    """
     value = high
     for _ in range(MOST_TANGENTS):
         log_delta = _log_delta_bound(multiplier, value)
@@ -133,7 +139,7 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
     shift = 1 / noise_multiplier
     low = epsilon * noise_multiplier - shift / 2
     if shift <= 1 and low <= FAR:
-        # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, where it is smooth.
+        # The difference of two close values is the integral of -M'(x) = 1 - x M(x) over a short interval, on which M is smooth.
         points = low / math.sqrt(2) + shift * PLACES
         slopes = 1 - math.sqrt(math.pi) * points * scipy.special.erfcx(points)
         return -(low**2) / 2 - math.log(2 * math.pi) / 2 + math.log(shift / 2 * float(slopes.dot(WEIGHTS)))
@@ -148,9 +154,9 @@ def _log_delta(noise_multiplier: float, epsilon: float) -> float:
 
 
 def _log_delta_bound(noise_multiplier: float, epsilon: float) -> float:
-    """Return the logarithm of delta, rounded upward: it is off by fewer units than are added.
+    """Return the logarithm of delta, rounded upward by more units than its error.
 
-    `low` is off by 3 units of itself and half the shift, and twice its square over 2 is at most -ln(delta) where that counts; the terms of
+    `low` is off by 3 units of its own and half the shift, and twice its square over 2 is at most -ln(delta) where that counts; the terms of
     an integrand or a ratio cancel to one over `low` squared; a ratio's exponent has two terms, of about epsilon each, of 8 units.
     """
     log_delta = _log_delta(noise_multiplier, epsilon)

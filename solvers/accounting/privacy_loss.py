@@ -1,4 +1,7 @@
-"""Privacy losses of a table: what dominates every pair of its inputs, rounded upward; dp-accounting composes it."""
+"""Privacy losses of a table: a distribution that dominates every pair of its inputs.
+
+Losses are rounded upward; dp-accounting composes the distribution.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,32 +18,32 @@ from .renyi_divergence import check_weights, largest_divergences, largest_step
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Privacy losses that a table's distribution is computed at, on either side of zero: at most, at least, and as many as this number
-# of multiplications allows.
+# Number of a table's privacy losses on either side of zero: at most, at least, and as many as this number of multiplications allows.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
-# Numbers computed at a time, which stay in the cache, and pairs of rows that are compared before bounds are looked at again.
+# Numbers computed at a time, which stay in the cache, and pairs of rows compared before the bounds are checked again.
 CHUNK, BATCH = 2**15, 64
-# Letters of pairs of rows up to which it is quicker to compute everything than to look for what matters.
+# Largest number of letters of all pairs at which computing everything is faster than searching.
 FEW = 2**13
-# Shares of all pairs from which on all are bounded at once, which takes a third of the time for each, or computed at once.
+# Shares of all pairs above which bounding all at once takes a third of the time for each, or computing all at once is faster.
 MANY, MOST = 0.1, 0.5
-# What a pair can exceed the largest found by, relative and absolute, without being compared: it is added.
+# Excess over the largest computed value, relative and absolute, below which pairs are not compared: the excess is added.
 NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
 
 @dataclass(frozen=True, eq=False)
 class DominatingLoss:
-    """A privacy loss distribution, by its hockey-stick divergences; they are taken to be linear in e^epsilon between grid points.
+    """A privacy loss distribution, given by its hockey-stick divergences.
 
-    One use is accounted for here, without dp-accounting, which takes a second to load; its methods have the names of theirs.
+    The divergences are linear in e^epsilon between grid points. This class accounts for a single use without dp-accounting, which takes a
+    second to load; its methods have the names of that package's.
 
     Attributes
     ----------
     interval : float
         Distance of grid points.
     deltas : ndarray of shape (2 steps + 1,)
-        Divergences at epsilon from ``-steps * interval`` to ``steps * interval``, falling; the last one is 0.
+        Divergences at epsilon from ``-steps * interval`` to ``steps * interval``, falling; the last is 0.
     """
 
     interval: float
@@ -65,8 +68,8 @@ class DominatingLoss:
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
         steps = len(self.deltas) // 2
-        one = PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(self.interval, -steps, steps, self.deltas))
-        return one.self_compose(times)
+        single_use = PrivacyLossDistribution(create_pmf_pessimistic_connect_dots_fixed_gap(self.interval, -steps, steps, self.deltas))
+        return single_use.self_compose(times)
 
     @property
     def _factors(self) -> FloatArray:
@@ -78,14 +81,15 @@ class DominatingLoss:
 
 
 def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> DominatingLoss:
-    """Return a privacy loss distribution that dominates every two rows of a table which are not too far apart.
+    """Return a privacy loss distribution that dominates every two close rows of a table.
 
-    The largest hockey-stick divergence of any pair, as a function of epsilon, belongs to some pair of distributions, which dominates
-    them all (Zhu, Dong, Wang 2022, *Optimal accounting of differential privacy via characteristic function*, proposition 10), also
-    under composition. Where one pair of rows is the worst at every epsilon, that is this pair. Between the losses where it is computed,
-    the divergence is taken to be linear in e^epsilon, which errs upward (Doroshenko et al. 2022, *Connect the dots*).
+    Rows are close if their inputs are at most `distance` apart. The largest hockey-stick divergence of any pair, as a function of epsilon,
+    belongs to some pair of distributions, which dominates them all (Zhu, Dong, Wang 2022, *Optimal accounting of differential privacy via
+    characteristic function*, proposition 10), also under composition. If a pair of rows is the worst at every epsilon, it is this pair.
+    Between the losses at which it is computed, the divergence is taken to be linear in e^epsilon, which errs upward (Doroshenko et al.
+    2022, *Connect the dots*).
 
-    The grid of losses is the distribution's own, not dp-accounting's usual one.
+    The grid of losses belongs to the distribution, and is not dp-accounting's usual grid.
 
     Parameters
     ----------
@@ -97,7 +101,7 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> Domina
     Raises
     ------
     ValueError
-        If the weights are no table, or two of its rows can be told apart with certainty.
+        If the weights are no table, or two of its rows can be distinguished with certainty.
 
     Examples
     --------
@@ -121,20 +125,20 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> Domina
     interval = epsilon / losses * (1 + 1e-9)
     factors = np.exp(interval * np.arange(losses + 1))
     above = largest_hockey_sticks(table / float(table[0].sum()), rows, others, factors)
-    # Swapping the rows: sum max(P - Q / f, 0) = 1 - 1 / f + sum max(Q - f P, 0) / f; pairs come in both orders.
+    # Swapping the rows gives sum max(P - Q / f, 0) = 1 - 1 / f + sum max(Q - f P, 0) / f; pairs come in both orders.
     below = -np.expm1(-interval * np.arange(losses, 0, -1)) + above[:0:-1] / factors[:0:-1]
     deltas = np.concatenate([below, above])
-    # Beyond the largest log-ratio there is nothing; what rounding leaves there would count as certain failure.
+    # No losses lie beyond the largest log-ratio; rounding errors there would count as certain failure.
     deltas[-1] = 0.0
     return DominatingLoss(interval, np.minimum(np.minimum.accumulate(deltas), 1.0))
 
 
 def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factors: FloatArray) -> FloatArray:
-    """Return the largest sum_j max(P_j - f Q_j, 0) of any pair of rows P and Q, for every factor f; errs upward, by rounding only.
+    """Return the largest hockey-stick divergence of any pair of rows, for every factor.
 
-    It is convex in f and zero from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and what is found
-    at other factors bounds it better. At each factor the pairs with the largest bounds are computed until no other one can be larger; all
-    of them, where there are few.
+    For a factor f it is sum_j max(P_j - f Q_j, 0) of rows P and Q; it errs upward, by rounding only. It is convex in f and zero from the
+    largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it better. At each
+    factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if there are few.
 
     Parameters
     ----------
@@ -143,7 +147,7 @@ def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: I
     rows, others : ndarray of shape (pairs,)
         Indices of P and Q.
     factors : ndarray of shape (factors,)
-        Rising, from 1; the last one is above all ratios.
+        Rising factors from 1; the last is above all ratios.
     """
     if len(rows) * probabilities.shape[1] <= FEW:
         return _of_few(probabilities[rows], probabilities[others], factors)
@@ -182,7 +186,7 @@ def _of_few(own: FloatArray, other: FloatArray, factors: FloatArray) -> FloatArr
 
 
 def _largest_hockey_stick(bound: FloatArray, probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> float:
-    """Return the largest sum of any pair at one factor, and lower the bounds to what was found on the way."""
+    """Return the largest sum of any pair at a factor, and lower the bounds on the way."""
 
     def compare(pairs: IndexArray) -> float:
         bound[pairs] = _hockey_sticks(probabilities, rows[pairs], others[pairs], factor)
@@ -207,7 +211,10 @@ def _largest_hockey_stick(bound: FloatArray, probabilities: FloatArray, rows: In
 
 
 def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> FloatArray:
-    """Return bounds on the sums, above them by rounding only: sum max(d, 0) = (sum |d| + sum d) / 2."""
+    """Return bounds on the sums, above them by rounding only.
+
+    They use sum max(d, 0) = (sum |d| + sum d) / 2.
+    """
     from scipy.spatial.distance import cdist
 
     letters = probabilities.shape[1]
@@ -217,14 +224,17 @@ def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: 
     for start in range(0, letters, size):
         own = probabilities[:, start : start + size]
         doubled += cdist(own, factor * own, "cityblock")
-    # A sum of n terms in a row is off by at most n units of what they add up to, here 1 + factor; blocks keep n small.
+    # A sum of n terms in a row is off by at most n units of the terms' total, here 1 + factor; blocks keep n small.
     rounding = 2 * UNIT * (size + letters // size + 8) * (1 + factor)
     return np.asarray(np.maximum(doubled[rows, others], 0.0) / 2 + rounding)
 
 
 def _all_hockey_sticks(probabilities: FloatArray, factor: float) -> FloatArray:
-    """Return the sums of all pairs, a matrix; at factor 1 it is symmetric, as the rows have the same sum."""
-    found = np.empty((len(probabilities), len(probabilities)))
+    """Return the sums of all pairs as a matrix.
+
+    At factor 1 it is symmetric, as the rows have the same sum.
+    """
+    sums = np.empty((len(probabilities), len(probabilities)))
     negative = -factor * probabilities
     size = max(1, CHUNK // probabilities.shape[1])
     room = np.empty((size, probabilities.shape[1]))
@@ -232,27 +242,30 @@ def _all_hockey_sticks(probabilities: FloatArray, factor: float) -> FloatArray:
         block = negative[start : start + size]
         for row, own in enumerate(probabilities[: start + size] if factor == 1 else probabilities):
             np.add(block, own, out=room[: len(block)])
-            np.maximum(room[: len(block)], 0.0, out=room[: len(block)]).sum(axis=1, out=found[row, start : start + size])
+            np.maximum(room[: len(block)], 0.0, out=room[: len(block)]).sum(axis=1, out=sums[row, start : start + size])
     if factor == 1:
-        below = np.tril_indices(len(found), -1)
-        found[below] = found.T[below]
-    return found
+        below = np.tril_indices(len(sums), -1)
+        sums[below] = sums.T[below]
+    return sums
 
 
 def _hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> FloatArray:
-    found = np.empty(len(rows))
+    sums = np.empty(len(rows))
     negative = -factor * probabilities
     pairs = max(1, CHUNK // probabilities.shape[1])
     for start in range(0, len(rows), pairs):
         part = slice(start, start + pairs)
         differences = negative[others[part]]
         differences += probabilities[rows[part]]
-        found[part] = np.maximum(differences, 0.0, out=differences).sum(axis=1)
-    return found
+        sums[part] = np.maximum(differences, 0.0, out=differences).sum(axis=1)
+    return sums
 
 
 def _interpolate(bounds: FloatArray, factors: FloatArray, pairs: IndexArray, low: int, high: int) -> None:
-    """Lower the bounds of pairs between two factors to the line through those at the two, above which a convex function is not."""
+    """Lower the bounds of pairs between two factors to the line through both.
+
+    A convex function lies on or below that line.
+    """
     at_low, at_high = bounds[low, pairs], bounds[high, pairs]
     for between in range(low + 1, high):
         share = (factors[between] - factors[low]) / (factors[high] - factors[low])

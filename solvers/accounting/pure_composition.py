@@ -1,4 +1,7 @@
-"""What pure epsilon privacy adds up to over rounds, exactly: the composition of binary randomised response, which dominates it."""
+"""The exact composition of pure epsilon privacy over rounds.
+
+It is that of binary randomised response, which dominates every epsilon-private mechanism.
+"""
 
 import math
 from bisect import bisect_left
@@ -12,21 +15,22 @@ from .pure_privacy import LARGEST_EPSILON
 from .renyi_curve import check_delta
 
 MOST_COMPOSED_ROUNDS = 10**6
-# Below this, probabilities that floating-point numbers cannot hold could add up to delta.
+# Below this delta, probabilities too small for floats could add up to delta.
 LEAST_DELTA = 1e-300
 
 
 def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
-    """Return the epsilon, at a failure probability, of 1 to 10**6 uses of an epsilon-private mechanism.
+    """Return the epsilon, at a failure probability, of uses of an epsilon-private mechanism.
 
-    After T rounds of binary randomised response the privacy loss is (2 K - T) epsilon with K binomial, so that
+    The number of uses is from 1 to 10**6. After T rounds of binary randomised response the privacy loss is (2 K - T) epsilon with K
+    binomial, so that
 
         delta(e) = sum over losses above e of P(K = k) (1 - exp(e - (2 k - T) epsilon)),
 
     which is solved for e in closed form between two losses (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential
-    privacy*, theorem 3.3, which states it at the losses only). No grid is involved: this is exact for every mechanism that is known by
-    its epsilon alone, also when the choice of mechanisms is adaptive. Errs upward, by rounding errors only, and is at most
-    ``rounds * epsilon``.
+    privacy*, theorem 3.3, which states it at the losses only). There is no grid: the result is exact for every mechanism of which only
+    epsilon is given, also when the choice of mechanisms is adaptive. It errs upward, by rounding errors only, and is at most ``rounds *
+    epsilon``.
 
     Examples
     --------
@@ -39,7 +43,8 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     if epsilon == 0 or delta < LEAST_DELTA:
         return rounds * epsilon
     count = np.arange(rounds + 1)
-    # Logarithms of the probabilities of 0, 1, ... truthful answers; the largest is about (rounds ln rounds) wide, and rounded as such.
+    # Logarithms of the probabilities of 0, 1, ... truthful answers; the largest terms are about (rounds ln rounds), with the rounding error
+    # of such numbers.
     kept, flipped = -math.log1p(math.exp(-epsilon)), -epsilon - math.log1p(math.exp(-epsilon))
     logs = (
         scipy.special.gammaln(rounds + 1)
@@ -49,22 +54,22 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
         + (rounds - count) * flipped
     )
     probabilities = np.exp(logs)
-    # Relative error of a sum of probabilities: log-gammas of 8 units each, products of 6, four sums, and as many terms as rounds. What the
-    # quotient below is off by counts as if delta were.
+    # Relative error of a sum of probabilities: log-gammas of 8 units each, products of 6, four sums, and as many terms as rounds. The error
+    # of the quotient below counts as an error of delta.
     slack = 32 * UNIT * (scipy.special.gammaln(rounds + 1) + rounds * epsilon + rounds)
     allowed = delta * (1 - min(slack, 0.5))
 
     def failure(index: int) -> float:
-        """Return delta at the loss of this number of truthful answers: a sum of positive terms."""
+        """Return delta at the loss of a number of truthful answers: a sum of positive terms."""
         above = np.arange(rounds + 1 - index)
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 
-    # The smallest loss whose failure probability is allowed. There is one: nothing lies above the largest loss.
+    # Take the smallest loss whose failure probability is allowed. It exists: nothing lies above the largest loss.
     high = bisect_left(range(rounds), True, key=lambda index: failure(index) <= allowed)
     loss = (2 * high - rounds) * epsilon
     weight = float(probabilities[high:] @ np.exp(-2 * epsilon * np.arange(rounds + 1 - high)))
     spare = allowed - failure(high)
     # Below that loss, delta rises by (1 - e^(e - loss)) times this weight.
     rise = math.log1p(-spare / weight) if spare < weight else (0.0 if weight == 0 else -2 * epsilon)
-    # Terms of up to the loss, and 2 epsilon, of at most 8 units each, which may nearly cancel.
+    # Terms are at most the loss, and 2 epsilon, of at most 8 units each, and may nearly cancel.
     return min(max(loss + rise + 8 * UNIT * (abs(loss) + 2 * epsilon), 0.0), rounds * epsilon)

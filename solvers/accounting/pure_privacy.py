@@ -1,4 +1,7 @@
-"""What pure epsilon privacy alone implies: binary randomised response dominates every mechanism that has it."""
+"""Consequences of pure epsilon privacy alone.
+
+Binary randomised response dominates every epsilon-private mechanism.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,7 +12,10 @@ LARGEST_EPSILON = 1e6
 
 
 def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
-    """Return Rényi orders as a one-dimensional float array if there is one or more, all above 1; infinity is one."""
+    """Return Rényi orders as a one-dimensional float array.
+
+    There must be at least one order, and all must be above 1; infinity is allowed.
+    """
     array = np.atleast_1d(np.asarray(orders, dtype=float))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"orders must be one or more numbers above 1, got {orders!r}")
@@ -19,10 +25,10 @@ def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
 
 
 def pure_renyi_divergences(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Return the largest Rényi divergence that an epsilon-private mechanism can have, in nats, for each order; epsilon at infinity.
+    """Return the largest Rényi divergence of an epsilon-private mechanism, in nats, per order.
 
-    It is that of binary randomised response, of which every other epsilon-private pair of outputs is a post-processing (Kairouz, Oh,
-    Viswanath 2015, *The composition theorem for differential privacy*).
+    At infinite order it is epsilon. It is that of binary randomised response, of which every other epsilon-private pair of outputs is a
+    post-processing (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential privacy*).
 
     Examples
     --------
@@ -33,8 +39,8 @@ def pure_renyi_divergences(epsilon: float, orders: ArrayLike) -> NDArray[np.floa
     array = check_orders(orders)
     order = np.where(np.isinf(array), 2.0, array)
     # p^a (1-p)^(1-a) + (1-p)^a p^(1-a) = cosh((a - 1/2) epsilon) / cosh(epsilon / 2) for p = e^epsilon / (1 + e^epsilon), less its
-    # value at epsilon 0, by cosh x - cosh y = 2 sinh((x + y) / 2) sinh((x - y) / 2): no cancellation at small epsilon. In log space
-    # beyond that.
+    # value at epsilon 0, by cosh x - cosh y = 2 sinh((x + y) / 2) sinh((x - y) / 2): no cancellation at small epsilon. Larger exponents use
+    # log space.
     small = order * epsilon < 300
     upper, lower = np.where(small, order, 0.0) * epsilon / 2, np.where(small, order - 1, 0.0) * epsilon / 2
     excess = 2 * np.sinh(upper) * np.sinh(lower) / np.cosh(min(epsilon, 300.0) / 2)

@@ -1,4 +1,7 @@
-"""Rényi differential privacy curves: composed over rounds, and converted to (epsilon, delta) by dp-accounting."""
+"""Rényi differential privacy curves: composition, and conversion to (epsilon, delta).
+
+The conversions are those of dp-accounting.
+"""
 
 import math
 from collections.abc import Callable
@@ -12,7 +15,7 @@ from ...arguments import check_choice, check_integer, check_probability
 from ...arrays import FloatArray, IndexArray
 from .pure_privacy import check_orders
 
-# Dense where small budgets have their optimum, then geometric up to where pure privacy takes over.
+# Orders are dense at the optima of small budgets, then geometric up to orders where pure privacy is better.
 DEFAULT_ORDERS: tuple[float, ...] = (
     *(1 + k / 20 for k in range(1, 20)),
     *(2 + k / 4 for k in range(32)),
@@ -47,9 +50,9 @@ class EpsilonAtDelta:
     epsilon : float
         Privacy parameter; errs upward.
     order : float
-        The Rényi order that gave it; infinite where the pure guarantee is the better one.
+        Rényi order of the best conversion; infinite where the pure guarantee is better.
     at_edge : bool
-        Whether the order is the smallest or the largest finite one that was tried, so that others might give less.
+        Whether the order is the smallest or the largest finite order of the curve, so that other orders might give less.
     """
 
     epsilon: float
@@ -59,12 +62,12 @@ class EpsilonAtDelta:
 
 @dataclass(frozen=True, eq=False)
 class RenyiCurve:
-    """Bounds on the Rényi divergence of a mechanism's outputs for two neighbouring inputs, one for each order.
+    """Bounds on the Rényi divergence of a mechanism's outputs for two neighbouring inputs.
 
     Attributes
     ----------
     orders : ndarray of shape (orders,)
-        Orders above 1; infinity, if it is one, stands for the pure guarantee.
+        Orders above 1; an infinite order stands for the pure guarantee.
     divergences : ndarray of shape (orders,)
         Divergences in nats, at least 0; each errs upward.
 
@@ -75,11 +78,11 @@ class RenyiCurve:
 
     Examples
     --------
-    A Gaussian mechanism with noise multiplier 2, used 10 times.
+    The example uses a Gaussian mechanism with noise multiplier 2 for 10 rounds.
 
     >>> curve = RenyiCurve(DEFAULT_ORDERS[:-1], np.array(DEFAULT_ORDERS[:-1]) / 8).composed(10)
-    >>> found = curve.epsilon(1e-5)
-    >>> round(found.epsilon, 3), found.order, found.at_edge
+    >>> converted = curve.epsilon(1e-5)
+    >>> round(converted.epsilon, 3), converted.order, converted.at_edge
     (8.083, 3.75, False)
     """
 
@@ -87,7 +90,7 @@ class RenyiCurve:
     divergences: FloatArray
 
     def __post_init__(self) -> None:
-        """Refuse what is no curve."""
+        """Check the orders and the divergences."""
         orders = check_orders(self.orders)
         divergences = np.atleast_1d(np.asarray(self.divergences, dtype=float))
         if divergences.shape != orders.shape or not np.all(divergences >= 0):
@@ -96,7 +99,10 @@ class RenyiCurve:
         object.__setattr__(self, "divergences", divergences)
 
     def composed(self, rounds: int) -> "RenyiCurve":
-        """Return the curve of independent uses on the same data: divergences add up (Mironov 2017, proposition 1)."""
+        """Return the curve of independent uses on the same data.
+
+        Divergences add up (Mironov 2017, proposition 1).
+        """
         return RenyiCurve(self.orders, self.divergences * check_integer("rounds", rounds, low=1, high=MOST_ROUNDS))
 
     def epsilon(self, delta: float, conversion: str = "optimal") -> EpsilonAtDelta:
@@ -108,33 +114,34 @@ class RenyiCurve:
             Failure probability, above 0 and below 1.
         conversion : str
             ``"optimal"``: r(a) + ln(1 - 1/a) - ln(delta a) / (a - 1) (Canonne, Kamath, Steinke 2020, proposition 12), as in
-            dp-accounting; ``"classic"``: r(a) - ln(delta) / (a - 1) (Mironov 2017, proposition 3), looser, which papers before 2020 used.
+            dp-accounting; ``"classic"``: r(a) - ln(delta) / (a - 1) (Mironov 2017, proposition 3), looser, the conversion of papers before
+            2020.
         """
         delta = check_delta(delta)
         check_choice("conversion", conversion, CONVERSIONS)
         finite = np.isfinite(self.orders) & np.isfinite(self.divergences)
         pure = float(self.divergences[np.isinf(self.orders)].min(initial=math.inf))
-        found = EpsilonAtDelta(pure, math.inf, at_edge=False)
+        guarantee = EpsilonAtDelta(pure, math.inf, at_edge=False)
         if finite.any():
             orders = self.orders[finite]
             converted = _converted(orders, self.divergences[finite], delta, conversion)
             best = int(converted.argmin())
             epsilon, order = max(0.0, float(converted[best])), float(orders[best])
             if epsilon < pure:
-                found = EpsilonAtDelta(epsilon, order, at_edge=order in (orders.min(), orders.max()) and epsilon > 0)
-        return found
+                guarantee = EpsilonAtDelta(epsilon, order, at_edge=order in (orders.min(), orders.max()) and epsilon > 0)
+        return guarantee
 
 
 class LazyRenyiCurve:
-    """A Rényi curve that is computed where it is needed: the least epsilon is found from a few of many orders.
+    """A Rényi curve that computes only the orders that the least epsilon needs.
 
-    Divergences rise with the order, so that those at smaller orders bound from below what an order can give: most need not be tried.
+    Divergences rise with the order, so that those at smaller orders bound an order's epsilon from below: most orders need no evaluation.
 
     Parameters
     ----------
     divergences : callable
-        Divergences for an array of orders, as in `RenyiCurve`; each order is asked for once, so that values may differ by rounding
-        from those of all orders at once.
+        Function from an array of orders to divergences, as in `RenyiCurve`; each order is computed once, so that values may differ by
+        rounding from those of all orders at once.
     orders : array_like of shape (orders,)
         Orders that may be tried.
 
@@ -156,25 +163,28 @@ class LazyRenyiCurve:
         return RenyiCurve(self._orders.copy(), self._found).composed(self._rounds)
 
     def composed(self, rounds: int) -> "LazyRenyiCurve":
-        """Return the curve of independent uses on the same data; both know what either has computed."""
+        """Return the curve of independent uses on the same data; both share computed values."""
         composed = copy(self)
         composed._rounds = self._rounds * check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
         return composed
 
     def epsilon(self, delta: float, conversion: str = "optimal") -> EpsilonAtDelta:
-        """Return what the whole curve says, as `RenyiCurve.epsilon` does; where that is 0, by another order, perhaps."""
+        """Return the whole curve's epsilon, as `RenyiCurve.epsilon` does.
+
+        An epsilon of 0 may come from another order.
+        """
         last = len(self._orders) - 1
         asked = np.unique([*range(0, last, FIRST_STRIDE), max(0, last - 1), last])
         while True:
             self._compute(asked)
             unknown = np.isnan(self._found)
-            known = RenyiCurve(self._orders[~unknown], self._found[~unknown]).composed(self._rounds)
-            found = known.epsilon(delta, conversion)
+            computed = RenyiCurve(self._orders[~unknown], self._found[~unknown]).composed(self._rounds)
+            best = computed.epsilon(delta, conversion)
             below = np.maximum.accumulate(np.where(unknown, 0.0, self._found))
             places = np.flatnonzero(unknown & np.isfinite(below))
-            places = places[_converted(self._orders[places], below[places] * self._rounds, delta, conversion) < found.epsilon]
-            if not len(places) or found.epsilon == 0:
-                return found
+            places = places[_converted(self._orders[places], below[places] * self._rounds, delta, conversion) < best.epsilon]
+            if not len(places) or best.epsilon == 0:
+                return best
             stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
             asked = np.array([stretch[len(stretch) // 2] for stretch in stretches])
 
@@ -185,10 +195,14 @@ class LazyRenyiCurve:
 
 
 def _converted(orders: FloatArray, divergences: FloatArray, delta: float, conversion: str) -> FloatArray:
-    """Return the epsilon of each order, which may be below 0; all are finite. Rises with the divergence."""
+    """Return the epsilon of each finite order, which may be below 0.
+
+    It rises with the divergence.
+    """
     if conversion == "classic":
         return divergences - math.log(delta) / (orders - 1)
-    # As dp-accounting 0.6 does, whose import takes a second. Orders below 1.01 are left out, where the formula divides by almost nothing.
+    # The conversion follows dp-accounting 0.6, whose import takes a second. It omits orders below 1.01, where the formula divides by almost
+    # nothing.
     usable = np.where(orders > 1.01, orders, 2.0)
     candidates = divergences + np.log1p(-1 / usable) - np.log(delta * usable) / (usable - 1)
     candidates = np.where(orders > 1.01, candidates, math.inf)

@@ -1,10 +1,10 @@
-"""Rounds of Gaussian and Laplace noise with sampled clients: Rényi divergences by sums and a series, privacy losses by dp-accounting.
+"""Rounds of Gaussian and Laplace noise with sampled clients.
 
-dp-accounting is imported when it is needed: that takes a second.
+Rényi divergences are sums and a series; privacy losses come from dp-accounting, whose import takes a second and happens on demand.
 
 At whole orders the Rényi divergences of Gaussian noise are the sums that dp-accounting adds up, here without cancellation. For samples of
 a fixed size that package's differences are rounding errors where noise is large, and its figures too large by any factor; elsewhere both
-agree, save that bounds here are never above those of a round with everyone. All orders together take less time than the largest order.
+agree, except that bounds here are never above those of a round with all clients. All orders together take less time than the largest order.
 
 At other orders and with Poisson sampling they are a series (Mironov, Talwar, Zhang 2019, *Rényi differential privacy of the sampled
 Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 
 TERMS_AFTER_ORDER = 1000
 
-# Up to this order moments of L - 1 are computed; beyond, the bound takes twice those of L in their place.
+# Moments of L - 1 are computed up to this order; beyond, the bound uses twice those of L in their place.
 LARGEST_MOMENT = 256
-# The rule of trapezoids for them: standard deviations from one point to the next, and on each side of where the integrand is largest.
+# Trapezoidal rule of the moments: standard deviations between points, and on each side of the integrand's maximum.
 STEP, REACH = 1 / 16, 60
 
-# Whole orders at which sums are added up; between them is a chord, or a series.
+# Whole orders with exact sums; a chord or a series covers the orders between them.
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(25)))
-# Where noise is small and rounds are many, the best order is between 2 and 5: there and below in steps of 1/20.
+# The best order under small noise and many rounds is between 2 and 5: orders up to there have steps of 1/20.
 SAMPLED_ORDERS = tuple(sorted({*(1 + k / 20 for k in range(1, 80)), *(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])}))
-# The losses of one round are put on a grid of this many steps up to the largest that matters: fine enough where losses are small, and of
-# dp-accounting's usual interval in between.
+# Steps of the grid of a round's losses up to the largest relevant loss: the grid is fine where losses are small, and has dp-accounting's
+# usual interval in between.
 FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
-# Laplace noise spreads its losses evenly, and needs fewer.
+# Laplace noise spreads its losses evenly, and needs fewer steps.
 LAPLACE_STEPS = 1_000
 # Standard deviations of the noise beyond which its mass, below e^-50, counts as certain failure.
 DEVIATIONS = 10.0
-# Points of the grid that the losses of all rounds of sampled noise may spread over.
+# Most points of the grid for the losses of all rounds of sampled noise.
 MOST_POINTS = 4e6
 
 
-# Every number of rounds of a training asks for the curve of one round.
+# Every number of rounds of a training needs the curve of one round.
 @lru_cache(maxsize=128)
 def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacency: str) -> RenyiCurve:
     """Return the Rényi divergences of one sampled round of Gaussian noise.
@@ -63,20 +63,20 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     noise_multiplier : float
         Standard deviation over the L2 sensitivity for the adjacency.
     sampling : PoissonSampling or FixedSizeSampling
-        How clients are chosen.
+        Sampling of the clients of a round.
     adjacency : str
         ``"add-or-remove-one"`` for Poisson sampling, ``"replace-one"`` for samples of a fixed size.
 
     Returns
     -------
     RenyiCurve
-        The curve; errs upward. Between whole orders a chord, or the series of `sampled_gaussian_cumulants` for Poisson sampling, whichever
-        is lower.
+        Rényi curve; errs upward. Between whole orders it is a chord, or for Poisson sampling the series of `sampled_gaussian_cumulants`,
+        whichever is lower.
 
     Raises
     ------
     ValueError
-        If that sampling is not accounted for with that adjacency.
+        If the adjacency has no account for that sampling.
     """
     if isinstance(sampling, PoissonSampling) and adjacency == "add-or-remove-one":
         cumulants = poisson_cumulants(noise_multiplier, sampling.probability, np.array(WHOLE_ORDERS))
@@ -84,7 +84,7 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
         cumulants = fixed_size_cumulants(noise_multiplier, sampling.sample_size / sampling.population, np.array(WHOLE_ORDERS))
     else:
         raise ValueError(f"{_refusal(sampling, adjacency)} by Rényi divergences")
-    # (a - 1) r(a), the cumulant generating function of the loss, is convex and 0 at a = 1: between two orders it lies below the chord.
+    # The cumulant generating function of the loss, (a - 1) r(a), is convex and 0 at a = 1: between two orders it lies below the chord.
     orders = np.array(SAMPLED_ORDERS)
     between = np.interp(orders, [1, *WHOLE_ORDERS], [0.0, *cumulants])
     if isinstance(sampling, PoissonSampling) and sampling.probability < 1:
@@ -95,23 +95,23 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
 
 
 def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency: str) -> "PrivacyLossDistribution":
-    """Return the privacy loss distribution of one Poisson-sampled round of Gaussian noise, losses rounded upward.
+    """Return the privacy loss distribution of a Poisson-sampled round of Gaussian noise.
 
-    The grid of losses follows the largest loss of a round, so that small losses are not lost in rounding.
+    Losses are rounded upward. The grid of losses follows the largest loss of a round, so that small losses are not lost in rounding.
 
     Parameters
     ----------
     noise_multiplier : float
         Standard deviation over the L2 sensitivity for the adjacency.
     sampling : PoissonSampling
-        How clients are chosen.
+        Sampling of the clients of a round.
     adjacency : str
         ``"add-or-remove-one"``.
 
     Raises
     ------
     ValueError
-        If that sampling is not accounted for with that adjacency.
+        If the adjacency has no account for that sampling.
     """
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution, from_gaussian_mechanism
     from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType
@@ -125,9 +125,9 @@ def sampled_gaussian_loss(noise_multiplier: float, sampling: Sampling, adjacency
 
 
 def _gaussian_masses(noise_multiplier: float, probability: float, interval: float, kind: Any) -> Any:
-    """Return what dp-accounting's `from_gaussian_mechanism` makes for one direction, to the last bit, in a seventh of the time.
+    """Return the masses of dp-accounting's `from_gaussian_mechanism` for one direction.
 
-    Its loss is inverted at all points of the grid at once, instead of one after the other.
+    The masses are the same to the last bit, in a seventh of the time: the loss is inverted at all points of the grid at once.
     """
     from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
     from dp_accounting.pld.privacy_loss_mechanism import AdjacencyType, GaussianPrivacyLoss
@@ -139,7 +139,7 @@ def _gaussian_masses(noise_multiplier: float, probability: float, interval: floa
     removed = kind == AdjacencyType.REMOVE
     sign = 1.0 if removed else -1.0
     inside = sign * epsilons > math.log1p(-probability)
-    # Beyond the losses that there are, below them where the client is removed and above them where it is added.
+    # Beyond the possible losses, the grid continues below them if the client is removed and above them if it is added.
     deltas = np.zeros_like(epsilons)
     if removed:
         deltas[~inside] = -np.expm1(epsilons[~inside])
@@ -155,21 +155,24 @@ def _gaussian_masses(noise_multiplier: float, probability: float, interval: floa
 
 
 def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, interval: float | None = None) -> "PrivacyLossDistribution":
-    """Return the privacy loss distribution of one Poisson-sampled round of Laplace noise, losses rounded upward.
+    """Return the privacy loss distribution of a Poisson-sampled round of Laplace noise.
+
+    Losses are rounded upward.
+
 
     Parameters
     ----------
     scale : float
         Scale of the noise over the L1 sensitivity for the adjacency.
     sampling, adjacency
-        As in `sampled_gaussian_loss`.
+        Sampling and adjacency, as in `sampled_gaussian_loss`.
     interval : float or None
-        Steps of the grid of losses; None for a thousandth of the largest loss.
+        Step of the grid of losses; None for a thousandth of the largest loss.
 
     Raises
     ------
     ValueError
-        If that sampling is not accounted for with that adjacency.
+        If the adjacency has no account for that sampling.
     """
     from dp_accounting.pld.privacy_loss_distribution import from_laplace_mechanism
 
@@ -180,7 +183,7 @@ def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, inter
 
 
 def gaussian_loss_interval(noise_multiplier: float, probability: float) -> float:
-    """Return the interval of the grid on which the losses of a round of sampled Gaussian noise are put.
+    """Return the interval of the grid for the losses of a round of sampled Gaussian noise.
 
     It is a continuous function of the multiplier, so that calibration finds its root.
     """
@@ -202,8 +205,8 @@ def _poisson_probability(sampling: Sampling, adjacency: str) -> float:
 
 
 def _refusal(sampling: Sampling, adjacency: str) -> str:
-    # dp-accounting has Poisson sampling with replace-one adjacency, too, for a multiplier over the clip norm: half of the distance between
-    # neighbours, by which multipliers are meant here.
+    # dp-accounting supports Poisson sampling with replace-one adjacency, too, for a multiplier over the clip norm. The clip norm is half of
+    # the distance between neighbours, to which the multipliers of this module refer.
     return (
         "sampling must be Poisson with add-or-remove-one adjacency, or, of Gaussian noise, without replacement with replace-one adjacency, "
         f"got {sampling} with {adjacency} adjacency: it is not accounted for"
@@ -211,11 +214,11 @@ def _refusal(sampling: Sampling, adjacency: str) -> str:
 
 
 def poisson_cumulants(noise_multiplier: float, probability: float, orders: IntegerArray) -> FloatArray:
-    """Return (a - 1) r(a), where each client takes part with a probability, for whole orders a from 2 and add-or-remove-one adjacency.
+    """Return (a - 1) r(a) of a Poisson-sampled round, for whole orders a from 2.
 
-    It is the logarithm of ``sum_i C(a, i) (1 - q)^(a - i) q^i e^((i^2 - i) / (2 z^2))`` (Mironov, Talwar, Zhang 2019, *Rényi differential
-    privacy of the sampled Gaussian mechanism*, section 3.3): exact for the mixture from the noise alone, the larger of both directions,
-    and rounded upward.
+    The adjacency is add-or-remove-one. The result is the logarithm of ``sum_i C(a, i) (1 - q)^(a - i) q^i e^((i^2 - i) / (2 z^2))``
+    (Mironov, Talwar, Zhang 2019, *Rényi differential privacy of the sampled Gaussian mechanism*, section 3.3): exact for the mixture from
+    the noise alone, the larger of both directions, and rounded upward.
 
     Examples
     --------
@@ -224,19 +227,20 @@ def poisson_cumulants(noise_multiplier: float, probability: float, orders: Integ
     """
     if probability == 1:
         return np.asarray(orders * (orders - 1) / (2 * noise_multiplier**2))
-    # The binomial theorem takes 1 out of the sum; what is left of each term is positive.
+    # The binomial theorem takes 1 out of the sum; the rest of each term is positive.
     chosen = np.arange(2, int(orders.max()) + 1)
     factors = log_expm1(chosen * (chosen - 1) / (2 * noise_multiplier**2))
     return _cumulants(orders, chosen * math.log(probability) + factors, math.log1p(-probability))
 
 
 def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerArray) -> FloatArray:
-    """Return bounds on (a - 1) r(a), where a share of the clients takes part, for replace-one adjacency; they err upward.
+    """Return upper bounds on (a - 1) r(a) of a round with a fixed share of the clients.
 
-    Orders a are whole, from 2, and increase. Bounds are the logarithms of ``1 + sum_i C(a, i) q^i m_i``. With L the likelihood ratio of a
-    round with everyone, M(i) = E[L^i] = e^(i (i - 1) / (2 z^2)), and D(i) = E[(L - 1)^i], m_2 is the smaller of 4 D(2) and 2 M(2), and m_i
-    that of 2 M(i) and, for a up to 256, of 4 times the geometric mean of D at the even numbers around i (Wang, Balle, Kasiviswanathan 2019,
-    *Subsampled Rényi differential privacy and analytical moments accountant*, theorem 27, where D are the forward differences of M).
+    The adjacency is replace-one. Orders a are whole, from 2, and increase. Bounds are the logarithms of ``1 + sum_i C(a, i) q^i m_i``. With
+    L the likelihood ratio of a round with all clients, M(i) = E[L^i] = e^(i (i - 1) / (2 z^2)), and D(i) = E[(L - 1)^i], m_2 is the smaller
+    of 4 D(2) and 2 M(2), and m_i that of 2 M(i) and, for a up to 256, of 4 times the geometric mean of D at the even numbers around i
+    (Wang, Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical moments accountant*, theorem 27, where D are
+    the forward differences of M).
 
     Examples
     --------
@@ -248,27 +252,30 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
     plain[0] = min(plain[0], math.log(4) + float(log_expm1(np.array(noise_multiplier**-2.0))))
     # The means of the moments at the even numbers around 3, 4, ..., 256.
     moments = _log_even_moments(noise_multiplier)
-    known = chosen[1 : LARGEST_MOMENT - 1]
-    means = (moments[known // 2] + moments[(known + 1) // 2]) / 2
+    orders_between = chosen[1 : LARGEST_MOMENT - 1]
+    means = (moments[orders_between // 2] + moments[(orders_between + 1) // 2]) / 2
     closer = plain.copy()
     closer[1 : LARGEST_MOMENT - 1] = np.minimum(math.log(4) + means, plain[1 : LARGEST_MOMENT - 1])
     weights, small = chosen * math.log(share), orders <= LARGEST_MOMENT
     bounds = np.concatenate([_cumulants(orders[small], weights + closer), _cumulants(orders[~small], weights + plain)])
-    # Nobody is hidden worse by a sample than by taking part.
+    # Subsampling never weakens a client's privacy.
     return np.asarray(np.minimum(bounds, orders * (orders - 1) / (2 * noise_multiplier**2)))
 
 
 def _cumulants(orders: IntegerArray, logarithms: FloatArray, stays: float = 0.0) -> FloatArray:
-    """Return ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)) for each order a, rounded upward."""
+    """Return a logarithm of a binomial sum for each order a, rounded upward.
+
+    It is ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)).
+    """
     sums = [log_sum_exp(log_binomials(order) + logarithms[: order - 1] + np.arange(order - 2, -1, -1) * stays) for order in orders.tolist()]
     return np.asarray(np.logaddexp(0.0, sums) * (1 + ROUNDING))
 
 
 def _log_even_moments(noise_multiplier: float) -> FloatArray:
-    """Return the logarithms of E[(L - 1)^i] for i = 0, 2, ..., 256: integrals of positive functions, analytic in the whole plane.
+    """Return the logarithms of E[(L - 1)^i] for i = 0, 2, ..., 256.
 
-    With x normal and t = 1 / z, ln L = t x - t**2 / 2. The integrand is largest between t i and t i + sqrt(i), and again around -sqrt(i)
-    where t i is small.
+    The moments are integrals of positive functions, analytic in the whole plane. With x normal and t = 1 / z, ln L = t x - t**2 / 2. The
+    integrand is largest between t i and t i + sqrt(i), and again around -sqrt(i) where t i is small.
     """
     powers, inverse = np.arange(0, LARGEST_MOMENT + 1, 2)[:, None], 1 / noise_multiplier
     ends = inverse * powers + REACH
@@ -281,10 +288,11 @@ def _log_even_moments(noise_multiplier: float) -> FloatArray:
 
 
 def sampled_gaussian_cumulants(noise_multiplier: float, probability: float, orders: FloatArray) -> FloatArray:
-    """Return (a - 1) r(a) of a round of Gaussian noise in which each client takes part with a probability below 1; errs upward.
+    """Return (a - 1) r(a) of a Poisson-sampled round of Gaussian noise; errs upward.
 
-    For add-or-remove-one adjacency. The divergence is that of the mixture from the noise alone, the larger of both directions (theorem 5
-    there). It is close where z is at most about 1; where noise is large, the chord between whole orders is lower.
+    The adjacency is add-or-remove-one, and the probability of taking part is below 1. The divergence is that of the mixture from the noise
+    alone, the larger of both directions (theorem 5 of Mironov, Talwar, Zhang 2019). The bound is close for z of at most about 1; for larger
+    noise, the chord between whole orders is lower.
 
     Parameters
     ----------
@@ -304,7 +312,7 @@ def sampled_gaussian_cumulants(noise_multiplier: float, probability: float, orde
     middle = square * log_odds + 0.5
     rows = [_logarithm(order, noise_multiplier, probability, middle) for order in orders.tolist()]
     # Exponents are sums of a dozen numbers of at most this size, and a binomial coefficient is off by two units for each of its factors.
-    # The moment is at least 1, and terms with a factor exp(-500), too small to count, are the only ones with larger exponents.
+    # The moment is at least 1, and only terms with a factor exp(-500), too small to count, have larger exponents.
     sizes = orders**2 / square + orders * (abs(math.log(probability)) + abs(math.log1p(-probability))) + min(middle**2 / square, 1000.0)
     return np.maximum(np.array(rows) + UNIT * (4 * TERMS_AFTER_ORDER + 32 * sizes), 0.0)
 
@@ -315,7 +323,7 @@ def _logarithm(order: float, deviation: float, probability: float, middle: float
     coefficients = np.concatenate([[1.0], np.cumprod(np.abs(order - number[:-1]) / (number[:-1] + 1))])
     log_rate, log_rest = math.log(probability), math.log1p(-probability)
     total = []
-    # u^i below the middle, and u^(a - i) above it: a normal integral, of which Mills' ratio is left where exponents cancel.
+    # u^i lies below the middle, and u^(a - i) above: a normal integral, of which Mills' ratio remains where exponents cancel.
     for powers, sign in ((number, 1.0), (order - number, -1.0)):
         room = sign * (middle - powers) / deviation
         inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + scipy.special.log_ndtr(room)

@@ -1,7 +1,7 @@
-"""Rounds in which only some clients take part: how they are chosen, and what a secret choice does to privacy.
+"""Rounds with sampled clients: sampling schemes, and amplification by a secret sample.
 
-A secret choice lowers (epsilon, delta), and Rényi divergences. The bounds on Rényi divergences hold for every mechanism: they need nothing
-but the divergences of a round in which everyone takes part. For Gaussian noise more is known (`sampled_noise`).
+A secret sample lowers (epsilon, delta), and Rényi divergences. The bounds on Rényi divergences hold for every mechanism: they need only
+the divergences of a round with all clients. Gaussian noise has better bounds (`sampled_noise`).
 """
 
 import math
@@ -17,7 +17,7 @@ from ..numerics.bisection import first_true
 from ..numerics.log_sum_exp import log_sum_exp
 from .renyi_curve import RenyiCurve
 
-# Whole orders that sampled divergences are bounded at.
+# Whole orders of the bounds on sampled divergences.
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(17)))
 SMALLEST_PROBABILITY = 1e-9
 # Relative error of the sum of exponentials. For orders up to 4096 and probabilities from 1e-12 an exponent is a sum of log-gammas, 60 000
@@ -27,7 +27,7 @@ SMALLEST_PROBABILITY = 1e-9
 ROUNDING = 7e-10
 
 LARGEST_POPULATION = 10**12
-# What the incomplete beta function may be off by, as a share; 6e-14 was seen.
+# Relative error of the incomplete beta function; the largest observed error is 6e-14.
 TAIL_ERROR = 1e-9
 # Larger exponentials could overflow.
 LARGEST_EXPONENT = 700.0
@@ -35,7 +35,10 @@ LARGEST_EXPONENT = 700.0
 
 @dataclass(frozen=True)
 class PoissonSampling:
-    """Each client takes part in a round with the same probability, above 0 and at most 1, independently of the others."""
+    """Each client takes part in a round with the same probability, independently.
+
+    The probability is above 0 and at most 1.
+    """
 
     probability: float
 
@@ -45,12 +48,12 @@ class PoissonSampling:
 
     @property
     def adjacency(self) -> str:
-        """The adjacency that amplification is proved for."""
+        """Adjacency of the proofs of amplification."""
         return "add-or-remove-one"
 
     @property
     def share(self) -> float:
-        """Probability with which a client takes part."""
+        """Probability that a client takes part."""
         return self.probability
 
     def __str__(self) -> str:
@@ -60,7 +63,7 @@ class PoissonSampling:
 
 @dataclass(frozen=True)
 class FixedSizeSampling:
-    """In each round `sample_size` clients of `population` take part, drawn without replacement."""
+    """Each round draws `sample_size` clients of `population` without replacement."""
 
     population: int
     sample_size: int
@@ -72,12 +75,12 @@ class FixedSizeSampling:
 
     @property
     def adjacency(self) -> str:
-        """The adjacency that amplification is proved for."""
+        """Adjacency of the proofs of amplification."""
         return "replace-one"
 
     @property
     def share(self) -> float:
-        """Probability with which a client takes part."""
+        """Probability that a client takes part."""
         return self.sample_size / self.population
 
     def __str__(self) -> str:
@@ -89,19 +92,19 @@ Sampling = PoissonSampling | FixedSizeSampling
 
 
 def sampled_share(sampling: Sampling, adjacency: str) -> float:
-    """Return the probability with which a client takes part in a round.
+    """Return the probability that a client takes part in a round.
 
     Parameters
     ----------
     sampling : PoissonSampling or FixedSizeSampling
-        How clients are chosen.
+        Sampling of the clients of a round.
     adjacency : str
-        Adjacency of the guarantee that is to be amplified.
+        Adjacency of the guarantee before amplification.
 
     Raises
     ------
     ValueError
-        If the sampling is not known to amplify guarantees of this adjacency.
+        If no proof covers amplification by the sampling for this adjacency.
     """
     if adjacency != sampling.adjacency:
         raise ValueError(f"sampling must be for {adjacency} adjacency, got {sampling}, which is for {sampling.adjacency}")
@@ -109,10 +112,10 @@ def sampled_share(sampling: Sampling, adjacency: str) -> float:
 
 
 def amplified_epsilon(epsilon: float, probability: float) -> float:
-    """Return ln(1 + q (e^epsilon - 1)): what secret sampling with probability q makes of epsilon.
+    """Return the epsilon after secret sampling with probability q: ln(1 + q (e^epsilon - 1)).
 
-    The failure probability becomes q times as large. For add-or-remove-one adjacency with Poisson sampling, for replace-one with samples
-    of a fixed size (Balle, Barthe, Gaboardi 2018, *Privacy amplification by subsampling*, theorems 8 and 9).
+    The failure probability becomes q times as large. The result holds for add-or-remove-one adjacency with Poisson sampling, and for
+    replace-one with samples of a fixed size (Balle, Barthe, Gaboardi 2018, *Privacy amplification by subsampling*, theorems 8 and 9).
 
     Examples
     --------
@@ -120,15 +123,15 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
     0.017037
     """
     if epsilon > LARGEST_EXPONENT:
-        # What is left of the logarithm's argument, (1 - q) / e^epsilon, is below 1e-304.
+        # The rest of the logarithm's argument, (1 - q) / e^epsilon, is below 1e-304.
         return epsilon + math.log(probability)
     return math.log1p(probability * math.expm1(epsilon))
 
 
 def likely_participations(probability: float, rounds: int, failure: float) -> int:
-    """Return in how many rounds a client takes part at most, except with probability `failure`; errs upward.
+    """Return a client's largest number of rounds, except with probability `failure`.
 
-    It is drawn for each round with `probability`, independently of other rounds and of data.
+    The result errs upward. The client is drawn for each round with `probability`, independently of other rounds and of data.
 
     Examples
     --------
@@ -144,9 +147,9 @@ def likely_participations(probability: float, rounds: int, failure: float) -> in
 
 
 def delta_of_everyone(delta: float, share: float) -> float:
-    """Return ``delta / share``, kept below 1: the failure probability of an unsampled round that makes `delta` of a sampled one.
+    """Return the failure probability of an unsampled round for a sampled round's `delta`.
 
-    Errs downward.
+    It is ``delta / share``, kept below 1, and errs downward.
 
     Examples
     --------
@@ -157,12 +160,12 @@ def delta_of_everyone(delta: float, share: float) -> float:
 
 
 def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
-    """Return bounds on the Rényi divergences where each client takes part with probability q from 1e-9 to 1, independently.
+    """Return bounds on the Rényi divergences of a Poisson-sampled round.
 
-    For whole orders a and cumulants K(l) = (l - 1) r(l) of a round in which everyone takes part, (a - 1) r_q(a) is at most the logarithm
-    of ``(1 - q)^(a-1) (a q - q + 1) + C(a, 2) q^2 (1 - q)^(a-2) e^K(2) + 3 sum_{l>=3} C(a, l) (1 - q)^(a-l) q^l e^K(l)`` (Zhu, Wang 2019,
-    *Poisson subsampled Rényi differential privacy*, theorem 5). The curve is for add-or-remove-one adjacency and must reach order 2; the
-    result is at whole orders, nowhere above the curve itself.
+    The probability q of a client is from 1e-9 to 1. For whole orders a and cumulants K(l) = (l - 1) r(l) of a round with all clients, (a -
+    1) r_q(a) is at most the logarithm of ``(1 - q)^(a-1) (a q - q + 1) + C(a, 2) q^2 (1 - q)^(a-2) e^K(2) + 3 sum_{l>=3} C(a, l) (1 -
+    q)^(a-l) q^l e^K(l)`` (Zhu, Wang 2019, *Poisson subsampled Rényi differential privacy*, theorem 5). The curve is for add-or-remove-one
+    adjacency and must reach order 2; the result is at whole orders, nowhere above the curve itself.
 
     Examples
     --------
@@ -176,7 +179,7 @@ def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
     stays = math.log1p(-rate)
 
     def log_terms(order: int, cumulants: FloatArray) -> FloatArray:
-        # The binomial theorem takes 1 out of the sum; what is left of each term is positive.
+        # The binomial theorem takes 1 out of the sum; the rest of each term is positive.
         chosen = np.arange(2, order + 1)
         factors = np.where(chosen == 2, log_expm1(cumulants), math.log(3) + cumulants + np.log1p(-np.exp(-cumulants) / 3))
         return np.asarray(log_binomials(order) + chosen * math.log(rate) + (order - chosen) * stays + factors)
@@ -185,12 +188,13 @@ def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
 
 
 def fixed_size_sampled_curve(curve: RenyiCurve, fraction: float) -> RenyiCurve:
-    """Return bounds on the Rényi divergences where a share q of the clients takes part, drawn without replacement; q from 1e-9 to 1.
+    """Return bounds on the Rényi divergences of a round with a fixed share of the clients.
 
-    For whole orders a and cumulants K(l) = (l - 1) r(l) of a round in which everyone takes part, (a - 1) r_q(a) is at most the logarithm
-    of ``1 + q^2 C(a, 2) min(4 (e^K(2) - 1), e^K(2) m(2)) + sum_{l>=3} q^l C(a, l) e^K(l) m(l)``, m(l) = min(2, (e^r(inf) - 1)^l) (Wang,
-    Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical moments accountant*, theorem 9). The curve is for
-    replace-one adjacency and must reach order 2; the result is at whole orders, nowhere above the curve itself.
+    The share q is drawn without replacement, from 1e-9 to 1. For whole orders a and cumulants K(l) = (l - 1) r(l) of a round with all
+    clients, (a - 1) r_q(a) is at most the logarithm of ``1 + q^2 C(a, 2) min(4 (e^K(2) - 1), e^K(2) m(2)) + sum_{l>=3} q^l C(a, l) e^K(l)
+    m(l)``, m(l) = min(2, (e^r(inf) - 1)^l) (Wang, Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical
+    moments accountant*, theorem 9). The curve is for replace-one adjacency and must reach order 2; the result is at whole orders, nowhere
+    above the curve itself.
 
     Examples
     --------
@@ -214,16 +218,19 @@ def fixed_size_sampled_curve(curve: RenyiCurve, fraction: float) -> RenyiCurve:
 
 
 def _sampled(curve: RenyiCurve, log_terms: Callable[[int, FloatArray], FloatArray]) -> RenyiCurve:
-    """Return ln(1 + sum of the terms) / (a - 1) at whole orders a that the curve reaches; ``log_terms(a, cumulants from 2 to a)``."""
+    """Return ln(1 + sum of the terms) / (a - 1) at whole orders a that the curve reaches.
+
+    The terms are ``log_terms(a, cumulants from 2 to a)``.
+    """
     finite = np.isfinite(curve.orders) & np.isfinite(curve.divergences)
-    known, divergences = curve.orders[finite], curve.divergences[finite]
-    orders = np.array([order for order in WHOLE_ORDERS if order <= known.max(initial=1.0)], dtype=int)
+    finite_orders, divergences = curve.orders[finite], curve.divergences[finite]
+    orders = np.array([order for order in WHOLE_ORDERS if order <= finite_orders.max(initial=1.0)], dtype=int)
     if orders.size == 0:
         raise ValueError(f"curve must have finite divergences at order 2 or above, got orders {curve.orders!r}")
-    # (a - 1) r(a), the cumulant generating function of the loss, is convex and 0 at a = 1: between two orders it lies below the chord.
-    rising = np.argsort(known)
+    # The cumulant generating function of the loss, (a - 1) r(a), is convex and 0 at a = 1: between two orders it lies below the chord.
+    rising = np.argsort(finite_orders)
     whole = np.arange(2, orders[-1] + 1)
-    cumulants = np.interp(whole, [1.0, *known[rising]], [0.0, *((known - 1) * divergences)[rising]])
+    cumulants = np.interp(whole, [1.0, *finite_orders[rising]], [0.0, *((finite_orders - 1) * divergences)[rising]])
     sampled = np.array([np.logaddexp(0.0, log_sum_exp(log_terms(order, cumulants[: order - 1]))) for order in orders.tolist()])
     return RenyiCurve(orders.astype(float), np.minimum(sampled * (1 + ROUNDING), cumulants[orders - 2]) / (orders - 1))
 

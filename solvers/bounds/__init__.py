@@ -1,1 +1,4 @@
-"""Certified optima: tables, by staircase rays, column generation and dual values; limits of compressed and of private means."""
+"""Certified optima: bounds on tables by staircase rays, column generation and dual values.
+
+The folder also has the constraints of privacy on tables.
+"""

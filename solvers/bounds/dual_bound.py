@@ -9,22 +9,22 @@ from ...errors import ConvergenceError
 from .privacy_constraint import RatioConstraint
 from .ray_pricing import DualValues, PricedRays, price_rays
 
-# Beyond, pricing could overflow, and letters that are not numbers would be left out of the maximum: no bound would be proven.
+# Pricing could overflow beyond this, and letters that are not numbers would drop out of the maximum: no bound would be proven.
 LARGEST_PRICE, LEAST_WEIGHT = 1e60, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
 class FeasibleDuals:
-    """Dual values shifted to feasibility, and what they prove.
+    """Dual values shifted to feasibility, and the bound that they prove.
 
     Attributes
     ----------
     bound : float
         Lower bound; errs downward.
     duals : DualValues
-        The given values with the normalisation prices lowered.
+        The given values after the normalisation prices are lowered.
     priced : PricedRays
-        The rays that the given values leave violated, and the others on the list.
+        Rays that violate the given values, and the other rays of the list.
     """
 
     bound: float
@@ -33,14 +33,15 @@ class FeasibleDuals:
 
 
 def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> float:
-    """Return a lower bound on the objective of every unbiased private table on this grid, with any number of letters.
+    """Return a lower bound on the objective of every unbiased private table on a grid.
 
-    Feasible tables have sum_k theta_k |v_k|_1 = B, so that lowering every normalisation price by m costs m B; m is the least that
+    The bound holds for any number of letters. Feasible tables have sum_k theta_k |v_k|_1 = B, so that lowering every normalisation price by
+    m costs m B; m is the least that
     makes the dual values feasible, max over rays and letters of v . w(a) / |v|_1, found by Dinkelbach's iteration on exact pricing.
 
-    Any dual values give a bound, and better ones a higher one. It is for the objective sum_i input_weights_i Var_i, and so also for the
-    largest variance, whatever the weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
-    subtracted). ValueError if a dual value is above 1e60, where pricing might overflow.
+    Any dual values give a bound, and better values a higher bound. It is for the objective sum_i input_weights_i Var_i, and so also for the
+    largest variance, for all weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
+    subtracted). A dual value above 1e60, where pricing might overflow, raises ValueError.
 
     Examples
     --------
@@ -54,24 +55,25 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     largest = float(np.abs([duals.normalisation, duals.unbiasedness]).max())
     if not largest <= LARGEST_PRICE:
         raise ValueError(f"dual values must be from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
-    # A smaller objective, whose bound is one for the objective itself.
+    # A bound for a smaller objective is a bound for the objective itself.
     weights = np.where(duals.input_weights < LEAST_WEIGHT, 0.0, duals.input_weights)
     return feasible_duals(DualValues(duals.normalisation, duals.unbiasedness, weights), inputs, constraint).bound
 
 
 def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint, max_iterations: int = 100) -> FeasibleDuals:
-    """Return the lower bound, the dual values shifted to feasibility, and the rays priced with the values as given.
+    """Return the lower bound, the shifted dual values, and the rays of the given values.
 
     Raises
     ------
     ConvergenceError
-        If Dinkelbach's method, which converges superlinearly, does not end: finite dual values do not cause that.
+        If Dinkelbach's method, which converges superlinearly, does not end; finite dual values always let it end.
     """
     first: PricedRays | None = None
     shifted = duals
     for _ in range(max_iterations):
         priced = price_rays(shifted, inputs, constraint)
-        # Each violation is a sum of `inputs` terms: its rounding error is below about inputs * 2**-53 * magnitude; taken fourfold.
+        # Each violation is a sum of `inputs` terms: its rounding error is below about inputs * 2**-53 * magnitude; the allowance is four
+        # times that.
         rounding = priced.magnitudes * 4 * (len(inputs) + 8) * 2.0**-53
         if first is not None and np.all(priced.violations + rounding <= 0):
             return FeasibleDuals(float(shifted.normalisation.sum()), shifted, first)

@@ -1,4 +1,7 @@
-"""Which rows of a probability table must stay close, and how close: local and metric differential privacy."""
+"""Privacy as constraints on a probability table: the rows that must stay close, and how.
+
+The constraints are those of local and metric differential privacy.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,12 +13,12 @@ EPSILON_LOW, EPSILON_HIGH = 0.001, 20.0
 
 @dataclass(frozen=True)
 class RatioConstraint:
-    """A bound on the ratio of two entries of one column of a probability table.
+    """A bound on the ratio of two entries of a column of a probability table.
 
     Attributes
     ----------
     log_ratio : float
-        Natural logarithm of the largest ratio allowed; positive.
+        Natural logarithm of the largest allowed ratio; positive.
     neighbours_only : bool
         False: the bound holds between every two rows (local differential privacy). True: it holds between neighbouring rows
         (metric differential privacy, where it implies the bounds between all the others).
@@ -43,17 +46,17 @@ def metric_power(metric: str | float | None) -> float | None:
 
 
 def metric_name(metric: str | float | None) -> str | None:
-    """Return the canonical name of a metric: ``"l1"``, ``"l2"``, ``"l1.5"``; None for local differential privacy."""
+    """Return the canonical name of a metric, such as ``"l1"``, or None for local privacy."""
     power = metric_power(metric)
     return None if power is None else f"l{power:.12g}"
 
 
 def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
-    """Return the largest epsilon that tables are designed for: 20 over the whole grid, in units of the metric.
+    """Return the largest epsilon of tables: 20 over the whole grid, in units of the metric.
 
-    That is 20 for local privacy and for p = 1, and 20 (2**bits_in - 1)**(p-1) for p > 1. With |y - y'|**p the constraint between neighbours
-    is epsilon / (B-1)**p, so that epsilon (B-1)**(1-p) is what the ends of the grid may differ by: tables for different p are the same
-    tables, with another epsilon.
+    It is 20 for local privacy and for p = 1, and 20 (2**bits_in - 1)**(p-1) for p > 1. With |y - y'|**p the constraint between neighbours
+    is epsilon / (B-1)**p, so that the ends of the grid may differ by epsilon (B-1)**(1-p): tables for different p are the same tables, with
+    another epsilon.
 
     Examples
     --------
@@ -65,9 +68,10 @@ def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
 
 
 def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -> RatioConstraint:
-    """Return the constraint that epsilon, up to `largest_epsilon`, and a metric put on a table with 2**bits_in rows.
+    """Return the constraint of epsilon and a metric on a table with 2**bits_in rows.
 
-    For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p), and that implies the bound between all
+    Epsilon is at most `largest_epsilon`. For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p), and that
+    implies the bound between all
     others, since |i-i'| <= |i-i'|**p: B-1 constraints a column instead of B**2 (metric DP is eq. 3 of the MVU paper).
     """
     power = metric_power(metric)
@@ -78,10 +82,11 @@ def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -
 
 
 def typical_variance(constraint: RatioConstraint, input_count: int) -> float:
-    """Return the order of magnitude of the variance that a constraint allows: the unit in which the programs are scaled.
+    """Return the order of magnitude of a constraint's variance, the unit of the programs.
 
-    Local privacy: unbiased binary randomised response at an end point. Metric privacy: two-sided geometric noise on the grid. It is right
-    to within a factor of about ten, on the unit interval; no bound.
+    For local privacy it is the variance of unbiased binary randomised response at an end point; for metric privacy, that of two-sided
+    geometric
+    noise on the grid. It is right to within a factor of about ten, on the unit interval, and no bound.
     """
     decay = math.exp(-constraint.log_ratio)
     geometric = decay / math.expm1(-constraint.log_ratio) ** 2

@@ -1,11 +1,11 @@
-"""Pricing of privacy rays: which column, at which letter, violates given dual values, found exactly.
+"""Exact pricing of privacy rays: the column and the letter that violate dual values most.
 
 A column of a table that obeys the ratio constraint is a non-negative combination of extreme rays: staircases v in {1, exp(eps)}**B for
 local privacy, walks with v[i+1] = exp(+-step) v[i] for metric privacy. With w_i(a) = normalisation_i + unbiasedness_i (a - x_i)
 - weight_i (a - x_i)**2, a ray v with letter a violates the dual constraints by v . w(a). For a fixed letter the best ray takes its large
 entries where that pays, so that phi(a) = max_v v . w(a) is a sum (local) or a Horner recursion (metric) of quadratics under
 h(t) = max(c t, t / c'), convex and increasing. Hence phi is piecewise quadratic and concave on each piece, its kinks are convex, and every
-local maximum is the vertex of a piece: a finite list, in closed form. No grid, no search.
+local maximum is the vertex of a piece. The vertices are a finite list, in closed form, without a grid or a search.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from .privacy_constraint import RatioConstraint
 
 @dataclass(frozen=True)
 class DualValues:
-    """Prices of a table's constraints, one of each kind per input.
+    """Prices of a table's constraints, a price of each kind per input.
 
     Attributes
     ----------
@@ -37,19 +37,20 @@ class DualValues:
 
 @dataclass(frozen=True)
 class PricedRays:
-    """The best ray on every piece of phi.
+    """Best ray on every piece of phi.
 
     Attributes
     ----------
     letters : ndarray of shape (rays,)
-        The letter of each ray.
+        Letter of each ray.
     rays : ndarray of shape (rays, inputs)
         The rays, with entries of at most one.
     violations : ndarray of shape (rays,)
-        v . w(a) of each ray: positive where the dual values are violated, and none is if no ray with any letter violates them. For local
-        privacy their maximum is that over all rays and letters; for metric privacy it is so with rays scaled to a first entry of one.
+        Product v . w(a) of each ray, positive where it violates the dual values; all are at most 0 if no ray with any letter violates them.
+        For
+        local privacy their maximum is over all rays and letters; for metric privacy it is so with rays scaled to a first entry of 1.
     magnitudes : ndarray of shape (rays,)
-        v . (sum of the absolute terms of w): what a bound on the rounding error of `violations` is proportional to.
+        Product of v with the sum of the absolute terms of w, to which a bound on the rounding error of `violations` is proportional.
     """
 
     letters: FloatArray
@@ -59,7 +60,7 @@ class PricedRays:
 
 
 def price_rays(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> PricedRays:
-    """Return the best ray at the top of every piece of phi: up to a few times as many as inputs."""
+    """Return the best ray of every piece of phi, a few rays per input."""
     weights = duals.input_weights
     quadratics = np.stack(
         [
@@ -82,17 +83,20 @@ def price_rays(duals: DualValues, inputs: FloatArray, constraint: RatioConstrain
 
 
 def best_staircases(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_ratio: float) -> FloatArray:
-    """Return the best local-privacy ray for each letter: one where w is positive, exp(-log_ratio) elsewhere."""
+    """Return the best local-privacy ray for each letter.
+
+    A ray is 1 where w is positive, and exp(-log_ratio) elsewhere.
+    """
     rays: FloatArray = np.where(_gains(duals, inputs, letters) > 0, 1.0, np.exp(-log_ratio))
     return rays
 
 
 def best_walks(duals: DualValues, inputs: FloatArray, letters: FloatArray, log_step: float) -> FloatArray:
-    """Return the best metric-privacy ray for each letter, scaled to a largest entry of one.
+    """Return the best metric-privacy ray for each letter, scaled to a largest entry of 1.
 
-    By the Horner recursion from the last input to the first; `log_step` is the logarithm of the ratio between neighbours.
+    The Horner recursion runs from the last input to the first; `log_step` is the logarithm of the ratio between neighbours.
     """
-    # An input in each row: the recursion then runs over whole rows.
+    # Each row is an input: the recursion then runs over whole rows.
     gains = np.ascontiguousarray(_gains(duals, inputs, letters).T)
     rises = np.zeros(gains.shape, dtype=bool)
     up, down = np.exp(log_step), np.exp(-log_step)
@@ -112,17 +116,20 @@ def _gains(duals: DualValues, inputs: FloatArray, letters: FloatArray) -> FloatA
 
 
 def _roots(quadratics: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return both real roots of c0 + c1 a + c2 a**2 per column, without cancellation; NaN or infinite where there is none."""
+    """Return both real roots of c0 + c1 a + c2 a**2 per column, without cancellation.
+
+    Missing roots are NaN or infinite.
+    """
     constant, linear, square = quadratics
     with np.errstate(divide="ignore", invalid="ignore"):
-        # A double root (discriminant zero) is no change of sign: counted as none.
+        # A double root (discriminant zero) is no change of sign and counts as none.
         discriminant = np.where(linear**2 > 4 * constant * square, linear**2 - 4 * constant * square, np.nan)
         half = -0.5 * (linear + np.where(linear >= 0, 1.0, -1.0) * np.sqrt(discriminant))
         return half / square, constant / half
 
 
 def _vertices(edges: FloatArray, quadratics: FloatArray) -> FloatArray:
-    """Return where each piece, a concave quadratic between two edges, is largest.
+    """Return the maximiser of each piece, a concave quadratic between two edges.
 
     A vertex is clipped to its piece, not dropped, when it lies outside: rounding then never loses a maximum.
     """
@@ -136,11 +143,11 @@ def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
     """Return the maximiser of every piece of sum_i max(w_i, exp(-eps) w_i)."""
     decay = np.exp(-log_ratio)
     first, second = _roots(quadratics)
-    # Left of a root the sign of w_i differs from the right: the slope there tells which way.
+    # The sign of w_i differs between the left and the right of a root: the slope there determines it.
     roots = np.concatenate([first, second])
     owners = np.concatenate([quadratics, quadratics], axis=1)
-    known = np.isfinite(roots)
-    roots, owners = roots[known], owners.compress(known, axis=1)
+    finite = np.isfinite(roots)
+    roots, owners = roots[finite], owners.compress(finite, axis=1)
     order = np.argsort(roots)
     roots, owners = roots[order], owners.take(order, axis=1)
     rising = owners[1] + 2 * owners[2] * roots > 0
@@ -153,7 +160,10 @@ def _staircase_pieces(quadratics: FloatArray, log_ratio: float) -> FloatArray:
 
 
 def _walk_pieces(quadratics: FloatArray, log_step: float) -> FloatArray:
-    """Return the maximiser of every piece of F_0, where F_i = w_i + max(e^step F_{i+1}, e^-step F_{i+1})."""
+    """Return the maximiser of every piece of F_0.
+
+    The recursion is F_i = w_i + max(e^step F_{i+1}, e^-step F_{i+1}).
+    """
     edges = np.array([-np.inf, np.inf])
     pieces = quadratics[:, -1:].copy()
     up, down = np.exp(log_step), np.exp(-log_step)
@@ -175,7 +185,7 @@ def _walk_pieces(quadratics: FloatArray, log_step: float) -> FloatArray:
 
 
 def _inner_points(edges: FloatArray) -> FloatArray:
-    """Return one point strictly inside each piece; the outermost pieces are half-lines."""
+    """Return a point strictly inside each piece; the outermost pieces are half-lines."""
     if len(edges) == 2:
         return np.zeros(1)
     lefts, rights = edges[:-1].copy(), edges[1:].copy()

@@ -1,6 +1,7 @@
-"""The globally optimal table over all alphabets, by column generation with exact pricing, with a certificate.
+"""The globally optimal table over all alphabets, with a certificate, by column generation.
 
-With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k: minimise
+Pricing is exact. With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k:
+minimise
 sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master program
 (`RestrictedMaster`) holds the pairs of all rounds so far; exact pricing adds the best pair of every piece, all at once, so that letters
 converge as in a Remez exchange.
@@ -23,37 +24,37 @@ from .dual_bound import feasible_duals
 from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
 
-# With fewer, there is no smooth density between the ends.
+# Fewer inputs have no smooth density between the ends.
 LEAST_INPUTS_OF_A_DIPOLE = 16
 
 # With more inputs than this, the dual values of a bound are piecewise linear between this many knots, which keeps the master program small.
-# On grids of 128 and 256, for a uniform prior, that was seen to cost less than 1e-6 of the bound under metric privacy; under local privacy
-# 5e-5 at epsilon 1, 2e-4 at 4 and 1e-3 at 8.
+# On grids of 128 and 256, for a uniform prior, this cost less than 1e-6 of the bound under metric privacy; under local privacy 5e-5 at
+# epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
-# Most rounds of column generation on one grid, once a master program was free of the box and as long as none was: for a table, which must
-# converge, and for a bound, which holds wherever it stops.
+# Most rounds of column generation on a grid, after a master program was free of the box and before: for a table, which must converge, and
+# for a bound, which holds wherever it stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
-# Where the whole grid spreads over less log ratio than this, metric privacy is bounded by local privacy, which it implies: the bound is
-# then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
+# Where the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound
+# is then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
 LEAST_SPREAD = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class StaircaseBound:
-    """A lower bound on every table's objective, and where good letters are.
+    """A lower bound on every table's objective, and the positions of good letters.
 
     Attributes
     ----------
     lower_bound : float
-        No unbiased private table on this grid is better, with any number of letters; errs downward.
+        Bound on every unbiased private table on this grid, with any number of letters; errs downward.
     duals : DualValues
         Feasible dual values that prove the bound.
     letters : ndarray of shape (rays,)
-        Letters that the bound's master program uses, increasing.
+        Increasing letters in the bound's master program.
     masses : ndarray of shape (rays,)
-        How much probability, summed over inputs, each of them carries.
+        Probability of each letter, summed over inputs.
     """
 
     lower_bound: float
@@ -64,7 +65,7 @@ class StaircaseBound:
 
 @dataclass(frozen=True, eq=False)
 class StaircaseTable:
-    """The best table with unlimited letters, and the proof.
+    """The best table with unlimited letters, and the proof of its optimality.
 
     Attributes
     ----------
@@ -75,7 +76,7 @@ class StaircaseTable:
     value : float
         The table's objective.
     lower_bound : float
-        No unbiased private table on this grid is better; errs downward.
+        Bound on every unbiased private table on this grid; errs downward.
     duals : DualValues
         Feasible dual values that prove the bound.
     """
@@ -91,23 +92,24 @@ class StaircaseTable:
 class DualSpace:
     """A linear space of dual values on a grid.
 
-    Restricting the dual values keeps every lower bound rigorous: it only asks for the best among fewer proofs.
+    Restricting the dual values keeps every lower bound rigorous: it only maximises over fewer proofs.
 
     Attributes
     ----------
     chosen : ndarray of shape (coordinates,)
-        The inputs whose dual values fix all the others.
+        Inputs whose dual values determine all other dual values.
     weights : ndarray of shape (inputs, coordinates)
-        From input weights at the chosen inputs to all input weights; non-negative.
+        Matrix from input weights at the chosen inputs to all input weights; non-negative.
     weight_units : ndarray of shape (coordinates,)
-        The size of an input weight at each chosen input.
+        Size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
-        From coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x where
+        Matrices from coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x
+        where
         symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are the
         prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
         price on the outermost input, and the other a dipole, a price on the difference of the two.
     to_coordinates : ndarray of shape (coordinates, coordinates)
-        From prices at the chosen inputs to coordinates.
+        Matrix from prices at the chosen inputs to coordinates.
     """
 
     chosen: NDArray[np.intp]
@@ -118,11 +120,17 @@ class DualSpace:
     to_coordinates: FloatArray
 
     def coordinates(self, prices: FloatArray) -> FloatArray:
-        """Return the coordinates of the prices of this space that agree with the given ones at the chosen inputs."""
+        """Return the coordinates of this space's prices that agree with the given prices.
+
+        The agreement is at the chosen inputs.
+        """
         return self.to_coordinates @ prices[self.chosen]
 
     def project(self, duals: DualValues) -> DualValues:
-        """Return the dual values of this space that agree with the given ones at the chosen inputs; input weights stay as they are."""
+        """Return the dual values of this space that agree with given values.
+
+        The agreement is at the chosen inputs; input weights stay as they are.
+        """
         return DualValues(
             self.even @ self.coordinates(duals.normalisation), self.odd @ self.coordinates(duals.unbiasedness), duals.input_weights
         )
@@ -130,7 +138,10 @@ class DualSpace:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """Column generation on one grid: its bound, and the masses of the last master program that was free of the box."""
+    """Column generation on a grid: its bound, and the masses of its last table.
+
+    The masses are those of the last master program that was free of the box.
+    """
 
     value: float
     bound: float
@@ -143,7 +154,9 @@ class _Level:
 def solve_staircase(
     bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None, *, tolerance: float = 1e-8
 ) -> StaircaseTable:
-    """Return the globally optimal table with unlimited letters and the lower bound that certifies it.
+    """Return the globally optimal table with unlimited letters, and its lower bound.
+
+    The bound certifies the table.
 
     Parameters
     ----------
@@ -159,7 +172,7 @@ def solve_staircase(
     Raises
     ------
     ConvergenceError
-        If the gap cannot be closed: above all for metric privacy with a tiny ratio over the whole grid.
+        If the gap stays open: above all for metric privacy with a tiny ratio over the whole grid.
     """
     symmetric = _is_symmetric(input_weights)
     level = _refine(bits_in, constraint, input_weights, symmetric, knots=None, tolerance=tolerance, rounds=TABLE_ROUNDS)
@@ -175,9 +188,10 @@ def solve_staircase(
 def staircase_bound(
     bits_in: int, constraint: RatioConstraint, input_weights: FloatArray | None, *, tolerance: float = 1e-6
 ) -> StaircaseBound:
-    """Return a lower bound on every table's objective, with any number of letters; faster than the table that attains it.
+    """Return a lower bound on every table's objective, with any number of letters.
 
-    Parameters are those of `solve_staircase`, except for the tolerance: the relative distance from the best bound at which to stop. The
+    The bound takes less time than the table that attains it. Parameters are those of `solve_staircase`, except for the tolerance: the
+    relative distance from the best bound at which to stop. The
     bound errs downward wherever it stops.
 
     Raises
@@ -185,7 +199,7 @@ def staircase_bound(
     ConvergenceError
         If no master program can be solved.
     """
-    # A table is designed, certified and compared with the bound for the same grid, constraint and objective.
+    # One grid, constraint and objective serve the design of a table, its certificate and its comparison with the bound.
     return _bound(bits_in, constraint, None if input_weights is None else np.asarray(input_weights, dtype=float).tobytes(), tolerance)
 
 
@@ -224,7 +238,7 @@ def _refine(
     tolerance: float,
     rounds: tuple[int, int],
 ) -> _Level:
-    """Solve on grids of 2, 4, 8, ... inputs, each from the one before."""
+    """Solve on grids of 2, 4, 8, ... inputs, each from the previous grid."""
     spread = constraint.log_ratio * (2**bits_in - 1)
     level: _Level | None = None
     for bits in range(1, bits_in + 1):
@@ -232,7 +246,7 @@ def _refine(
         grid = RatioConstraint(spread / (count - 1), True) if constraint.neighbours_only else constraint
         weights = None if input_weights is None else input_weights.reshape(count, -1).sum(axis=1)
         space = dual_space(count, symmetric, knots)
-        # A grid on the way need not be solved to the end; the last one is.
+        # Only the last grid must be solved to the end.
         sought = tolerance if bits == bits_in else max(tolerance, 1e-4)
         level = _solve_level(grid, weights, space, level, sought, rounds)
     assert level is not None  # noqa: S101 - bits_in is at least one
@@ -247,13 +261,13 @@ def _solve_level(
     tolerance: float,
     rounds: tuple[int, int],
 ) -> _Level:
-    """Solve on one grid, starting from the dual values and the rays of one half as fine."""
+    """Solve on a grid, from the dual values and the rays of the grid with half the inputs."""
     count = len(space.even)
     inputs = np.linspace(0.0, 1.0, count)
     typical = coarse.bound if coarse is not None and coarse.bound > 0 else typical_variance(constraint, count)
     master = RestrictedMaster(inputs, input_weights, space, typical / count, np.sqrt(typical))
     starts = _starting_duals(inputs, constraint, input_weights, coarse)
-    first = best = max((feasible_duals(space.project(start), inputs, constraint) for start in starts), key=lambda found: found.bound)
+    first = best = max((feasible_duals(space.project(start), inputs, constraint) for start in starts), key=lambda feasible: feasible.bound)
     master.add(first.priced.letters, first.priced.rays)
     if coarse is not None:
         master.add(coarse.letters, _refined_rays(coarse.rays, constraint))
@@ -266,17 +280,17 @@ def _solve_level(
         try:
             optimum = master.solve(best.duals, width)
         except ConvergenceError:
-            # The best bound so far holds. `solve_staircase` raises if it is too far from the table's value.
+            # The best bound so far holds. `solve_staircase` raises an error if it is too far from the table's value.
             if coarse is None:
                 raise
             break
-        found = feasible_duals(optimum.duals, inputs, constraint)
+        bounded = feasible_duals(optimum.duals, inputs, constraint)
         if optimum.sides_touched == 0 or not masses.any():
             masses = optimum.masses
         if optimum.sides_touched == 0:
             value = optimum.value
-        if found.bound > best.bound:
-            best = found
+        if bounded.bound > best.bound:
+            best = bounded
             width *= 2 if optimum.sides_touched else 1
         else:
             width *= 0.7
@@ -284,8 +298,8 @@ def _solve_level(
             break
         if optimum.sides_touched and optimum.value - best.bound <= tolerance * abs(optimum.value):
             width *= 4
-        wanted = found.priced.violations > 0
-        master.add(found.priced.letters[wanted], found.priced.rays[wanted])
+        wanted = bounded.priced.violations > 0
+        master.add(bounded.priced.letters[wanted], bounded.priced.rays[wanted])
     if coarse is not None and not masses.any():
         masses = np.concatenate([np.zeros(len(first.priced.letters)), coarse.masses])
     used = np.flatnonzero(masses > 1e-12 * masses.max(initial=0.0))
@@ -295,7 +309,7 @@ def _solve_level(
 def _starting_duals(
     inputs: FloatArray, constraint: RatioConstraint, input_weights: FloatArray | None, coarse: _Level | None
 ) -> list[DualValues]:
-    """Return the dual values from which to begin, if their bound is the best of these."""
+    """Return the dual values to start from, if their bound is the best of the candidates."""
     count = len(inputs)
     equal = np.full(count, 1 / count)
     flat = DualValues(typical_variance(constraint, count) * equal, np.zeros(count), equal if input_weights is None else input_weights)
@@ -304,14 +318,17 @@ def _starting_duals(
     normalisation, unbiasedness = _refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness)
     if input_weights is not None:
         return [DualValues(normalisation, unbiasedness, input_weights)]
-    # Weights have an atom at each end where grids are fine, and none where letters can stand near every input.
+    # Weights have an atom at each end of fine grids, and none where letters can stand near every input.
     smooth = np.interp(inputs, np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
     refined = [weights / weights.sum() for weights in (np.maximum(_refined(coarse.duals.input_weights), 0.0), smooth)]
     return [flat, *(DualValues(normalisation, unbiasedness, weights) for weights in refined)]
 
 
 def _refined(prices: FloatArray) -> FloatArray:
-    """Carry prices to a grid twice as fine: a density between the ends, an atom and a dipole (a price on the slope) at each end."""
+    """Carry prices to a grid twice as fine.
+
+    The prices are a density between the ends, an atom and a dipole (a price on the slope) at each end.
+    """
     coarse, fine = len(prices), 2 * len(prices)
     if coarse < 8:
         return np.interp(np.linspace(0, 1, fine), np.linspace(0, 1, coarse), prices) / 2
@@ -328,7 +345,7 @@ def _refined(prices: FloatArray) -> FloatArray:
 
 
 def _refined_rays(rays: FloatArray, constraint: RatioConstraint) -> FloatArray:
-    """Carry extreme rays to a grid twice as fine, where they are extreme rays again."""
+    """Carry extreme rays to a grid twice as fine, where they stay extreme rays."""
     coarse, fine = rays.shape[1], 2 * rays.shape[1]
     if not constraint.neighbours_only:
         return rays[:, np.arange(fine) // 2]
@@ -339,7 +356,10 @@ def _refined_rays(rays: FloatArray, constraint: RatioConstraint) -> FloatArray:
 
 
 def _table(level: _Level, symmetric: bool) -> tuple[FloatArray, FloatArray]:
-    """Gather masses and rays into columns with increasing letters; rays with the same letter share one column."""
+    """Gather masses and rays into columns with increasing letters.
+
+    Rays with the same letter share a column.
+    """
     letters, columns = level.letters, level.masses[:, None] * level.rays
     if symmetric:
         letters = np.concatenate([letters, 1 - letters])
@@ -357,13 +377,13 @@ class MasterSolution:
     Attributes
     ----------
     masses : ndarray of shape (rays,)
-        theta of each ray in the pool.
+        Mass theta of each ray in the pool.
     duals : DualValues
-        Its dual values, inside the box.
+        Dual values of the master program, inside the box.
     value : float
-        Its value, the prices of the box's sides included.
+        Value of the master program, which includes the prices of the box's sides.
     sides_touched : int
-        How many sides of the box the dual values lie on; zero means that the masses form a table.
+        Number of sides of the box that the dual values lie on; zero means that the masses form a table.
     """
 
     masses: FloatArray
@@ -382,11 +402,11 @@ class RestrictedMaster:
     input_weights : ndarray of shape (inputs,) or None
         Weights of the rows' variances; None for the largest variance.
     space : DualSpace
-        Where the dual values live; its transpose gathers the table's constraints.
+        Space of the dual values; its transpose gathers the table's constraints.
     scale : float
-        The size of a row's variance over the number of inputs: the unit of the dual values.
+        Size of a row's variance over the number of inputs: the unit of the dual values.
     reach : float
-        The size of a letter's distance from an input: the unit of the bias rows.
+        Size of a letter's distance from an input: the unit of the bias rows.
     """
 
     def __init__(self, inputs: FloatArray, input_weights: FloatArray | None, space: DualSpace, scale: float, reach: float) -> None:
@@ -395,7 +415,7 @@ class RestrictedMaster:
         self.rays = np.empty((0, len(inputs)))
         self._column_scales = np.empty(0)
         self._highs = new_highs()
-        # With more columns the last optimum is still feasible: from there dual simplex, HiGHS's own choice, may take ten times as long.
+        # The last optimum stays feasible with more columns: from there dual simplex, HiGHS's own choice, may take ten times as long.
         self._highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal)
         coordinates = space.even.shape[1]
         self._prices = 2 * coordinates
@@ -422,7 +442,7 @@ class RestrictedMaster:
         else:
             costs = variances @ self.input_weights
         columns = np.concatenate(blocks, axis=1)
-        # Letters far out have entries of any size; a column is scaled so that none exceeds one.
+        # Letters far out have entries of any size; each column is scaled so that no entry exceeds 1.
         scales = np.abs(columns).max(axis=1)
         self._add_columns(costs / scales, columns / scales[:, None])
         self._column_scales = np.concatenate([self._column_scales, scales])
@@ -430,7 +450,7 @@ class RestrictedMaster:
         self.rays = np.concatenate([self.rays, rays])
 
     def solve(self, centre: DualValues, width: float) -> MasterSolution:
-        """Solve for the masses, with dual values no farther than `width` units (of `scale`) from `centre`."""
+        """Solve for the masses, with dual values at most `width` units (of `scale`) from `centre`."""
         space = self.space
         middle = np.concatenate([space.coordinates(centre.normalisation), space.coordinates(centre.unbiasedness) * self.reach]) / self.scale
         widths = np.full(self._prices, width)
@@ -452,12 +472,12 @@ class RestrictedMaster:
         return MasterSolution(masses, duals, optimum.value * self.scale, touched)
 
     def _weights(self, row_duals: FloatArray, centre: DualValues) -> FloatArray:
-        """Return the input weights, scaled to sum one; the centre's while the master has no use for any."""
+        """Return the input weights, scaled to sum 1, or the centre's if all are zero."""
         weights = self.space.weights @ np.maximum(row_duals, 0.0)
         return weights / weights.sum() if weights.any() else centre.input_weights
 
     def _add_columns(self, costs: FloatArray, columns: FloatArray) -> None:
-        """Add variables >= 0 with these costs; `columns` holds one column of the program per row."""
+        """Add variables >= 0 with given costs; row k of `columns` is a column of the program."""
         starts = np.arange(len(costs)) * columns.shape[1]
         self._highs.addCols(
             len(costs),
@@ -479,9 +499,9 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
     inputs : int
         Number of inputs, even.
     symmetric : bool
-        Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so nothing is lost.
+        Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so the restriction loses nothing.
     knots : int or None
-        Most knots of the piecewise linear functions; None for one per input. The two inputs next to each end are always
+        Most knots of the piecewise linear functions; None for a knot per input. The two inputs next to each end are always
         knots: optimal duals have an atom and a dipole there, and are smooth between.
     """
     half = inputs // 2
@@ -496,9 +516,10 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
         chosen, hats, odd = lower, own + mirrored, own - mirrored
     prices, weight_units = np.eye(len(chosen)), np.full(len(chosen), 1 / inputs)
     if inputs >= LEAST_INPUTS_OF_A_DIPOLE:
-        # Beside a density of prices of order one, an atom is of the order of the number of inputs, and a dipole, a price on the slope, of
-        # its square: with such units, dual values are about as far from those of the coarser grid in one coordinate as in another. The
-        # weights of the largest variance have atoms, too.
+        # Beside a density of prices of order 1, an atom is of the order of the number of inputs, and a dipole, a price on the slope, of its
+        # square: with such units, dual values are about as far from those of the coarser grid in every coordinate. The weights of the
+        # largest
+        # variance have atoms, too.
         for outer, inner in ((0, 1),) if symmetric else ((0, 1), (-1, -2)):
             prices[outer, outer] = inputs
             prices[inner, inner] = inputs**2

@@ -1,1 +1,1 @@
-"""Decoders: from what a server has received back to a vector."""
+"""Decoders: solvers that recover a vector from the server's observations."""

@@ -1,17 +1,19 @@
-"""The histogram of n items from sums of a random half of them: an integer program, with a proof that the solution is the only one.
+"""The histogram of n items from sums of random halves, with a proof that it is the only one.
+
+The solver is an integer program.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem 4.2,
-whose decoder tries all histograms. `docs/exact-histograms.md` has the method, and what it reaches.
+describe a decoder that tries all histograms. `docs/exact-histograms.md` describes the method and its reach.
 
 Branch and bound (`HistogramTree`) finds all histograms with given sums. A branch is a box of counts. HiGHS finds the real point of the box
-that breaks the equations least. Where they are broken, the multipliers w of that program, rounded to whole numbers, show that no point of
+that violates the equations least. If it violates them, the multipliers w of that program, rounded to whole numbers, show that no point of
 the box meets them: the least of (w^T A) mu over the box is above w^T b. That alone closes a branch. The numbers are whole and below 2^53,
 so that neither the solver's tolerances nor rounding can close a branch that has a solution.
 
-Approximate message passing (`guess_histogram`) guesses solutions fast; guesses are checked exactly, and prove nothing. It is that of
-Donoho, Maleki, Montanari 2009, *Message-passing algorithms for compressed sensing*, with the posterior mean of a count under a prior that
-is learned on the way: a share of items occurs, and counts of those that do are geometric. Where message passing stalls, a few items are
-guessed: a beam search over sets of items that are taken for granted.
+Approximate message passing (`guess_histogram`) guesses solutions fast; guesses are checked exactly, and prove nothing. It follows Donoho,
+Maleki, Montanari 2009, *Message-passing algorithms for compressed sensing*, with the posterior mean of a count under a prior that is
+learned on the way: a share of items occurs, and counts of items that occur are geometric. Where message passing stalls, the solver
+guesses a few items: a beam search over sets of items that are taken for granted.
 """
 
 import time
@@ -33,47 +35,47 @@ ITERATIONS = 60
 DAMPING = 0.7
 SETTLED = 1e-3
 LEAST_VARIANCE = 1e-9
-# Largest count that posterior means take into account above what was guessed; others are reached by guessing.
+# Largest count that posterior means take into account above a guessed count; larger counts are guessed.
 MOST_LEVELS = 64
 GUESSES_PER_NODE = 12
 DEPTH = 8
-# Entries of the arrays of one batch of guesses: 4 MiB each.
+# Entries of the arrays of a batch of guesses: 4 MiB each.
 BATCH_ENTRIES = 2**20
 
-# Multipliers are rounded to whole numbers up to these; the next one is tried where rounding cost the proof.
+# Multipliers are rounded to whole numbers up to these; the larger number is tried where rounding cost the proof.
 LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62
 INTEGRAL = 1e-6
-# Columns that enter a linear program at a time, and at its start for each row.
+# Columns that enter a linear program at a time, and columns per row at its start.
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000
-# Violations of all equations together that count as none: the point is checked, or the branch is halved.
+# Total violation of the equations that counts as none: the solver then checks the point, or halves the branch.
 FEASIBLE = 1e-6
 
 LONGEST_TIME = 1e6
-# Each round of the search keeps this many times as many guesses, and looks at as many times as many branches, as the one before.
+# Factor by which each round of the search keeps more guesses and examines more branches than the previous round.
 GROWTH = 4
 FIRST_WIDTH, FIRST_NODES = 4, 64
 
 
 @dataclass(frozen=True, eq=False)
 class HistogramSolution:
-    """A histogram with the given sums, and whether there is another.
+    """A histogram with the given sums, and whether another exists.
 
     Attributes
     ----------
     counts : ndarray of int64, shape (dimension,)
-        The histogram: of whole numbers, none negative, of sum n, and with S counts = y exactly.
+        Histogram: whole numbers, none negative, of sum n, and with S counts = y exactly.
     unique : bool or None
-        True: proven to be the only one, in exact integers. False: `other` is another. None: the time was up, or no proof was asked for.
+        True: proven unique, in exact integers. False: `other` is another solution. None: the time was up, or no proof was requested.
     other : ndarray of int64, shape (dimension,), or None
         A second histogram with the same sums.
     method : str
-        What found `counts`: ``"message-passing"`` or ``"branching"``.
+        Method that found `counts`: ``"message-passing"`` or ``"branching"``.
     nodes : int
-        Branches of the search tree that were looked at; 1 or so where the linear relaxation is enough.
+        Branches of the search tree that were examined; about 1 where the linear relaxation is enough.
     """
 
     counts: IntegerArray
@@ -86,35 +88,37 @@ class HistogramSolution:
 def decode_histogram(
     matrix: ArrayLike, sums: ArrayLike, clients: int, *, time_limit: float = 60.0, prove_unique: bool = True
 ) -> HistogramSolution:
-    """Find whole numbers mu >= 0 with sum n and S mu = y, and prove that there are no others, or find some.
+    """Find whole numbers mu >= 0 with sum n and S mu = y, and prove that they are unique.
+
+    Without uniqueness, the result has another solution.
 
     Parameters
     ----------
     matrix : array_like of shape (measurements, dimension)
-        S, zeros and ones; at most 2**28 entries.
+        Matrix S of zeros and ones; at most 2**28 entries.
     sums : array_like of int, shape (measurements,)
-        y.
+        Sums y.
     clients : int
-        n, from 0 to 2**20.
+        Number n of items, from 0 to 2**20.
     time_limit : float
-        In seconds; the search may take a little longer.
+        Time limit in seconds; the search may take a little longer.
     prove_unique : bool
-        Whether to go on, with a solution at hand, until it is proven the only one or another is found.
+        Whether to continue, after the first solution, until it is proven unique or another solution is found.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If no histogram has these sums: proven.
+        If no histogram has these sums, which is proven.
     ConvergenceError
         If no solution was found in time.
 
     Examples
     --------
     >>> matrix = [[1, 0, 1, 0], [0, 1, 1, 0]]
-    >>> found = decode_histogram(matrix, [3, 4], clients=4)
-    >>> found.counts.tolist(), found.unique
+    >>> solution = decode_histogram(matrix, [3, 4], clients=4)
+    >>> solution.counts.tolist(), solution.unique
     ([0, 1, 3, 0], True)
     >>> decode_histogram(matrix, [1, 1], clients=2).unique
     False
@@ -126,9 +130,9 @@ def decode_histogram(
     tree = HistogramTree(problem, first.beliefs)
     method = "message-passing"
     width, nodes = FIRST_WIDTH, FIRST_NODES
-    found = first.counts
-    while found is None and not tree.solutions:
-        # The two in turn: guesses are found where the tree is large, and the tree ends where there is nothing to be found.
+    counts = first.counts
+    while counts is None and not tree.solutions:
+        # Alternate between the two: guesses succeed where the tree is large, and the tree ends where no solution exists.
         tree.search(1, deadline, nodes)
         if tree.solutions:
             method = "branching"
@@ -142,10 +146,10 @@ def decode_histogram(
                 f"no histogram with these sums was found in {time_limit:g} s ({tree.nodes} branches): more measurements make it easier"
             )
         else:
-            found = guess_histogram(problem, width, deadline).counts
+            counts = guess_histogram(problem, width, deadline).counts
             width, nodes = GROWTH * width, GROWTH * nodes
-    if found is not None:
-        tree.add(found)
+    if counts is not None:
+        tree.add(counts)
     if prove_unique:
         tree.search(2, deadline)
     return _solution(problem, tree, method)
@@ -153,7 +157,10 @@ def decode_histogram(
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """A box of counts; `others` says that only solutions with an item that the known one lacks are sought."""
+    """A box of counts.
+
+    `others` restricts the search to solutions with an item that the first solution lacks.
+    """
 
     lower: IntegerArray
     upper: IntegerArray
@@ -162,22 +169,22 @@ class Branch:
 
 @dataclass(eq=False)
 class HistogramTree:
-    """The search for all solutions, which can be interrupted and taken up again.
+    """A search for all solutions, which can be interrupted and resumed.
 
-    Once a solution is known, others are sought: with an item beyond its support, by the cut "at most n - 1 counts on the support", which
-    holds in all open branches; and, unless the support's columns are independent, with a larger count on the support alone, in a branch
-    for every item of it.
+    After the first solution, the search continues for others: with an item beyond its support, by the cut "at most n - 1 counts on the
+    support", which holds in all open branches; and, unless the support's columns are independent, with a larger count on the support alone,
+    in a branch for every item of it.
 
     Attributes
     ----------
     problem : HistogramProblem
         The problem.
     beliefs : ndarray of float64, shape (dimension,)
-        Estimated counts: which columns are tried first. They do not change what is proven.
+        Estimated counts, which determine the columns that are tried first. They do not change the proof.
     solutions : list of ndarray
-        Found so far, at most two.
+        Solutions so far, at most two.
     nodes : int
-        Branches looked at.
+        Number of examined branches.
     """
 
     problem: HistogramProblem
@@ -193,7 +200,7 @@ class HistogramTree:
         upper = self.problem.caps(lower, np.full(dimension, self.problem.clients, dtype=np.int64))
         if upper is not None:
             self._open = [Branch(lower, upper, others=False)]
-        # Rows: sum, S as signs, and the cut's row, which is filled once a solution is known. Signs keep the columns far from parallel.
+        # Rows: the sum, S as signs, and the cut's row, which is filled after the first solution. Signs keep the columns far from parallel.
         self._rows = np.zeros((measurements + 2, dimension))
         self._rows[0] = 1
         self._rows[1:-1] = np.where(self.problem.matrix, 1, -1)
@@ -204,11 +211,11 @@ class HistogramTree:
 
     @property
     def exhausted(self) -> bool:
-        """Whether there are no solutions but those found: proven."""
+        """Whether the search has proven that no further solutions exist."""
         return not self._open
 
     def add(self, solution: IntegerArray) -> None:
-        """Enter a solution, which must be one, before or during the search."""
+        """Enter a vector that solves the problem, before or during the search."""
         self.solutions.append(solution)
         if len(self.solutions) > 1:
             return
@@ -230,20 +237,26 @@ class HistogramTree:
                 self._open.append(Branch(lower, upper, others=False))
 
     def search(self, wanted: int, deadline: float, nodes: int | None = None) -> None:
-        """Go on until that many solutions are known, all branches are closed, the time is up, or `nodes` more branches were looked at."""
+        """Continue until the search has `wanted` solutions or reaches a limit.
+
+        The limits are that all branches are closed, the time is up, or `nodes` more branches were examined.
+        """
         last = None if nodes is None else self.nodes + nodes
         while self._open and len(self.solutions) < wanted and time.monotonic() < deadline and (last is None or self.nodes < last):
             branch = self._open.pop()
             self.nodes += 1
             try:
-                # A solution that is met renews the list of open branches.
+                # A solution within the branch renews the list of open branches.
                 halves = self._split(branch, deadline)
             except _OutOfTimeError:
                 halves = [branch]
             self._open += halves
 
     def _split(self, branch: Branch, deadline: float) -> list[Branch]:
-        """Return branches that cover a branch, none if it is closed; a solution that was met has been entered."""
+        """Return branches that cover a branch, none if it is closed.
+
+        The method enters any solution within the branch.
+        """
         for _ in range(ROUNDS_OF_COLUMNS):
             values = self._relaxation(branch, deadline)
             if values is None:
@@ -257,7 +270,7 @@ class HistogramTree:
                 return self._halved(branch, np.zeros(len(branch.lower)))
             counts = np.rint(values).astype(np.int64)
             if np.abs(values - counts).max() < INTEGRAL and self.problem.solved_by(counts) and not self._known(counts):
-                # What else the branch holds is sought after the branches that entering the solution opens.
+                # The rest of the branch is searched after the branches that the entered solution opens.
                 self._open.append(branch)
                 self.add(counts)
                 return []
@@ -268,7 +281,7 @@ class HistogramTree:
         return any(np.array_equal(counts, solution) for solution in self.solutions)
 
     def _halved(self, branch: Branch, values: FloatArray) -> list[Branch]:
-        """Split at the count that is farthest from whole, or, where all are whole, at the widest range."""
+        """Split at the count that is farthest from whole, or else at the widest range."""
         fraction = values - np.floor(values)
         distance = np.minimum(fraction, 1 - fraction)
         item = int(np.argmax(distance))
@@ -277,7 +290,7 @@ class HistogramTree:
             ranges = branch.upper - branch.lower
             item = int(np.argmax(ranges))
             if not ranges[item]:
-                # A single point, and not a new solution.
+                # The box is a single point, and not a new solution.
                 if self.problem.solved_by(branch.lower) and not self._known(branch.lower):
                     self.add(branch.lower)
                 return []
@@ -294,7 +307,10 @@ class HistogramTree:
         return halves
 
     def _relaxation(self, branch: Branch, deadline: float) -> FloatArray | None:
-        """Return real counts in the box that meet the equations; None, with HiGHS's multipliers at hand, if active columns have none."""
+        """Return real counts in the box that meet the equations, or None.
+
+        None means that active columns have no such counts, and HiGHS then has the multipliers.
+        """
         raised = np.setdiff1d(np.flatnonzero(branch.lower), self._active)
         if len(raised):
             self._enter(raised)
@@ -309,7 +325,7 @@ class HistogramTree:
         highs.run()
         status = highs.getModelStatus()
         if status not in (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kTimeLimit):
-            # From scratch: a basis of other bounds has been seen to end in numerical trouble.
+            # Start from scratch: a basis of other bounds sometimes ends in numerical trouble.
             highs.clearSolver()
             highs.run()
             status = highs.getModelStatus()
@@ -324,10 +340,13 @@ class HistogramTree:
         return values
 
     def _entering(self, branch: Branch) -> IndexArray | None:
-        """Return None if the multipliers close the branch, else columns outside the program that undo it, if there are any."""
-        # Duals of equations that are broken as little as possible: no larger than 1.
+        """Return None if the multipliers close the branch, else the columns that prevent it.
+
+        These are columns outside the program; there may be none.
+        """
+        # The duals of least violated equations are at most 1.
         duals = -np.array(self._highs.getSolution().row_dual)
-        # "At most" may be multiplied by what is positive, or 0 where the cut does not hold.
+        # "At most" may be multiplied by positive numbers, or by 0 where the cut does not hold.
         duals[-1] = max(duals[-1], 0.0) if branch.others else 0.0
         best = np.array([], dtype=np.intp)
         for largest in LARGEST_MULTIPLIERS:
@@ -347,7 +366,10 @@ class HistogramTree:
         return best
 
     def _least_parts(self, branch: Branch, multipliers: FloatArray) -> IntegerArray | None:
-        """Return the least that each count adds to (w^T A) mu over the box, in whole numbers; None if they could be too large."""
+        """Return each count's least addition to (w^T A) mu over the box, in whole numbers.
+
+        The result is None if the numbers could be too large.
+        """
         coefficient_bound = float(np.abs(multipliers).sum())
         if coefficient_bound * (self.problem.clients + 1) * 2 > LARGEST_EXACT:
             return None
@@ -379,14 +401,17 @@ class HistogramTree:
         )
 
     def _program(self, columns: IndexArray) -> highspy.Highs:
-        """Return the program of least violation of the equations, by the given columns; what a violation costs stands before them."""
+        """Return the program of the equations' least violation, by the given columns.
+
+        The costs of violations come first.
+        """
         highs = new_highs()
-        # From one branch to the next little changes.
+        # Little changes from one branch to the next.
         highs.setOptionValue("presolve", "off")
         highs.setOptionValue("solver", "simplex")
         model = highspy.HighsLp()
         rows = len(self._rows)
-        # Two columns for each equation, and one for the cut, which is an inequality.
+        # Add two columns for each equation, and a single column for the cut, which is an inequality.
         self._first_column = 2 * rows - 1
         model.num_row_, model.num_col_ = rows, self._first_column
         right: NDArray[np.float64] = self._right.astype(np.float64)
@@ -415,21 +440,21 @@ def _solution(problem: HistogramProblem, tree: HistogramTree, method: str) -> Hi
 
 
 class _OutOfTimeError(Exception):
-    """The time was up within a linear program."""
+    """The time ended within a linear program."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What message passing came to.
+    """Result of message passing.
 
     Attributes
     ----------
     counts : ndarray of int64, shape (dimension,), or None
-        A solution, exactly; None if none was found.
+        Exact solution; None without a solution.
     beliefs : ndarray of float64, shape (dimension,)
         Estimated counts.
     runs : int
-        Runs of message passing.
+        Number of runs of message passing.
     """
 
     counts: IntegerArray | None
@@ -438,9 +463,9 @@ class Guess:
 
 
 def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> Guess:
-    """Search for a solution: without a guess, then with 1, 2, ... items guessed, of which the `width` best sets are kept.
+    """Search for a solution without a guess, then with 1, 2, ... guessed items.
 
-    `deadline` is a time of `time.monotonic`; the search ends soon after it.
+    The search keeps the `width` best sets of guessed items. `deadline` is a time of `time.monotonic`; the search ends soon after it.
     """
     measurements, dimension = problem.matrix.shape
     design = np.where(problem.matrix, np.float32(1), np.float32(-1)) / np.sqrt(measurements, dtype=np.float32)
@@ -454,18 +479,20 @@ def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> G
             if runs and time.monotonic() > deadline:
                 return Guess(None, beliefs, runs)
             part = sets[start : start + batch]
-            # Where messages diverge, they lead to no solution.
+            # Diverging messages lead to no solution.
             with np.errstate(over="ignore", invalid="ignore"):
                 counts, residuals = _pass_messages(problem, design, part, deadline)
                 rounded_counts = np.rint(counts).astype(np.int64).T
             runs += len(part)
             if level == 0:
                 beliefs = np.nan_to_num(counts[:, 0].astype(np.float64))
-            for guessed, found, rounded, residual in zip(part, counts.T, rounded_counts, residuals, strict=True):
+            for guessed, estimates, rounded, residual in zip(part, counts.T, rounded_counts, residuals, strict=True):
                 np.add.at(rounded, np.array(guessed, dtype=np.intp), 1)
                 if problem.solved_by(rounded):
                     return Guess(rounded, beliefs, runs)
-                scored.append((float(np.nan_to_num(residual, nan=np.inf)), guessed, np.argsort(-found, kind="stable")[:GUESSES_PER_NODE]))
+                scored.append(
+                    (float(np.nan_to_num(residual, nan=np.inf)), guessed, np.argsort(-estimates, kind="stable")[:GUESSES_PER_NODE])
+                )
         scored.sort(key=lambda entry: entry[:2])
         extended = {tuple(sorted((*guessed, int(item)))): None for _, guessed, items in scored[:width] for item in items}
         sets = [guessed for guessed in extended if guessed not in seen]
@@ -478,11 +505,14 @@ def guess_histogram(problem: HistogramProblem, width: int, deadline: float) -> G
 def _pass_messages(
     problem: HistogramProblem, design: NDArray[np.float32], sets: list[tuple[int, ...]], deadline: float
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return estimated counts beyond guessed items, a column for each set, and the mean squares of what they leave unexplained."""
+    """Return estimated counts beyond guessed items, and the mean squares of residuals.
+
+    Each set of guessed items has a column.
+    """
     measurements, dimension = problem.matrix.shape
     left = problem.clients - len(sets[0])
-    known = np.array([problem.matrix[:, list(guessed)].sum(axis=1) for guessed in sets]).reshape(len(sets), measurements)
-    target = ((2 * (problem.sums - known) - left).T / np.sqrt(measurements)).astype(np.float32)
+    explained = np.array([problem.matrix[:, list(guessed)].sum(axis=1) for guessed in sets]).reshape(len(sets), measurements)
+    target = ((2 * (problem.sums - explained) - left).T / np.sqrt(measurements)).astype(np.float32)
     mean = np.float32(left / dimension)
     levels = max(1, min(left, MOST_LEVELS))
     counts = np.full((dimension, len(sets)), mean)
@@ -493,7 +523,7 @@ def _pass_messages(
         noisy = counts + design.T @ residual
         variance = np.maximum((residual**2).mean(axis=0), np.float32(LEAST_VARIANCE))
         estimate, spread, occurs = _posterior(noisy, variance, mean * (1 - excess), excess, levels)
-        # The prior's second parameter, from the first moment and the share of items that occur.
+        # The prior's second parameter follows from the first moment and the share of items that occur.
         excess = np.clip(1 - occurs / np.maximum(estimate.sum(axis=0), np.float32(1e-6)), 1e-3, 0.9).astype(np.float32)
         onsager = residual * (spread.sum(axis=0) / variance / measurements)
         moved = DAMPING * (estimate - counts)
@@ -507,8 +537,11 @@ def _pass_messages(
 def _posterior(
     noisy: NDArray[np.float32], variance: NDArray[np.float32], share: NDArray[np.float32], excess: NDArray[np.float32], levels: int
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Return means and variances of counts that were observed with Gaussian noise, and how many of them are expected not to be 0."""
-    # Counts far above all that were observed have no weight.
+    """Return means and variances of counts from Gaussian observations, and their support's size.
+
+    The size is the expected number of counts that are not 0.
+    """
+    # Counts far above all observed counts have no weight.
     levels = int(np.clip(np.rint(np.nan_to_num(noisy.max(initial=0))) + 3, 1, levels))
     nearest = (noisy - np.clip(np.rint(noisy), 0, levels)) ** 2
     zero = (1 - share) * np.exp((nearest - noisy**2) / (2 * variance))
@@ -520,16 +553,17 @@ def _posterior(
         first += np.float32(level) * weight
         second += np.float32(level * level) * weight
         prior = prior * excess
-    # Without room for another item, all weights may be 0.
+    # All weights may be 0 where no room is left for another item.
     total = np.maximum(total, np.float32(1e-30))
     mean = first / total
     return mean, second / total - mean**2, (1 - zero / total).sum(axis=0)
 
 
 def modular_rank(matrix: IntegerArray) -> int:
-    """Return the rank modulo 2**31 - 1 of a matrix of whole numbers of 64 bits: at most the rational rank.
+    """Return the rank modulo 2**31 - 1 of a matrix of 64-bit whole numbers.
 
-    Full rank is thereby proven. Less may be by chance, with a probability of about 5e-10 for numbers that are unrelated to the prime.
+    It is at most the rational rank: full rank is proven. A smaller rank may occur by chance, with a probability of about 5e-10 for numbers
+    that are unrelated to the prime.
 
     Examples
     --------

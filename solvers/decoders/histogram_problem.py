@@ -1,4 +1,4 @@
-"""A histogram of n items that is known through some sums of its counts: the problem, and what follows from it without a solver.
+"""The problem of a histogram with given sums, and its consequences without a solver.
 
 The linear relaxation of its integer program allows counts of any size, none negative, with the same sums.
 """
@@ -24,11 +24,11 @@ class HistogramProblem:
     Attributes
     ----------
     matrix : ndarray of bool, shape (measurements, dimension)
-        S: whether an item counts in a measurement.
+        Matrix S: whether an item counts in a measurement.
     sums : ndarray of int64, shape (measurements,)
-        y.
+        Sums y.
     clients : int
-        n.
+        Number n of items.
     """
 
     matrix: NDArray[np.bool_]
@@ -44,9 +44,10 @@ class HistogramProblem:
         return bool(np.array_equal(self.matrix[:, nonzero] @ values, self.sums))
 
     def caps(self, lower: IntegerArray, upper: IntegerArray) -> IntegerArray | None:
-        """Return upper bounds that follow from each equation alone and bounds on all counts; None where there is no solution.
+        """Return upper bounds that follow from each equation alone, or None without a solution.
 
-        What is left of y for an item that a measurement counts, and of n - y for one that it does not, bounds the item's count.
+        The bounds use the bounds on all counts. The rest of y for an item that a measurement counts, and of n - y for an item that it does
+        not count, bounds the item's count.
         """
         fixed = np.flatnonzero(lower)
         left = self.clients - int(lower[fixed].sum())
@@ -55,7 +56,7 @@ class HistogramProblem:
         if left < 0 or (inside < 0).any() or (outside < 0).any():
             return None
         room = np.full(upper.shape, left)
-        # Only measurements that are nearly empty or nearly full can tell more than n does: others are above every bound.
+        # Only measurements that are nearly empty or nearly full can improve on n: others are above every bound.
         ceiling = int((upper - lower).max(initial=0))
         for measurement in np.flatnonzero(np.minimum(inside, outside) < ceiling):
             np.minimum(room, np.where(self.matrix[measurement], inside[measurement], outside[measurement]), out=room)
@@ -69,7 +70,7 @@ def pose_histogram_problem(matrix: ArrayLike, sums: ArrayLike, clients: int) -> 
     Raises
     ------
     ValueError
-        If they are anything else; a sum outside 0..n is no sum of n items' entries.
+        If an argument has another shape or value; a sum outside 0..n is no sum of n items' entries.
     """
     clients = check_integer("clients", clients, low=0, high=MOST_CLIENTS)
     entries = np.asarray(matrix)
@@ -87,15 +88,16 @@ def pose_histogram_problem(matrix: ArrayLike, sums: ArrayLike, clients: int) -> 
 
 
 def relaxed_histogram(problem: HistogramProblem) -> FloatArray:
-    """Return real numbers mu >= 0 with sum n and S mu = y, shape (dimension,), up to the tolerances of the solver.
+    """Return real numbers mu >= 0 with sum n and S mu = y, up to the solver's tolerances.
 
-    A vertex of all such vectors, which is the histogram where it is the only one. As their sum is known, all have the same L1 norm: this is
-    basis pursuit that knows no count to be negative.
+    The result, of shape (dimension,), is a vertex of the set of all such vectors, and the histogram itself where the set has no other
+    point. All
+    such vectors have the same L1 norm, as their sum is fixed: this is basis pursuit for counts that are not negative.
 
     Raises
     ------
     InfeasibleError
-        If there is none.
+        If no such numbers exist.
     ConvergenceError
         If the solver stops early.
 
@@ -109,9 +111,9 @@ def relaxed_histogram(problem: HistogramProblem) -> FloatArray:
 
     equations = np.vstack([problem.matrix, np.ones(problem.matrix.shape[1], dtype=bool)]).astype(float)
     sums = np.append(problem.sums, problem.clients).astype(float)
-    found = linprog(np.zeros(equations.shape[1]), A_eq=equations, b_eq=sums, method="highs-ds")
-    if found.status == 2:
+    program = linprog(np.zeros(equations.shape[1]), A_eq=equations, b_eq=sums, method="highs-ds")
+    if program.status == 2:
         raise InfeasibleError(f"no vector without negative entries has these {len(problem.sums)} sums and the sum {problem.clients}")
-    if found.status != 0:
-        raise ConvergenceError(f"the linear relaxation of a histogram was not solved: {found.message}")
-    return np.asarray(found.x, dtype=float)
+    if program.status != 0:
+        raise ConvergenceError(f"the linear relaxation of a histogram was not solved: {program.message}")
+    return np.asarray(program.x, dtype=float)

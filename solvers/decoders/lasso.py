@@ -1,4 +1,4 @@
-"""The Lasso: a sparse vector from noisy linear observations, with a duality gap that certifies it.
+"""The Lasso: a sparse vector from noisy linear observations, with a certified duality gap.
 
 Tibshirani 1996; as a decoder of sums under secure aggregation: Chen, Choquette-Choo, Kairouz, Suresh 2022, algorithm 3. scikit-learn's
 coordinate descent solves dense problems, the accelerated proximal gradient method all others; `noise_penalty` derives the penalty from the
@@ -6,10 +6,10 @@ noise in the observations.
 
 The accelerated proximal gradient method (FISTA: Beck, Teboulle 2009) has an adaptive restart (O'Donoghue, Candes 2015). A step from a place
 b with curvature L is soft-thresholding: x_i = sign(u_i) max(|u_i| - penalty / L, 0), u = b + S^T (y - S b) / (m L). It lowers the objective
-below that of b if |S (x - b)|^2 <= m L |x - b|^2, which is checked. Steps are taken from beyond the last place, in the direction of the
+below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the
 last step. Wherever that points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
 cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no product: an
-iteration takes one product with S and one with its transpose, and its duality gap is known.
+iteration takes one product with S and one with its transpose, which also give its duality gap.
 
 `refit_support` solves least squares on the support of the Lasso's solution: the Lasso shrinks entries, and the refit undoes that.
 """
@@ -30,30 +30,31 @@ from ...errors import ConvergenceError
 from ..numerics.rounding import SLACK
 from .lasso_problem import Approximation, CertifiedPlace, LassoProblem, Place, finite_array, pose_problem
 
-# How LSMR says that it stopped at its iteration limit.
+# Status with which LSMR stops at its iteration limit.
 LIMIT_REACHED = 7
 
 LARGEST_DIMENSION = 2**62
 LARGEST_SCALE = 1e150
 
-# Share of the tolerance that scikit-learn is asked for: what is left is for rounding.
+# Share of the tolerance that scikit-learn gets: the rest is for rounding.
 SHARE = 0.5
 
-# The first step's curvature over its estimate, which errs downward.
+# Ratio of the first step's curvature to its estimate, which errs downward.
 CAUTION = 1.02
 
 SOLVERS = ("auto", "coordinate-descent", "fista")
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-300, 1e300
-# Below this, what rounding adds to the gap could be all of it.
+# Below this gap, rounding errors could be the whole gap.
 SMALLEST_TOLERANCE = 1e-11
 MOST_ITERATIONS = 10**9
 
 
 @dataclass(frozen=True, eq=False)
 class LassoSolution:
-    """A vector x, and how far it can be from minimising |y - S x|^2 / (2 m) + penalty |x|_1.
+    """A vector x with a bound on its distance from the Lasso's least objective.
 
-    The gap is a certificate: objective minus a dual value, both recomputed from `solution` alone, whichever solver found it, plus a bound
+    The objective is |y - S x|^2 / (2 m) + penalty |x|_1. The gap is a certificate: objective minus a dual value, both recomputed from
+    `solution` alone, whichever solver found it, plus a bound
     on their rounding errors. For a matrix that bound is proven, except for underflow. For an operator it assumes that products are off by
     at most 1024 roundings of the numbers that they return, 1.1e-13 for float64, relative to the operator's largest singular value, as
     estimated, times the vector's norm.
@@ -63,7 +64,7 @@ class LassoSolution:
     solution : ndarray of shape (dimension,)
         The vector; most entries are exactly 0.
     penalty : float
-        The penalty.
+        Weight of the L1 norm.
     objective : float
         The objective at the solution.
     duality_gap : float
@@ -117,32 +118,32 @@ def solve_lasso(
     Parameters
     ----------
     matrix_or_operator : array_like, sparse matrix or LinearOperator, of shape (m, d)
-        S: real, with m below, at or above d. An operator needs ``matvec`` and ``rmatvec``; it is never turned into a matrix.
+        Matrix S: real, with m below, at or above d. An operator needs ``matvec`` and ``rmatvec``; it is never turned into a matrix.
     observations : array_like of shape (m,)
-        y.
+        Observations y.
     penalty : float
         Weight of the L1 norm, above 0; `noise_penalty` derives one from the noise. From `critical_penalty` on, the solution is exactly 0.
     solver : str
         ``"coordinate-descent"``, by scikit-learn, for arrays; ``"fista"``, accelerated proximal gradients, for everything; ``"auto"``, the
         first for arrays, the second for sparse matrices and operators.
     start : array_like of shape (d,) or None
-        Where to start; None for 0.
+        Vector to start from; None for 0.
     tolerance : float
         Largest duality gap, relative to the objective at zero, |y|^2 / (2 m); 1e-11 to 1.
     max_iterations : int
-        Most iterations: each is one product with S and one with its transpose, or as much work.
+        Largest number of iterations: each is one product with S and one with its transpose, or as much work.
 
     Raises
     ------
     ValueError
         If an argument is out of range, not finite, or of the wrong shape, or `rmatvec` does not multiply by the transpose.
     ConvergenceError
-        If the tolerance is not reached: nothing is returned then.
+        If the tolerance is not reached: the function returns nothing then.
 
     Examples
     --------
-    >>> found = solve_lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, -0.5], penalty=0.5)
-    >>> found.solution.tolist(), found.duality_gap < 1e-11
+    >>> lasso = solve_lasso([[1.0, 0.0], [0.0, 1.0]], [3.0, -0.5], penalty=0.5)
+    >>> lasso.solution.tolist(), lasso.duality_gap < 1e-11
     ([2.0, 0.0], True)
     """
     problem = pose_problem(matrix_or_operator, observations)
@@ -160,12 +161,14 @@ def lasso_path(
     tolerance: float = 1e-6,
     max_iterations: int = 10_000,
 ) -> LassoPath:
-    """Solve for several penalties, each from the solution of the next larger one; parameters and errors are those of `solve_lasso`.
+    """Solve for several penalties, each from the solution of the next larger penalty.
+
+    Parameters and errors are those of `solve_lasso`.
 
     Examples
     --------
     >>> path = lasso_path([[1.0, 0.0], [0.0, 1.0]], [3.0, -0.5], penalties=[0.1, 1.5])
-    >>> [(one.penalty, one.solution.round(9).tolist()) for one in path.solutions]
+    >>> [(lasso.penalty, lasso.solution.round(9).tolist()) for lasso in path.solutions]
     [(1.5, [0.0, 0.0]), (0.1, [2.8, -0.3])]
     """
     problem = pose_problem(matrix_or_operator, observations)
@@ -182,7 +185,9 @@ def lasso_path(
 
 
 def critical_penalty(matrix_or_operator: Any, observations: ArrayLike) -> float:
-    """Return the least penalty at which the Lasso's solution is zero, |S^T y|_inf / m: where a path begins.
+    """Return the least penalty at which the Lasso's solution is zero, |S^T y|_inf / m.
+
+    A path of penalties begins there.
 
     Examples
     --------
@@ -200,12 +205,12 @@ def _solve(
     if penalty < problem.critical_penalty:
         if start is not None:
             begin = problem.certify(start, penalty)
-            # A start that is worse than none is left aside.
+            # Ignore a start that is worse than zero.
             place = begin if begin.objective < place.objective else place
         run = coordinate_descent if solver == "coordinate-descent" else accelerated_proximal
-        # The sum has no zeros with a sign.
-        found = run(problem, penalty, place, tolerance, max_iterations)
-        place, iterations = problem.certify(found.vector + 0.0, penalty), found.iterations
+        # Adding 0.0 removes the signs of zeros.
+        approximation = run(problem, penalty, place, tolerance, max_iterations)
+        place, iterations = problem.certify(approximation.vector + 0.0, penalty), approximation.iterations
     scale = problem.objective_at_zero
     relative = place.gap / scale if scale > 0 else 0.0
     return LassoSolution(place.vector, penalty, place.objective, place.gap, relative, iterations, solver)
@@ -278,13 +283,13 @@ def accelerated_proximal(
 
 def _proximal_step(base: Place, penalty: float, curvature: float) -> FloatArray:
     moved = base.vector + base.correlations / curvature
-    # What is clipped to itself becomes exactly zero.
+    # Entries within the clipping range become exactly zero.
     stepped: FloatArray = moved - np.clip(moved, -penalty / curvature, penalty / curvature)
     return stepped
 
 
 def _beyond(before: Place, place: Place, weight: float) -> Place:
-    """Return the place that is beyond `place`, seen from the one before, by a share of their distance."""
+    """Return the place beyond `place`, by a share of its distance from the previous place."""
     if weight == 0:
         return place
     return Place(
@@ -297,7 +302,9 @@ def _beyond(before: Place, place: Place, weight: float) -> Place:
 def coordinate_descent(
     problem: LassoProblem, penalty: float, start: CertifiedPlace, tolerance: float, max_iterations: int
 ) -> Approximation:
-    """Return a vector whose duality gap is at most `tolerance` times the objective at zero; an iteration goes over all coordinates once.
+    """Return a vector whose duality gap is at most `tolerance` times the objective at zero.
+
+    An iteration goes over all coordinates once.
 
     Raises
     ------
@@ -308,11 +315,11 @@ def coordinate_descent(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import Lasso
 
-    # scikit-learn's gap is m times ours, and its tolerance is relative to |y|^2, 2 m times the objective at zero.
+    # scikit-learn's gap is m times this gap, and its tolerance is relative to |y|^2, 2 m times the objective at zero.
     model = Lasso(alpha=penalty, fit_intercept=False, tol=SHARE * tolerance / 2, max_iter=max_iterations, warm_start=True)
     model.coef_ = np.array(start.vector)
     with warnings.catch_warnings():
-        # Whether it has converged is decided below, by our own gap.
+        # The gap computed below decides about convergence.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(problem.matrix, problem.observations)
     vector = np.array(model.coef_, dtype=float)
@@ -325,10 +332,11 @@ def coordinate_descent(
 def noise_penalty(
     dimension: int, noise_deviation: float, largest_column_norm: float, measurements: int, failure_probability: float = 0.05
 ) -> float:
-    """Return a penalty that noise w is below: |S^T w|_inf / m <= penalty, except with probability q, for a matrix S of m rows, d columns.
+    """Return a penalty that exceeds the noise's correlations with high probability.
 
-    penalty = sqrt(2 ln(2 d / q)) * noise deviation * largest column norm / m; errs upward. It holds for independent Gaussian numbers w_i of
-    mean 0, and for sub-Gaussian ones, E exp(s w_i) <= exp(s^2 deviation^2 / 2) for every s, such as discrete Gaussian noise; S may be
+    For a matrix S of m rows and d columns, noise w has |S^T w|_inf / m <= penalty, except with probability q. The penalty is sqrt(2 ln(2 d
+    / q)) *
+    noise deviation * largest column norm / m; it errs upward. It holds for independent Gaussian numbers w_i of
     random, if it is independent of w. Proof: s_j.w, for a column s_j, is a sum of independent terms, hence sub-Gaussian with t = |s_j|
     deviation. By Chernoff's bound |s_j.w| >= u has a probability of at most 2 exp(-u^2 / (2 t^2)), which is q / d for u = t sqrt(2 ln(2 d /
     q)); there are d columns, and each has at most the largest norm.
@@ -338,15 +346,15 @@ def noise_penalty(
     Parameters
     ----------
     dimension : int
-        d, the number of columns.
+        Number d of columns.
     noise_deviation : float
         Standard deviation of the noise of one measurement, or its sub-Gaussian parameter; above 0.
     largest_column_norm : float
         Largest Euclidean norm of a column, about sqrt(m) for entries of variance 1; above 0.
     measurements : int
-        m, the number of rows.
+        Number m of rows.
     failure_probability : float
-        q, above 0 and below 1.
+        Probability q, above 0 and below 1.
 
     Examples
     --------
@@ -363,16 +371,16 @@ def noise_penalty(
 
 @dataclass(frozen=True, eq=False)
 class SupportRefit:
-    """The vector with the least |y - S x|^2 among those that are 0 outside a support; of several, the one with the least norm.
+    """The vector of least |y - S x|^2 on a support, of least norm among several.
 
     Attributes
     ----------
     solution : ndarray of shape (dimension,)
-        The vector.
+        Least-squares vector.
     support : ndarray of shape (entries,)
-        The support, rising.
+        Indices of the support, rising.
     residual_norm : float
-        |y - S x|.
+        Norm of the residual, |y - S x|.
     iterations : int
         Iterations of LSMR; 0 for a matrix, which is factorised.
     """
@@ -386,18 +394,21 @@ class SupportRefit:
 def refit_support(
     matrix_or_operator: Any, observations: ArrayLike, support: ArrayLike, *, tolerance: float = 1e-10, max_iterations: int = 10_000
 ) -> SupportRefit:
-    """Return the least squares on a support, such as a `LassoSolution`'s; it has no bias if the support holds all entries that are not 0.
+    """Return the least squares on a support, such as a `LassoSolution`'s.
+
+    It has no bias if the support holds all entries that are not 0.
 
     Parameters
     ----------
     matrix_or_operator, observations
-        S and y, as in `solve_lasso`. An operator is only multiplied by (LSMR: Fong, Saunders 2011).
+        Matrix S and observations y, as in `solve_lasso`. An operator is only multiplied by (LSMR: Fong, Saunders 2011).
     support : array_like of shape (entries,)
         Different indices from 0, in any order; at most as many as observations, and there may be none.
     tolerance : float
-        LSMR's: |S^T r| <= tolerance |S| |r| on the support, r the residual, or |r| as small as tolerance (|S| |x| + |y|); 1e-14 to 1.
+        Tolerance of LSMR: |S^T r| <= tolerance |S| |r| on the support, r the residual, or |r| as small as tolerance (|S| |x| + |y|); 1e-14
+        to 1.
     max_iterations : int
-        Most iterations of LSMR.
+        Largest number of iterations of LSMR.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""A Lasso problem: its products, and the duality gap that every point of it carries.
+"""A Lasso problem: its products, and the duality gap of every point.
 
 With r = y - S x, the objective is P(x) = |r|^2 / (2 m) + penalty |x|_1. For every vector t with |S^T t|_inf <= m penalty,
-D(t) = (|y|^2 - |y - t|^2) / (2 m) is at most the least objective (Fenchel duality). Here t = a r, with the best a that is allowed. Then
+D(t) = (|y|^2 - |y - t|^2) / (2 m) is at most the least objective (Fenchel duality). Here t = a r, with the best admissible a. Then
 
     P(x) - D(a r) = (1 - a)^2 |r|^2 / (2 m) + sum_i (penalty |x_i| - a (S^T r)_i x_i / m),
 
@@ -23,17 +23,20 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..numerics.rounding import SLACK, UNIT
 
-# Roundings by which a product with an operator, whose code is not known, may be off; relative to the operator's norm times the vector's.
+# Roundings of a product with an operator of unknown code, relative to the operator's norm times the vector's.
 OPERATOR_UNITS = 1024
-# Steps of the power iteration: it only has to come near, since the solver corrects a step that is too long.
+# Steps of the power iteration: a rough result suffices, since the solver corrects a step that is too long.
 POWER_STEPS = 20
-# Numbers beyond this have squares that overflow, and observations below that have squares that lose digits.
+# Larger numbers have squares that overflow, and smaller observations have squares that lose digits.
 LARGEST_NUMBER, SMALLEST_OBSERVATION = 1e140, 1e-140
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A vector, its image S x, and the correlations S^T (y - S x) / m: all three are affine in the vector."""
+    """A vector, its image S x, and the correlations S^T (y - S x) / m.
+
+    All three are affine in the vector.
+    """
 
     vector: FloatArray
     image: FloatArray
@@ -42,7 +45,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedPlace(Place):
-    """A place with its objective, and how far above the least objective that can be at most."""
+    """A place with its objective, and a bound on its excess over the least objective."""
 
     objective: float
     gap: float
@@ -50,7 +53,7 @@ class CertifiedPlace(Place):
 
 @dataclass(frozen=True, eq=False)
 class Approximation:
-    """What a solver has found, and in how many iterations."""
+    """A solver's vector, and the number of its iterations."""
 
     vector: FloatArray
     iterations: int
@@ -58,16 +61,18 @@ class Approximation:
 
 @dataclass(frozen=True, eq=False)
 class LassoProblem:
-    """Matrix and observations; the penalty is an argument, so that a path shares what is known of the matrix.
+    """Matrix and observations of a Lasso; the penalty is an argument of the methods.
+
+    A path of penalties shares the computations with the matrix.
 
     Attributes
     ----------
     observations : ndarray of shape (measurements,)
-        What was observed.
+        Vector of observations.
     dimension : int
         Number of columns.
     matrix : ndarray of shape (measurements, dimension) or None
-        The matrix, where there is one.
+        Matrix, or None for an operator.
     forward, adjoint : callable
         Products with the matrix, and with its transpose, in double precision and finite.
     unit : float
@@ -88,8 +93,8 @@ class LassoProblem:
 
     @cached_property
     def spectral_norm(self) -> float:
-        """The largest singular value by power iteration: errs downward."""
-        # A fixed start, so that the same problem has the same solution.
+        """Largest singular value by power iteration; errs downward."""
+        # The start is fixed, so that the same problem has the same solution.
         vector = np.random.default_rng(0).standard_normal(self.dimension)
         norm = 0.0
         for _ in range(POWER_STEPS):
@@ -104,7 +109,7 @@ class LassoProblem:
     def product_error(self) -> float:
         """Bound on the Euclidean norm of a product's rounding error, for a vector of norm 1.
 
-        Proven for a matrix, whatever the order of the sums; for an operator, the assumption that `LassoSolution` states.
+        The bound is proven for a matrix, for every order of the sums; for an operator it is the assumption that `LassoSolution` states.
         """
         if self.matrix is None:
             return OPERATOR_UNITS * self.unit * self.spectral_norm
@@ -112,12 +117,12 @@ class LassoProblem:
 
     @cached_property
     def objective_at_zero(self) -> float:
-        """|y|^2 / (2 m)."""
+        """Objective at zero, |y|^2 / (2 m)."""
         return float(self.observations @ self.observations) / (2 * self.measurements)
 
     @cached_property
     def critical_penalty(self) -> float:
-        """The least penalty at which the solution is zero."""
+        """Least penalty at which the solution is zero."""
         return float(np.abs(self.adjoint(self.observations)).max()) / self.measurements
 
     def certify(self, vector: FloatArray, penalty: float, image: FloatArray | None = None) -> CertifiedPlace:
@@ -127,7 +132,7 @@ class LassoProblem:
         residual = self.observations - image
         correlations = self.adjoint(residual) / measurements
         norm, size = float(np.linalg.norm(residual)), float(np.abs(vector).sum())
-        # The residual and each of its correlations are known up to these errors, so that a may not be as large as it seems.
+        # The residual and each of its correlations have these errors, so that a may not be as large as it seems.
         residual_error = self.product_error * float(np.linalg.norm(vector)) + 2 * UNIT * norm
         correlation_error = self.product_error * norm / measurements
         largest = float(np.abs(correlations).max()) + correlation_error
@@ -137,7 +142,7 @@ class LassoProblem:
         distance = abs(1 - share) * norm + residual_error
         quadratic = distance * distance / (2 * measurements)
         linear = float(np.sum(penalty * np.abs(vector) - share * correlations * vector)) + share * correlation_error * size
-        # A norm has at most as many roundings as numbers. numpy's sums are pairwise: of 2**40 terms, none has met more than 200.
+        # A norm has at most as many roundings as numbers. numpy's sums are pairwise: of 2**40 terms, none passes more than 200 additions.
         gap = quadratic * (1 + SLACK + 2 * measurements * UNIT) + linear + SLACK * penalty * size
         return CertifiedPlace(vector, image, correlations, square / (2 * measurements) + penalty * size, gap)
 
@@ -155,7 +160,7 @@ def pose_problem(matrix_or_operator: Any, observations: ArrayLike) -> LassoProbl
     Raises
     ------
     ValueError
-        If shapes do not fit, anything is not finite, or an operator has no transpose, or not its own.
+        If shapes do not fit, a number is not finite, or an operator has no transpose, or another operator's.
     """
     if isinstance(matrix_or_operator, LinearOperator) or scipy.sparse.issparse(matrix_or_operator):
         return _pose_operator(aslinearoperator(matrix_or_operator), observations)
@@ -191,7 +196,7 @@ def _pose_operator(operator: Any, observations: ArrayLike) -> LassoProblem:
         raise ValueError(f"matrix_or_operator must be a LinearOperator with rmatvec, products with the transpose: {error}") from None
     units = [float(np.finfo(kind).eps) / 2 for kind in types if kind.kind == "f"]
     problem = LassoProblem(values, operator.shape[1], None, forward, adjoint, max([UNIT, *units]))
-    # A certificate of another matrix than the one that made the image would be worth nothing.
+    # A certificate would be worthless for another matrix than the image's.
     difference = abs(float(forward(right) @ left) - float(right @ adjoint(left)))
     if difference > 2 * problem.product_error * float(np.linalg.norm(right) * np.linalg.norm(left)):
         raise ValueError(
@@ -202,7 +207,10 @@ def _pose_operator(operator: Any, observations: ArrayLike) -> LassoProblem:
 
 
 def finite_array(name: str, values: ArrayLike, dimensions: int) -> FloatArray:
-    """Return values as a float array with the given number of axes, none of length 0, and finite numbers only."""
+    """Return finite values as a float array with the given number of axes.
+
+    No axis may have length 0.
+    """
     try:
         raw = np.asarray(values)
         array = raw.astype(float, copy=False) if raw.dtype.kind in "biuf" else None

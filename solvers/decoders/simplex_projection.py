@@ -1,4 +1,6 @@
-"""The nearest frequencies to an estimate: Euclidean projection onto the probability simplex, by sorting.
+"""Euclidean projection of estimated frequencies onto the probability simplex.
+
+The projection uses sorting.
 
 Held, Wolfe, Crowder 1974, *Validation of subgradient optimization*; Duchi, Shalev-Shwartz, Singer, Chandra 2008, *Efficient projections
 onto the l1-ball for learning in high dimensions*.
@@ -13,16 +15,16 @@ LARGEST_TOTAL = 1e100
 
 
 def project_onto_simplex(values: ArrayLike, total: ArrayLike = 1.0) -> FloatArray:
-    """Return the nearest vector of numbers that are at least 0 and add up to `total`, in L2 distance: ``max(values - shift, 0)``.
+    """Return the L2-nearest vector of numbers that are at least 0 and add up to `total`.
 
-    It is never further from the true frequencies than the estimate was, and not unbiased.
+    The result is ``max(values - shift, 0)``. It is never further from the true frequencies than the estimate, and has a bias.
 
     Parameters
     ----------
     values : array_like of shape (..., items)
-        Finite numbers. Vectors along the last axis are projected one by one.
+        Finite numbers. Vectors along the last axis are projected separately.
     total : array_like of shape (...)
-        Sum of the result, from 0 to 1e100: the same for all vectors, or one for each.
+        Sum of the result, from 0 to 1e100: the same for all vectors, or a sum for each.
 
     Examples
     --------
@@ -35,11 +37,11 @@ def project_onto_simplex(values: ArrayLike, total: ArrayLike = 1.0) -> FloatArra
     totals = np.asarray(total, dtype=float)
     if not bool(np.all((totals >= 0) & (totals <= LARGEST_TOTAL))):
         raise ValueError(f"total must be from 0 to {LARGEST_TOTAL:g}, got {total!r}: pass the sum that the result is to have")
-    # Around the largest value, so that nothing cancels where all are large.
+    # Values are shifted by the largest value, so that nothing cancels where all are large.
     centred = array - array.max(axis=-1, keepdims=True)
     below = np.sort(centred, axis=-1)[..., ::-1]
     excess = np.cumsum(below, axis=-1) - totals[..., None]
-    # The number of positive results: those of the largest values that stay positive where their sum is lowered to the total.
+    # Count the positive results: the largest values that stay positive when their sum is lowered to the total.
     stays = below * np.arange(1, below.shape[-1] + 1) > excess
     # At a total of 0 no value stays positive, and the shift is the largest value.
     stays[..., 0] = True

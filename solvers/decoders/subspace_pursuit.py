@@ -1,4 +1,6 @@
-"""A vector with few positive entries from noisy linear observations: a support of known size is guessed, refitted and corrected in turns.
+"""Subspace pursuit: a vector with few positive entries from noisy linear observations.
+
+The algorithm guesses, refits and corrects a support of limited size in turns.
 
 Needell, Tropp 2009, *CoSaMP: iterative signal recovery from incomplete and inaccurate samples*; Dai, Milenkovic 2009, *Subspace pursuit*.
 """
@@ -15,24 +17,24 @@ from ...arrays import FloatArray, IndexArray
 
 MOST_ENTRIES = 2**31
 MOST_ROUNDS = 20
-# Of LSMR: columns of a sketch that are few enough are nearly orthogonal, and take about ten.
+# Largest number of iterations of LSMR: few columns of a sketch are nearly orthogonal, and take about ten.
 MOST_ITERATIONS, TOLERANCE = 100, 1e-10
 
 
 @dataclass(frozen=True, eq=False)
 class PursuedSupport:
-    """What was found: least squares on the support.
+    """Least squares on the pursued support.
 
     Attributes
     ----------
     support : ndarray of int, shape (entries,)
-        Places of entries that are not 0, rising; at most as many as were asked for.
+        Indices of entries that are not 0, rising; at most `sparsity` of them.
     values : ndarray, shape (entries,)
-        The entries, above the threshold when the support was chosen.
+        Entries, above the threshold when the support was chosen.
     residual_norm : float
-        Norm of what is left of the observations.
+        Norm of the observations' residual.
     rounds : int
-        How often the support was corrected.
+        Number of corrections of the support.
     """
 
     support: IndexArray
@@ -50,28 +52,29 @@ def pursue_support(
 ) -> PursuedSupport:
     """Find at most `sparsity` positive entries with small residuals, each above a threshold.
 
-    In each round, the places that stand out of `proxy` of the residual join the support; least squares on all of them tells which to keep.
-    It ends when the residual does not fall any more.
+    In each round, the largest entries of the residual's `proxy` join the support; least squares on all of them decides which entries to
+    keep. The
+    search ends when the residual no longer falls.
 
     Parameters
     ----------
     columns : callable
-        Returns some columns of the matrix, as a sparse array of shape (observations, places).
+        Function that returns some columns of the matrix, as a sparse array of shape (observations, places).
     proxy : callable
-        Returns a rough estimate of all entries from observations.
+        Function that returns a rough estimate of all entries from observations.
     observations : array_like of shape (observations,)
-        What is known.
+        Noisy linear observations.
     sparsity : int
-        Most entries that are not 0, below the number of observations.
+        Largest number of entries that are not 0, below the number of observations.
     threshold : float
-        What entries are kept above, at least 0.
+        Threshold that kept entries exceed, at least 0.
 
     Examples
     --------
     >>> from scipy.sparse import csc_array
     >>> matrix = np.array([[1.0, 1.0, 0.0, 0.0], [0.0, 1.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]])
-    >>> found = pursue_support(lambda places: csc_array(matrix[:, places]), lambda rest: matrix.T @ rest / 2, [3.0, 3.0, 0.0], 1)
-    >>> found.support.tolist(), found.values.round(6).tolist()
+    >>> pursued = pursue_support(lambda places: csc_array(matrix[:, places]), lambda rest: matrix.T @ rest / 2, [3.0, 3.0, 0.0], 1)
+    >>> pursued.support.tolist(), pursued.values.round(6).tolist()
     ([1], [3.0])
     """
     observed = np.asarray(observations, dtype=float)
@@ -82,7 +85,7 @@ def pursue_support(
     residual = observed
     for rounds in range(1, MOST_ROUNDS + 1):
         estimate = proxy(residual)
-        # As many as least squares can tell apart.
+        # Take as many columns as least squares can distinguish.
         joining = min(sparsity, len(estimate), len(observed) - 1 - len(best.support))
         if joining < 1:
             break

@@ -1,4 +1,4 @@
-"""How much binomial noise hides a shift by whole numbers, exactly: privacy loss, delta, epsilon and Rényi divergences."""
+"""Exact privacy of a shift of binomial noise: loss, delta, epsilon and Rényi divergences."""
 
 import math
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from ..accounting.pure_privacy import check_orders
 from .cpsgd_theorem import check_rate
 
 MOST_EXACT_TRIALS = 10**10
-# Logarithm of the smallest probability that is kept.
+# Logarithm of the smallest kept probability.
 SMALLEST_LOGARITHM = -690.0
-# The same where a probability is given that counts as rare: its own logarithm and this; and what then may be left out, as a share of it.
+# Margin of that logarithm below a given rare probability's logarithm, and the share of the rare probability that may be left out.
 RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
 # Values computed at a time: a distribution has up to four million of them.
 BLOCK = 2**15
@@ -29,9 +29,9 @@ class BinomialWindow:
     Attributes
     ----------
     first : int
-        The smallest value that is kept.
+        Smallest kept value.
     logarithms : ndarray of longdouble, shape (values,)
-        Logarithms of the probabilities of this and the following values; to about twelve digits where long double is no more than double.
+        Logarithms of the probabilities of this and the following values; to about twelve digits where long double is double.
     log_remainder : float
         Logarithm of a bound on the probability of all other values; minus infinity if there are none.
     """
@@ -48,9 +48,9 @@ class ShiftedBinomialRenyi:
     Attributes
     ----------
     divergences : ndarray of float64, shape (orders,)
-        The larger one of both directions, in nats; infinite where failure is certain.
+        Larger divergence of both directions, in nats; infinite where failure is certain.
     failure : float
-        Probability that is left out: the larger one of both directions.
+        Omitted probability: the larger of both directions.
     """
 
     divergences: FloatArray
@@ -59,14 +59,14 @@ class ShiftedBinomialRenyi:
 
 @dataclass(frozen=True, eq=False)
 class ShiftedBinomialLosses:
-    """Privacy losses of a binomial number Z and the same shifted.
+    """Privacy losses of a binomial number Z and of Z + shift.
 
     Attributes
     ----------
     forth : ExactPrivacyLoss
-        Of Z against Z + shift.
+        Privacy loss of Z against Z + shift.
     back : ExactPrivacyLoss
-        Of Z + shift against Z.
+        Privacy loss of Z + shift against Z.
     """
 
     forth: ExactPrivacyLoss
@@ -74,13 +74,13 @@ class ShiftedBinomialLosses:
 
 
 def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: float = 0.0) -> ShiftedBinomialLosses:
-    """Return the privacy losses of Z against Z + shift, and of Z + shift against Z, for Z binomial.
+    """Return the privacy losses of Z against Z + shift and the reverse, for Z binomial.
 
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
     probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would show
-    in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to one of the two alone; values
-    with a probability below 1e-299 count as `certain`, and below e^-100 times `rare` where all that are certain then are less than a
-    share of 1e-13 of it.
+    in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to only one of the two
+    distributions. Values with a probability below 1e-299 count as `certain`; so do those below e^-100 times `rare` if all `certain` values
+    then have less than a share of 1e-13 of it.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: f
     probability : float
         Probability of success, from 1e-9 to 1 - 1e-9.
     shift : int
-        How far the two are apart, at least 1.
+        Distance of the two numbers, at least 1.
     rare : float
-        A probability, at most 1, next to which nothing smaller counts: the distribution is computed no further out than that takes.
+        A probability, at most 1, beside which smaller probabilities do not count: it limits how far out the distribution is computed.
 
     Examples
     --------
@@ -104,9 +104,9 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: f
     shift = check_integer("shift", shift, low=1, high=10**12)
     rare = check_real("rare", rare, low=0.0, high=1.0)
     if rare > 0 and math.log(rare) + RARE_LOGARITHM > SMALLEST_LOGARITHM:
-        found = _losses(binomial_window(trials, probability, math.log(rare) + RARE_LOGARITHM), shift)
-        if max(found.forth.certain, found.back.certain) <= RARE_SHARE * rare:
-            return found
+        shifted = _losses(binomial_window(trials, probability, math.log(rare) + RARE_LOGARITHM), shift)
+        if max(shifted.forth.certain, shifted.back.certain) <= RARE_SHARE * rare:
+            return shifted
     return _losses(binomial_window(trials, probability), shift)
 
 
@@ -124,9 +124,9 @@ def _losses(window: BinomialWindow, shift: int) -> ShiftedBinomialLosses:
 
 
 def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon: float) -> float:
-    """Return the smallest delta at which a shift of binomial noise is (epsilon, delta)-private, to about twelve digits.
+    """Return the smallest delta of a shift of binomial noise, to about twelve digits.
 
-    It is the larger one of both directions.
+    The shift is (epsilon, delta)-private. Delta is the larger of both directions.
 
     Examples
     --------
@@ -138,10 +138,10 @@ def shifted_binomial_delta(trials: int, probability: float, shift: int, epsilon:
 
 
 def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta: float) -> float:
-    """Return the smallest epsilon at which a shift of binomial noise is (epsilon, delta)-private: the larger one of both directions.
+    """Return the smallest epsilon of a shift of binomial noise.
 
-    Errs upward, by as much as a share of 1e-10 of delta is worth. Infinite where values that only one of the two distributions can have are
-    more probable than delta.
+    The shift is (epsilon, delta)-private. Epsilon is the larger of both directions and errs upward, by as much as a relative error of 1e-10
+    in delta; it is infinite where values that only one of the two distributions can have are more probable than delta.
 
     Examples
     --------
@@ -153,17 +153,17 @@ def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta:
 
 
 def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: ArrayLike, neglected: float) -> ShiftedBinomialRenyi:
-    """Return Rényi divergences of shifted binomial noise, and the failure probability without which they would be infinite.
+    """Return Rényi divergences of shifted binomial noise, and a failure probability.
 
     The supports of Z and Z + shift differ at their ends, so that the Rényi divergence is infinite for every order. Given that the value is
-    one of those that both can have, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
+    common to both, it is finite: D_a(P given E || Q). P is (epsilon, failure + delta')-close to Q wherever P given E is
     (epsilon, delta')-close to it, and over several uses divergences and failures add up. Rare values whose probability is at most
     `neglected`, 0 to 0.5, count as failures too, which makes high orders smaller.
 
     Examples
     --------
-    >>> found = shifted_binomial_renyi(1000, 0.5, 1, [2.0], 0.0)
-    >>> round(float(found.divergences[0]), 6), found.failure < 1e-280
+    >>> renyi = shifted_binomial_renyi(1000, 0.5, 1, [2.0], 0.0)
+    >>> round(float(renyi.divergences[0]), 6), renyi.failure < 1e-280
     (0.004, True)
     """
     neglected = check_real("neglected", neglected, low=0.0, high=0.5)
@@ -173,7 +173,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     array = check_orders(orders)
     if failure >= 1:
         return ShiftedBinomialRenyi(np.full(len(array), np.inf), 1.0)
-    # That P is normalised once more counts as a factor (1 - c)^(-a) of the sum; at infinite order as 1 / (1 - c).
+    # The second normalisation of P counts as a factor (1 - c)^(-a) of the sum; at infinite order as 1 / (1 - c).
     share = np.where(np.isinf(array), 1.0, 1 + 1 / (array - 1))
     divergences = [loss.renyi_divergences(array) - share * math.log1p(-loss.certain) for loss in both]
     return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)
@@ -181,9 +181,12 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 
 @lru_cache(maxsize=1)
 def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
-    """Return the distribution of a binomial number, without values whose probabilities have about the `smallest` logarithm or less."""
+    """Return the distribution of a binomial number without values of negligible probability.
+
+    The values' probabilities have about the `smallest` logarithm or less.
+    """
     variance = trials * probability * (1 - probability)
-    # Bernstein: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
+    # Bernstein's inequality: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).
     linear = -2 * smallest / 3
     width = math.ceil((linear + math.sqrt(linear**2 - 8 * smallest * variance)) / 2) + 2
     mode = min(int((trials + 1) * probability), trials)
@@ -192,18 +195,18 @@ def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_
     logarithms = np.zeros(last - first + 1, dtype=np.longdouble)
     for start in range(first, last, BLOCK):
         value = np.arange(start, min(start + BLOCK, last), dtype=np.longdouble)
-        # ln((N - j) p / ((j + 1) (1 - p))), with a small argument near the mode.
+        # The term is ln((N - j) p / ((j + 1) (1 - p))), with a small argument near the mode.
         ratios = np.log1p((np.longdouble(trials) * np.longdouble(probability) - failing - value) / ((value + 1) * failing))
         ratios[0] += logarithms[start - first]
         np.cumsum(ratios, out=logarithms[start - first + 1 : start - first + 1 + len(ratios)])
     logarithms -= logarithms[mode - first]
     blocks = (logarithms[start : start + BLOCK] for start in range(0, len(logarithms), BLOCK))
     logarithms -= np.log(np.sum([np.exp(block).sum() for block in blocks]))
-    # Probabilities rise to the mode and fall from there: those that are kept are neighbours.
+    # Probabilities rise to the mode and fall beyond it: the kept values are neighbours.
     kept = logarithms >= smallest
     lowest = int(np.argmax(kept))
     window = logarithms[lowest : lowest + np.count_nonzero(kept)]
     window.flags.writeable = False
-    # Beyond the window probabilities fall faster than geometrically, from one below its last.
+    # Beyond the window probabilities fall faster than geometrically, from a value below its last.
     remainder = -math.inf if len(window) == trials + 1 else smallest + 2 * math.log(len(window) + 10.0)
     return BinomialWindow(first + lowest, window, remainder)

@@ -1,4 +1,4 @@
-"""What the number of a public candidate reveals that is sent with probability in proportion to its density."""
+"""Privacy of the number of a public candidate that is drawn in proportion to its density."""
 
 import math
 
@@ -9,11 +9,11 @@ LARGEST_EPSILON = 100.0
 
 
 def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
-    """Return the local epsilon of minimal random coding, where the mechanism that is coded has two densities, e^epsilon apart.
+    """Return the local epsilon of minimal random coding of a mechanism with two densities.
 
-    So have PrivUnit with its cap, subset selection and randomised response. All candidates are public; a client sends the index of one,
-    with probability proportional to its density. The ratio of two inputs' probabilities is largest where the first input's density is high
-    at the candidate sent alone, and the second's at all others: with K candidates
+    The densities are e^epsilon apart, as in PrivUnit with its cap, subset selection and randomised response. All candidates are public; a
+    client sends the index of a candidate, with probability proportional to its density. The ratio of two inputs' probabilities is largest
+    where the first input's density is high at the sent candidate alone, and the second's at all others: with K candidates the result is
 
         epsilon + ln( (1 + (K - 1) e^epsilon) / (e^epsilon + K - 1) )
 
@@ -24,14 +24,15 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
     Parameters
     ----------
     epsilon : float
-        Pure privacy parameter of the mechanism that is coded, from 1e-6 to 100.
+        Pure privacy parameter of the coded mechanism, from 1e-6 to 100.
     candidates : int
         Number of candidates K, 2**bits of a message; from 1 to 2**62.
 
     Returns
     -------
     float
-        Pure epsilon for replace-one adjacency and the local trust model, if some candidates can lie so; otherwise errs upward.
+        Pure epsilon for replace-one adjacency and the local trust model, if some candidates can have these densities; otherwise errs
+        upward.
 
     Raises
     ------
@@ -45,5 +46,5 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
     """
     epsilon = check_real("epsilon", epsilon, low=1e-6, high=LARGEST_EPSILON)
     others = check_integer("candidates", candidates, low=1, high=MOST_CANDIDATES) - 1
-    # The logarithm's argument is 1 and what follows: nothing cancels for small epsilon.
+    # The logarithm's argument is 1 plus the following term: nothing cancels for small epsilon.
     return epsilon + math.log1p((others - 1) * math.expm1(epsilon) / (math.exp(epsilon) + others))

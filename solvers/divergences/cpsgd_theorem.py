@@ -14,7 +14,7 @@ from ..accounting.renyi_curve import check_delta
 MOST_TRIALS = 10**15
 LARGEST_SENSITIVITY = 1e12
 SMALLEST_PROBABILITY = 1e-9
-# Beyond, exact accounts contradict the theorem for uneven probabilities: the least such epsilon that we know is 54.
+# Beyond this epsilon, exact accounts contradict the theorem for uneven probabilities: the least such epsilon in our computations is 54.
 LARGEST_THEOREM_EPSILON = 10.0
 
 
@@ -46,7 +46,7 @@ def binomial_theorem_epsilon(
     probability : float
         Probability p of success, from 1e-9 to 1 - 1e-9.
     scale : float
-        What one success adds, in the vectors' units; from 1e-12 to 10**12. The vectors' coordinates are multiples of it.
+        Contribution of one success, in the vectors' units; from 1e-12 to 10**12. The vectors' coordinates are multiples of it.
     dimension : int
         Number of coordinates, at least 1.
     l1_sensitivity, l2_sensitivity, linf_sensitivity : float
@@ -57,7 +57,7 @@ def binomial_theorem_epsilon(
     Raises
     ------
     InfeasibleError
-        If the theorem's condition does not hold; the message says how many trials, and which scale, are needed.
+        If the theorem's condition does not hold; the message gives the necessary number of trials and scale.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def binomial_theorem_epsilon(
     l2 = check_sensitivity("l2_sensitivity", l2_sensitivity)
     linf = check_sensitivity("linf_sensitivity", linf_sensitivity)
     delta = check_delta(delta)
-    # At most 1/2: there 1 - 2 p is not negative.
+    # The probability is at most 1/2: there 1 - 2 p is not negative.
     rarer = min(probability, 1 - probability)
     per_trial = probability * (1 - probability)
     variance = trials * per_trial
@@ -95,19 +95,19 @@ def binomial_theorem_epsilon(
 
 
 def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: float, l2_sensitivity: float, delta: float) -> bool:
-    """Return whether an epsilon that Theorem 1 gives is where exact accounts are known to contradict the theorem.
+    """Return whether exact accounts contradict Theorem 1 at an epsilon like this.
 
-    That is above 10, and where Gaussian noise of the same variance has a larger epsilon.
+    They do above 10, where Gaussian noise of the same variance has a larger epsilon.
 
     The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is
-    less than Gaussian noise really has, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it says 186,
-    and the exact epsilon is 297. Contradictions were found from about 6 on where Gaussian noise of the same variance has a larger epsilon
-    than the theorem says, and, with uneven probabilities, from 54 on.
+    less than that of Gaussian noise, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it is 186,
+    and the exact epsilon is 297. Contradictions occur from about 6 on where Gaussian noise of the same variance has a larger epsilon
+    than the theorem's, and, with uneven probabilities, from 54 on.
 
     Examples
     --------
-    >>> found = binomial_theorem_epsilon(10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
-    >>> round(found, 1), is_theorem_doubtful(found, 10**4, 0.5, 1.0, 1000.0, 1e-6)
+    >>> epsilon = binomial_theorem_epsilon(10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
+    >>> round(epsilon, 1), is_theorem_doubtful(epsilon, 10**4, 0.5, 1.0, 1000.0, 1e-6)
     (186.1, True)
     """
     if epsilon > LARGEST_THEOREM_EPSILON:
@@ -119,7 +119,10 @@ def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: 
 
 
 def binomial_squared_error(trials: int, probability: float, scale: float, dimension: int) -> float:
-    """Return the expected squared L2 norm of the noise: ``dimension * scale**2 * trials * probability * (1 - probability)``.
+    """Return the expected squared L2 norm of the noise.
+
+    It is ``dimension * scale**2 * trials * probability * (1 - probability)``.
+
 
     Examples
     --------
@@ -142,7 +145,7 @@ def check_rate(probability: float) -> float:
 
 
 def check_scale(scale: float) -> float:
-    """Return what one success adds as a float, if it is from 1e-12 to 10**12."""
+    """Return the contribution of one success as a float, if it is from 1e-12 to 10**12."""
     return check_real("scale", scale, low=1e-12, high=1e12)
 
 
@@ -152,7 +155,7 @@ def check_sensitivity(name: str, value: float) -> float:
 
 
 def _fewest_trials(variance: float, per_trial: float) -> int:
-    """Return the smallest number of trials whose variance, as it is computed, is large enough."""
+    """Return the smallest number of trials whose computed variance is large enough."""
     trials = math.ceil(variance / per_trial)
     while trials * per_trial < variance:
         trials += 1

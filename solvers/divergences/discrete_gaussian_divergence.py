@@ -1,4 +1,4 @@
-"""How private a sum of discrete Gaussians is, in terms of the grid: the distributed discrete Gaussian mechanism.
+"""Privacy of a sum of discrete Gaussians: the distributed discrete Gaussian mechanism.
 
 Kairouz, Liu, Steinke 2021, *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*. Each of n clients
 clips its vector to an L2 norm c, divides by a granularity g, rounds to whole numbers under a bound on the norm, and adds discrete Gaussian
@@ -24,7 +24,7 @@ over the coordinates are the bounds of `discrete_gaussian_renyi`, which are thos
 
 *More clients.* tau grows with n, without end where s is small, while the noise of further clients, independent of the rest, is
 post-processing: what holds for k <= n clients holds for n. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in steps
-of `CLIENTS_STEP`, between which more clients may raise them by a share of 1e-11.
+of `CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
 
 *Gaussian noise.* For one delta a sum of discrete Gaussians is nearly as private as a Gaussian (`rounded_gaussian_epsilon`): it is Gaussian
 noise that was rounded at random. D(s) is the discrete Gaussian of parameter s, rho_s(x) = exp(-x^2 / (2 s^2)), rho_s(Z - x) its sum over
@@ -58,37 +58,37 @@ from ..accounting.gaussian_privacy import LARGEST_DELTA, SMALLEST_DELTA, SMALLES
 from ..accounting.pure_privacy import check_orders
 from ..numerics.rounding import UNIT
 
-# Chains of up to 8 units, and logarithms of ratios that are too small for floating point.
+# Slack for chains of up to 8 units, and for logarithms of ratios that are too small for floating point.
 ROUNDING = 8 * UNIT
 MOST_CLIENTS = 10**9
 SMALLEST_SIGMA, LARGEST_SIGMA = 1e-3, 1e20
-# Probability that conditional rounding keeps a vector, at least (Kairouz, Liu, Steinke 2021, section 5).
+# Least probability with which conditional rounding keeps a vector (Kairouz, Liu, Steinke 2021, section 5).
 BETA = math.exp(-0.5)
 MOST_BITS = 62
-# Terms of the sum tau that are summed one by one.
+# Largest number of terms in the direct sum of tau.
 DIRECT_TERMS = 100_000
 # Relative error of tau: 2^-53 for each of at most 8 operations in an exponent of at most 745 makes 7e-13 of its exponential; the other 30
 # operations of a term, of which one cancels four fifths of a number, and 40 levels of a pairwise sum make less than 1e-13.
 TAU_ERROR = 1e-12
-# Terms of the theta functions: those left out are below exp(-36 pi) of the first.
+# Terms of the theta functions: omitted terms are below exp(-36 pi) of the first.
 THETA = np.arange(1, 6)
 # From this variance on, exp(-2 pi^2 v^2) is below the smallest floating-point number.
 WIDE = 40.0
-# Exact sums of noise: products that they take, the noise's extent in standard deviations, and what that leaves out at most.
+# Exact sums of noise: largest number of products, extent of the noise in standard deviations, and largest omitted probability.
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0
 LEFT_OUT = 1e-285
-# Beyond the terms of tau that are summed, numbers of clients whose noise may be the one to count are tried in these steps.
+# Ratio of the numbers of clients that the bounds try beyond the direct terms of tau.
 CLIENTS_STEP = 1e-4
 
 
 def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: float = BETA) -> float:
-    """Return the L2 norm that conditional rounding keeps vectors below, in the vectors' units.
+    """Return the L2 norm below which conditional rounding keeps vectors, in their units.
 
-    The square root of min{c^2 + g^2 d / 4 + sqrt(2 ln(1 / beta)) g (c + g sqrt(d) / 2), (c + g sqrt(d))^2}: stochastic rounding to
+    It is the square root of min{c^2 + g^2 d / 4 + sqrt(2 ln(1 / beta)) g (c + g sqrt(d) / 2), (c + g sqrt(d))^2}: stochastic rounding to
     multiples of g exceeds the former with probability at most beta, and is repeated until it does not; it never exceeds the latter
-    (Kairouz, Liu, Steinke 2021, proposition 22 and equation 3). The dimension is that of what is rounded: after padding, where a rotation
-    pads.
+    (Kairouz, Liu, Steinke 2021, proposition 22 and equation 3). The dimension is that of the rounded vector, after the padding of a
+    rotation.
 
     Examples
     --------
@@ -108,11 +108,11 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
 
 
 def discrete_gaussian_tau(clients: int, sigma: float) -> float:
-    """Return tau, a bound on how far the sum of discrete Gaussians is from a discrete Gaussian; errs upward.
+    """Return tau, which bounds the distance of a sum of discrete Gaussians; errs upward.
 
-    The logarithm of the ratio of their probabilities varies by at most tau (the module's docstring has the proof). Its terms fall with k:
-    beyond the first hundred thousand the last one stands for all that follow. Clients are 1 to 10**9, and sigma, each one's parameter in
-    whole numbers, 0.001 to 10**20.
+    The distance is that from a discrete Gaussian: the logarithm of the ratio of their probabilities varies by at most tau (the module's
+    docstring has the proof). The terms of tau fall with k: beyond the first hundred thousand the last term stands for all that follow.
+    Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -124,13 +124,13 @@ def discrete_gaussian_tau(clients: int, sigma: float) -> float:
 
 
 def _tau_terms(clients: int, sigma: float) -> FloatArray:
-    """Return the terms of tau that are summed one by one, for up to that number of clients."""
+    """Return the direct terms of tau, for up to the given number of clients."""
     sigma = check_real("sigma", sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA)
     terms = min(clients, DIRECT_TERMS + 1) - 1
     return _first_terms(sigma, 1 << terms.bit_length())[:terms]
 
 
-# One noise is asked about for many numbers of clients, whose terms are the first of the same sequence.
+# Callers ask for many numbers of clients of the same noise, whose terms are the first of the same sequence.
 @lru_cache(maxsize=16)
 def _first_terms(sigma: float, count: int) -> FloatArray:
     number = np.arange(1, count + 1, dtype=float)
@@ -146,9 +146,9 @@ def _summed_tau(terms: FloatArray, clients: int) -> float:
 
 
 def theta_log_ratios(variances: FloatArray) -> FloatArray:
-    """Return ln(sum_x rho_v(x) / sum_x rho_v(x + 1/2)) for the given v^2: from the sums themselves, or from their Fourier series.
+    """Return ln(sum_x rho_v(x) / sum_x rho_v(x + 1/2)) for the given v^2.
 
-    Off by a relative TAU_ERROR at most.
+    The ratio comes from the sums or from their Fourier series. Its relative error is at most TAU_ERROR.
     """
     result = np.empty(len(variances))
     narrow = variances < 1 / (2 * math.pi)
@@ -156,7 +156,7 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
     whole = 2 * np.exp(-inverse * THETA**2).sum(axis=1)
     half = np.exp(-inverse * THETA * (THETA + 1)).sum(axis=1)
     result[narrow] = inverse[:, 0] / 4 - math.log(2) + np.log1p(whole) - np.log1p(half)
-    # 1 + 2 sum q^(j^2) over the same with signs (-1)^j, q = exp(-2 pi^2 v^2).
+    # The ratio is 1 + 2 sum q^(j^2) over the same with signs (-1)^j, q = exp(-2 pi^2 v^2).
     wide = variances >= WIDE
     result[wide] = 0.0
     between = ~narrow & ~wide
@@ -166,11 +166,12 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
 
 
 def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
-    """Return the Rényi divergences of a sum of whole vectors with discrete Gaussian noise from every client, in nats; err upward.
+    """Return Rényi divergences of a sum of vectors with discrete Gaussian noise; err upward.
 
-    min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) }, r_i = D_i / (sqrt(k) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu,
-    Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which it holds whatever s; the third bound
-    there is never the least), for k = n clients, or fewer where that is less.
+    Every client adds noise to a whole vector; divergences are in nats. They are min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d)
+    }, r_i = D_i / (sqrt(k) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of
+    `discrete_gaussian_tau`, for which it holds whatever s; the third bound there is never the least), for k = n clients, or fewer where
+    that is less.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     sigma : float
         Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
     l2_sensitivity : float
-        Largest L2 distance D2 of two neighbours' sums, in whole numbers: the bound on the norm of one client's vector for
+        Largest L2 distance D2 of two neighbours' sums, in whole numbers: the bound on the norm of a client's vector for
         add-or-remove-one adjacency, where the noise of n clients is there on both sides, and twice that for replace-one.
     dimension : int
         Number d of coordinates.
@@ -207,7 +208,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     def adding(half: float) -> int:
         return int(counts[np.argmin(half * (l2 / sigma) ** 2 / counts + taus * dimension)])
 
-    # The larger the order, the more clients are worth counting.
+    # Larger orders need larger numbers of clients.
     halves = array / 2
     if adding(float(halves.min(initial=math.inf))) == clients:
         added = np.full(len(array), clients)
@@ -223,7 +224,10 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
 
 
 def _counts(clients: int) -> FloatArray:
-    """Return numbers of clients that are tried: all of which tau is a sum of terms, then by small steps, and the last."""
+    """Return numbers of clients to try: all with direct terms of tau, then small steps.
+
+    The last number is that of all clients.
+    """
     direct = np.arange(1, min(clients, DIRECT_TERMS + 1) + 1, dtype=float)
     if clients == len(direct):
         return direct
@@ -241,10 +245,11 @@ def _about(terms: FloatArray, counts: FloatArray) -> FloatArray:
 
 
 def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> ExactPrivacyLoss:
-    """Return the privacy loss of a sum of discrete Gaussians against the same sum shifted, exactly, for a check of the bounds.
+    """Return the exact privacy loss of a sum of discrete Gaussians against a shifted sum.
 
-    The distribution of the sum is found by repeated convolution, of numbers that are all positive. Both directions are alike. Noise of each
-    client beyond 37 sigma, with a probability below 1e-290, is left out; what the sum leaves out counts as `certain`.
+    The loss serves checks of the bounds. The distribution of the sum comes from repeated convolution of positive numbers. Both directions
+    are alike. The computation omits noise of each client beyond 37 sigma, with a probability below 1e-290; omitted values count as
+    `certain`.
 
     Parameters
     ----------
@@ -253,11 +258,11 @@ def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> E
     sigma : float
         Parameter of each client's noise, from 0.1 to 1000.
     shift : int
-        By how much the sum is shifted, from 1 to 10**6.
+        Shift of the sum, from 1 to 10**6.
 
     Examples
     --------
-    One discrete Gaussian has the divergence a k^2 / (2 s^2) of a Gaussian at whole orders.
+    A single discrete Gaussian has the divergence a k^2 / (2 s^2) of a Gaussian at whole orders.
 
     >>> summed_discrete_gaussian_losses(1, 2.0, 1).renyi_divergences([2.0, 3.0]).round(9).tolist()
     [0.25, 0.375]
@@ -270,9 +275,9 @@ def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> E
         raise ValueError(
             f"clients and sigma must be smaller: the sum of {clients} discrete Gaussians of sigma {sigma:g} has too many values"
         )
-    one = np.exp(-(np.arange(-reach, reach + 1, dtype=np.longdouble) ** 2) / (2 * np.longdouble(sigma) ** 2))
-    one /= one.sum()
-    masses, power, rest = np.ones(1, dtype=np.longdouble), one, clients
+    noise = np.exp(-(np.arange(-reach, reach + 1, dtype=np.longdouble) ** 2) / (2 * np.longdouble(sigma) ** 2))
+    noise /= noise.sum()
+    masses, power, rest = np.ones(1, dtype=np.longdouble), noise, clients
     while rest:
         if rest % 2:
             masses = np.convolve(masses, power)
@@ -292,10 +297,10 @@ def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> E
 def granularity_for_bits(
     clients: int, dimension: int, clip_norm: float, local_sigma: float, bits: int, *, deviations: float = 4.0, flatness: float = 1.0
 ) -> float:
-    """Return the finest granularity, in the vectors' units, at which the sum of the clients' vectors fits into the bits of a coordinate.
+    """Return the finest granularity at which the sum of vectors fits into a coordinate's bits.
 
-    1/g = sqrt(2^(2 b) - n k^2) / (2 k sqrt(rho c^2 n^2 / d + n sigma^2)): k standard deviations of a coordinate of the sum, of the
-    flattened signal, the rounding and the noise, are half the modulus (Kairouz, Liu, Steinke 2021, section 6).
+    In the vectors' units, 1/g = sqrt(2^(2 b) - n k^2) / (2 k sqrt(rho c^2 n^2 / d + n sigma^2)): k standard deviations of a coordinate of
+    the sum, of the flattened signal, the rounding and the noise, are half the modulus (Kairouz, Liu, Steinke 2021, section 6).
 
     Parameters
     ----------
@@ -310,14 +315,14 @@ def granularity_for_bits(
     bits : int
         Bits b of a coordinate; the sum is taken modulo 2**b; 1 to 62.
     deviations : float
-        k, from 0.1 to 100: 4 leaves a Gaussian coordinate outside with probability 6.3e-5.
+        Number k of standard deviations, from 0.1 to 100: 4 leaves a Gaussian coordinate outside with probability 6.3e-5.
     flatness : float
-        rho, from 0 to the dimension: variance of a coordinate of a rotated vector, times d / c^2; 1 where rotation flattens.
+        Flatness rho, from 0 to the dimension: variance of a coordinate of a rotated vector, times d / c^2; 1 where rotation flattens.
 
     Raises
     ------
     InfeasibleError
-        If the bits cannot even hold the rounding; the message says how many could.
+        If the bits cannot even hold the rounding; the message gives the fewest bits that can.
 
     Examples
     --------
@@ -341,7 +346,10 @@ def granularity_for_bits(
 
 
 def fewest_bits(clients: int, deviations: float) -> int:
-    """Return the fewest bits that hold the rounding of all clients: ``4**bits`` above ``clients * deviations**2``.
+    """Return the fewest bits that hold the rounding of all clients.
+
+    They have ``4**bits`` above ``clients * deviations**2``.
+
 
     Examples
     --------
@@ -354,21 +362,21 @@ def fewest_bits(clients: int, deviations: float) -> int:
     return bits
 
 
-# Squares of the parameter s of random rounding that are tried, and theta(s), which falls from 2e-4 to 2e-34 over them.
+# Squares of the parameter s of random rounding to try, and theta(s), which falls from 2e-4 to 2e-34 over them.
 SMOOTHING_VARIANCES = tuple(quarter / 4 for quarter in range(2, 17))
 ROUNDING_RATIOS = tuple(theta_log_ratios(np.array(SMOOTHING_VARIANCES)).tolist())
 
 
 @dataclass(frozen=True)
 class SmoothedSum:
-    """Gaussian noise which a sum of discrete Gaussians nearly is a randomised rounding of.
+    """Gaussian noise whose randomised rounding is nearly a sum of discrete Gaussians.
 
     Attributes
     ----------
     sigma : float
         Standard deviation of the Gaussian noise, in whole numbers.
     log_ratio : float
-        Bound on the logarithm of the ratio of the probabilities of one coordinate, either way; errs upward. It adds up over coordinates
+        Bound on the logarithm of the ratio of a coordinate's probabilities, either way; errs upward. It adds up over coordinates
         and rounds.
     """
 
@@ -377,15 +385,15 @@ class SmoothedSum:
 
 
 def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
-    """Return Gaussian noise that sums of discrete Gaussians can be accounted for by: the more of it, the larger the ratios.
+    """Return Gaussian noises that account for a sum of discrete Gaussians.
 
-    From the largest ratio to the smallest; empty where the sum has a variance of 1/2 or less. Clients are 1 to 10**9, and sigma, each one's
-    parameter in whole numbers, 0.001 to 10**20.
+    Larger noise has larger ratios; the list goes from the largest ratio to the smallest, and is empty for a sum of variance 1/2 or less.
+    Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
-    >>> found = smoothed_sums(100, 4.0)[-1]
-    >>> round(found.sigma, 4), found.log_ratio < 1e-14
+    >>> smoothed = smoothed_sums(100, 4.0)[-1]
+    >>> round(smoothed.sigma, 4), smoothed.log_ratio < 1e-14
     (39.95, True)
     """
     total = discrete_gaussian_tau(clients, sigma)
@@ -398,17 +406,17 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
 
 
 def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float, most: float = math.inf) -> float | None:
-    """Return epsilon where all probabilities are within factors of e^r of those of rounded Gaussian noise; None where it is too little.
+    """Return epsilon of noise whose probabilities are near those of rounded Gaussian noise.
 
-    Errs upward. The noise multiplier and r, which is `log_ratio`, are those of all coordinates and rounds together. An epsilon above `most`
-    is not computed, but None.
+    The probabilities are within factors of e^r, r being `log_ratio`; the result errs upward, and is None for too little noise. The noise
+    multiplier and r are those of all coordinates and rounds together. The function returns None for an epsilon above `most`.
 
     Examples
     --------
     >>> round(rounded_gaussian_epsilon(4.0, 1e-9, 1e-5), 4), rounded_gaussian_epsilon(1e-6, 0.0, 1e-5)
     (0.9263, None)
     """
-    # The share of 1e-9 that the ratio has more than it needs is far above its rounding.
+    # The margin of 1e-9 exceeds the ratio's rounding error by far.
     allowed = min(delta * math.exp(-log_ratio) * (1 - ROUNDING), LARGEST_DELTA)
     if noise_multiplier < SMALLEST_MULTIPLIER or allowed < SMALLEST_DELTA:
         return None

@@ -1,4 +1,4 @@
-"""How much longer rounding to whole numbers can make a vector: for certain, and with high probability.
+"""Growth of a vector's norm by rounding to whole numbers: certain and probable bounds.
 
 Lengths are in grid steps. A coordinate at distance x from zero is rounded to floor(x) or ceil(x), with mean x; on average its p-th power
 becomes the chord (1 - f) floor(x)**p + f ceil(x)**p, with f the fractional part, and it is off that by (b - f) w, where b is 1 if it is
@@ -20,16 +20,16 @@ from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
 from .vector_composition import LARGEST_NORM
 
 LARGEST_RADIUS = 2.0**20
-# Whole numbers up to here are told apart after rounding upward by UPWARD.
+# Larger whole numbers are not distinct after rounding upward by UPWARD.
 EXACT_INTEGERS = 1e10
 HALVINGS = 40
 
 
 def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
-    """Return a length that no vector of a ball exceeds after systematic rounding, whatever the random numbers are.
+    """Return a norm that no vector of a ball exceeds after systematic rounding.
 
-    Systematic rounding (`vector_dithering.systematic_rounding`) keeps every running sum of b - f, taken in the order
-    of falling w, below 1. Summation by parts then gives sum w (b - f) < the largest w, hence
+    The bound holds for all random numbers. Systematic rounding (`vector_dithering.systematic_rounding`) keeps every running sum of b - f,
+    taken in the order of falling w, below 1. Summation by parts then gives sum w (b - f) < the largest w, hence
 
         ``||v||_p^p`` < sum of chords + largest w <= d E(radius**p / d) + ceil(radius)**p - (ceil(radius) - 1)**p
 
@@ -41,7 +41,7 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
     dimension : int
         Number of coordinates.
     norm : float
-        p of the L_p norm, from 1 to 64, or infinity.
+        Order p of the L_p norm, from 1 to 64, or infinity.
     radius : float
         Largest L_p norm before rounding, in steps, from 0 to 2**20.
 
@@ -62,7 +62,7 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
         return float(top)
     everything_up = dimension * float(top) ** norm
     if norm == 2:
-        # In whole numbers: a sum of squares below a number is at most the next whole number below it.
+        # In whole numbers, a sum of squares below a number is at most the next whole number below it.
         squared = Fraction(radius) ** 2
         chords = squared + Fraction(dimension, 4) if 4 * squared >= dimension else math.isqrt(math.ceil(dimension * squared) - 1) + 1
         power = float(min(dimension * top**2, math.ceil(chords + 2 * top - 1) - 1))
@@ -77,9 +77,10 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
 
 
 def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
-    """Return a length that a vector of a ball exceeds with at most a given probability, when each coordinate is rounded independently.
+    """Return a norm that independent rounding exceeds with at most a given probability.
 
-    ``||v||_p^p`` is the sum of chords plus a sum of independent w (b - f), of mean zero and ranges w, so that Hoeffding's inequality gives
+    The vectors are those of a ball. ``||v||_p^p`` is the sum of chords plus a sum of independent w (b - f), of mean zero and ranges w, so
+    that Hoeffding's inequality gives
 
         P( ``||v||_p^p`` >= sum of chords + t ) <= exp(-2 t**2 / sum w**2)
 
@@ -87,7 +88,7 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 
         ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
 
-    It stands for lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step. Parameters are those of
+    The bound replaces lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step. Parameters are those of
     `rounded_norm_bound`, p being finite; errs upward.
 
     Examples
@@ -114,10 +115,10 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 
 @lru_cache(maxsize=64)
 def shrinkage(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
-    """Return the factor that vectors of a ball are multiplied by, so that independent rounding leaves most of them in the ball.
+    """Return the factor that keeps most vectors of a ball in it after independent rounding.
 
-    It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave it with at most the given probability; errs
-    downward. 0.0 if none does.
+    Vectors are multiplied by the factor. It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave the ball
+    with at most the given probability; it errs downward, and is 0.0 if there is none.
     """
     return bisect(
         lambda factor: rounded_norm_quantile(dimension, norm, factor * radius, failure_probability) <= radius, 0.0, 1.0, HALVINGS
@@ -125,9 +126,9 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
 
 
 def least_shrinkable_radius(dimension: int, norm: float, failure_probability: float) -> float:
-    """Return the radius, in steps, above which `shrinkage` is above 0: (d ln(1/q) / 2)**(1 / (2 p)).
+    """Return the radius, in steps, above which `shrinkage` is above 0.
 
-    However small a vector is, each of its coordinates may be rounded up by one step, so that the sum of w**2 is d.
+    It is (d ln(1/q) / 2)**(1 / (2 p)). Each coordinate of any small vector may be rounded up by one step, so that the sum of w**2 is d.
     """
     dimension, norm, _ = _checked(dimension, norm, 1.0)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)
@@ -140,7 +141,10 @@ def _checked(dimension: int, norm: float, radius: float) -> tuple[int, float, fl
 
 
 def _weights(norm: float, top: int) -> FloatArray:
-    """Return w of every cell up to the top, over top**p: p-th powers of many steps would overflow, and their differences cancel."""
+    """Return w of every cell up to the top, over top**p.
+
+    The p-th powers of many steps would overflow, and their differences cancel.
+    """
     left = np.arange(1, top)
     return np.append(top**-norm, (left / top) ** norm * np.expm1(norm * np.log1p(1 / left)))
 

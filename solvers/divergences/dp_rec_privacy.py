@@ -1,18 +1,20 @@
-"""Privacy of DP-REC, relative entropy coding with sampled clients: Rényi divergences of a draw, and what too few bits cost in delta.
+"""Privacy of DP-REC, relative entropy coding with sampled clients.
+
+The module has the Rényi divergences of a draw, and the cost of few bits in delta.
 
 Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A client shows 2**bits samples of the
 prior N(0, sigma^2 I), drawn from a shared seed, and sends the index of one, chosen by the weights q / p of its own N(update, sigma^2 I).
 A round draws clients with replacement. `dp_rec_epsilon` is the published accountant, and its repair.
 
-*Indices.* `index_epsilon` holds for any number of bits and groups: it is derived from the weights as they are normalised. With public
+*Indices.* `index_epsilon` holds for any number of bits and groups: its proof uses the normalised weights. With public
 samples w_1, ..., w_K of N(0, I) and an update x, the index k has the probability y_k / K, where y_k is the weight exp(<x, w_k>) over the
 mean weight. The numbers <x, w_k> are Gaussian with variance ||x||^2, and less their own mean they have the variance (1 - 1/K) ||x||^2;
 less the mean, the mean of their exponentials is at least 1. So y_k is at most the exponential of such a number, and
 
     E[mean of y^j] <= exp(j^2 ||x||^2 / 2)
 
-for any number of samples. Groups have weights and samples of their own: y is a product over groups, and the squared norms add up. Beside
-what a round reveals of whether a client was drawn, there is what one message reveals to who receives it, between any two updates.
+for any number of samples. Groups have separate weights and samples: y is a product over groups, and the squared norms add up. A round
+reveals whether a client was drawn; in addition, a message reveals its update to the receiver, which a bound covers for any two updates.
 """
 
 import math
@@ -29,17 +31,17 @@ from ..accounting.renyi_curve import EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
-# Every small order, then geometrically. The smallest give epsilon where it is large.
+# Orders: every small order, then a geometric sequence. The smallest give epsilon where it is large.
 ORDERS = (*range(2, 64), *(round(64 * 2 ** (k / 4)) for k in range(29)))
 
 VARIANTS = ("published", "conservative")
-# Largest Rényi order that is tried. Sampling stops to help long before, except where clip ratios are tiny.
+# Largest Rényi order to try. Sampling stops to help long before, except for tiny clip ratios.
 LARGEST_ORDER = 2**14
 SMALLEST_CLIP_RATIO, LARGEST_CLIP_RATIO = 1e-6, 100.0
 LARGEST_POPULATION = 10**12
 MOST_DRAWS = 10**15
 MOST_BITS = 10**6
-# Constant of the probability with which the weights of 2**bits samples are not as their mean (DP-REC, theorem 1 and lemma 2).
+# Constant of the probability that the weights of 2**bits samples differ from their mean (DP-REC, theorem 1 and lemma 2).
 WEIGHTS_CONSTANT = 12
 
 
@@ -50,11 +52,11 @@ class DpRecEpsilon:
     Attributes
     ----------
     epsilon : float
-        Privacy parameter of all draws together; errs upward. Infinite where the bits leave nothing of delta.
+        Privacy parameter of all draws together; errs upward. Infinite where the bits use up all of delta.
     order : int or None
-        The Rényi order that gave it; None where epsilon is infinite.
+        Rényi order of the best bound; None where epsilon is infinite.
     at_edge : bool
-        Whether that order is the largest that was tried, so that others might give less.
+        Whether the order is the largest order tried, so that others might give less.
     """
 
     epsilon: float
@@ -63,14 +65,17 @@ class DpRecEpsilon:
 
 
 def check_clip_ratio(clip_ratio: float) -> float:
-    """Return the clip norm of a client's update over the standard deviation of the prior, if it is from 1e-6 to 100."""
+    """Return a clip ratio, if it is from 1e-6 to 100.
+
+    It is the clip norm of a client's update over the standard deviation of the prior.
+    """
     return check_real("clip_ratio", clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO)
 
 
 def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
-    """Return a - 1 times the Rényi divergence, at whole order a, of one draw with a client from one without.
+    """Return a - 1 times the Rényi divergence of a draw with a client from one without.
 
-    With p and q Gaussians of standard deviation 1 whose means are the clip ratio apart, and N the population,
+    The order a is whole. With p and q Gaussians of standard deviation 1 whose means are the clip ratio apart, and N the population,
 
         (a - 1) D_a((1 - 1/N) p + q/N || p) = ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) exp(j (j - 1) c^2 / 2)
 
@@ -88,7 +93,7 @@ def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
 
     Examples
     --------
-    At order 2 it is ln(1 + (exp(c^2) - 1) / N^2).
+    At order 2 the result is ln(1 + (exp(c^2) - 1) / N^2).
 
     >>> round(draw_log_moment(1.0, 10, 2), 12), round(math.log1p(math.expm1(1.0) / 100), 12)
     (0.017036863236, 0.017036863236)
@@ -126,14 +131,14 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
 
     Examples
     --------
-    FEMNIST at 3500 clients, 4000 rounds of 100, where the paper says 3.
+    The example is FEMNIST with 3500 clients and 4000 rounds of 100, for which the paper states 3.
 
     >>> [round(dp_rec_epsilon(1.41, 3500, 400_000, 56, 3500**-1.1, variant).epsilon, 3) for variant in VARIANTS]
     [3.016, 4.512]
     """
     check_choice("variant", variant, VARIANTS)
     left = check_delta(delta) - lost_delta(clip_ratio, draws, bits)
-    # The difference is rounded downward.
+    # Round the difference downward.
     left -= 4 * UNIT * delta
     if not left > 0:
         return DpRecEpsilon(math.inf, None, at_edge=False)
@@ -143,17 +148,18 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     def epsilon(moment: int) -> float:
         return (2 * draws * draw_log_moment(clip_ratio, population, moment + 1) + constant) / moment * (1 + 16 * UNIT)
 
-    # It falls, and then rises, with the order: it is the slope of the chord from a point of the vertical axis below zero to a convex
+    # Epsilon falls, and then rises, with the order: it is the slope of the chord from a point of the vertical axis below zero to a convex
     # function, the log moment.
     best = first_true(1, LARGEST_ORDER - 1, lambda moment: epsilon(moment + 1) >= epsilon(moment))
     return DpRecEpsilon(epsilon(best), best + 1, at_edge=best == LARGEST_ORDER - 1)
 
 
 def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
-    """Return the part of delta that coding with 2**bits samples costs: 12 rho / 2**bits, where rho = draws exp(c^2).
+    """Return the part of delta that coding with 2**bits samples costs; errs upward.
 
-    It bounds the probability that in some draw the mean of the 2**bits weights is far from 1: exp(c^2) is their second moment, the
-    exponential of the divergence of order 2 of the target from the prior. Errs upward; above 1, or infinite, it says nothing.
+    It is 12 rho / 2**bits, where rho = draws exp(c^2), and bounds the probability that in some draw the mean of the 2**bits weights is far
+    from 1: exp(c^2) is their second moment, the exponential of the divergence of order 2 of the target from the prior. A bound above 1 is
+    void.
 
     Examples
     --------
@@ -162,16 +168,19 @@ def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     logarithm = _log_weights(clip_ratio, draws) - bits * math.log(2)
-    # Beyond e^700 there are no floats. Both terms of the logarithm, of at most 8 units each, are at most the bits and itself together.
+    # Floats end near e^700. Both terms of the logarithm, of at most 8 units each, are at most the bits and itself together.
     return math.inf if logarithm > 700 else math.exp(logarithm) * (1 + 16 * UNIT * (1 + bits + abs(logarithm)))
 
 
 def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
-    """Return the fewest bits of a message with which DP-REC's epsilon is finite: `lost_delta` is below delta.
+    """Return the fewest bits of a message for which DP-REC's epsilon is finite.
+
+    With these bits, `lost_delta` is below delta.
+
 
     Examples
     --------
-    StackOverflow in the paper's setting, where 6 groups of 7 bits are too few.
+    The example is StackOverflow in the paper's setting, where 6 groups of 7 bits are too few.
 
     >>> fewest_dp_rec_bits(1.227, 1500 * 60, 342_477**-1.1)
     43
@@ -185,9 +194,10 @@ def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
 
 
 def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
-    """Return how many bits of a message are enough: log2(12) + D_2 / ln 2 - log2(lost / messages), DP-REC's lemma 2.
+    """Return a sufficient number of bits of a message, by DP-REC's lemma 2.
 
-    D_2 is the square of the clip ratio, `lost` the part of delta that coding may cost, and `messages` the number of messages that share it:
+    It is log2(12) + D_2 / ln 2 - log2(lost / messages). D_2 is the square of the clip ratio, `lost` the part of delta that coding may cost,
+    and `messages` the number of messages that share it:
     for a whole training, the draws. The next whole number of bits costs at most `lost`.
 
     Examples
@@ -212,11 +222,12 @@ def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool
 
 
 def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
-    """Return a bound on a - 1 times the Rényi divergence, at order a, of the indices of a draw with a client from one without, both ways.
+    """Return a bound on a - 1 times the Rényi divergence of the indices of a draw.
 
-    Without the client all indices are as likely, u = 1/K; with it they have the probability (1 - 1/N) u + (1/N) y u. There,
-    E[((1 - 1/N) + y/N)^a] is a binomial sum whose moments of y are at most exp(j^2 c^2 / 2), those of order 0 and 1 being 1
-    (`sampled_log_moment`). Back, with l = a - 1, the function f(y) = ((1 - 1/N) + y/N)^-l is at most
+    It compares a draw with a client and a draw without, both ways, at order a. Without the client all indices are equally likely, u = 1/K;
+    with it they have the probability (1 - 1/N) u + (1/N) y u. Forth, E[((1 - 1/N) + y/N)^a] is a binomial sum whose moments of y are at
+    most exp(j^2 c^2 / 2), those of order 0 and 1 being 1 (`sampled_log_moment`). Back, with l = a - 1, the function f(y) = ((1 - 1/N) +
+    y/N)^-l is at most
 
         1 - l (y - 1) / N + l (l + 1) / 2 (1 - 1/N)^-(l + 2) (y - 1)^2 / N^2,    where E[(y - 1)^2] <= exp(2 c^2) - 1,
 
@@ -239,20 +250,21 @@ def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     if population > 1:
         curved = math.log(less * order / 2) - (less + 2) * math.log1p(-1 / population) + _log_expm1(2 * ratio**2) - 2 * share
         back = min(back, curved)
-    # Terms of at most 8 units each: beside `share`, up to 18, 28, and 60 more where they cancel.
+    # Terms have at most 8 units each: beside `share`, up to 18, 28, and 60 more where they cancel.
     return max(there, float(np.logaddexp(0.0, back + 16 * UNIT * (60 + abs(back) + 2 * share))))
 
 
 def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
-    """Return bounds on the Rényi divergence of one message for any two updates, for any number of bits and any groups.
+    """Return bounds on the Rényi divergence of a message for any two updates.
 
-    With y and y' the weights of updates x and x' over their means, y_k <= exp(<x, w_k> - mean over j of <x, w_j>) and, for a >= 2,
-    y'_k^(1 - a) is at most the mean over i of exp((a - 1) <x', w_i - w_k>). The exponents of the product are Gaussian, with at most the
-    variance a^2 |x|^2 + 2 (a - 1)^2 |x'|^2 + 2 a (a - 1) |x| |x'|. Groups are independent, and their variances add up. So
+    They hold for any number of bits and any groups. With y and y' the weights of updates x and x' over their means, y_k <= exp(<x, w_k> -
+    mean over j of <x, w_j>) and, for a >= 2, y'_k^(1 - a) is at most the mean over i of exp((a - 1) <x', w_i - w_k>). The exponents of the
+    product are Gaussian, with at most the variance a^2 |x|^2 + 2 (a - 1)^2 |x'|^2 + 2 a (a - 1) |x| |x'|. Groups are independent, and their
+    variances add up. So
 
         D_a <= (5 a^2 - 6 a + 2) / (2 (a - 1)) c^2,
 
-    where infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: those below 2 are at most
+    while infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: those below 2 are at most
     that of order 2; infinity gives infinity. In nats, for replace-one adjacency; err upward.
 
     Examples
@@ -268,7 +280,7 @@ def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
 
 
 def index_epsilon(clip_ratio: float, population: int, draws: int, delta: float) -> EpsilonAtDelta:
-    """Return epsilon of DP-REC by the indices that it sends, for any number of bits and any groups.
+    """Return epsilon of DP-REC by its indices, for any number of bits and any groups.
 
     Parameters
     ----------
@@ -288,8 +300,8 @@ def index_epsilon(clip_ratio: float, population: int, draws: int, delta: float) 
 
     Examples
     --------
-    >>> found = index_epsilon(0.545, 100, 10_000, 100**-1.1)
-    >>> round(found.epsilon, 3), found.order
+    >>> bound = index_epsilon(0.545, 100, 10_000, 100**-1.1)
+    >>> round(bound.epsilon, 3), bound.order
     (2.645, 4.0)
     """
     draws = check_integer("draws", draws, low=1, high=MOST_DRAWS)
@@ -304,18 +316,18 @@ def _log_expm1(exponent: float) -> float:
 
 
 def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float:
-    """Return ln E[((1 - 1/N) + Y/N)^a] in nats, where Y has mean 1 and its moments of order j from 2 to a are exp(x_j).
+    """Return ln E[((1 - 1/N) + Y/N)^a] in nats, given the moments of Y.
 
-    It is ln(1 + sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) (exp(x_j) - 1)), summed over j from 2: the terms 0 and 1 of the binomial sum are
-    1, and all binomial probabilities sum to 1. What is left is positive, so that nothing cancels where all of it is small. Errs upward, by
-    about 1e-13 of itself at usual orders.
+    Y has mean 1 and its moments of order j from 2 to a are exp(x_j). The result is ln(1 + sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) (exp(x_j)
+    - 1)), summed over j from 2: the terms 0 and 1 of the binomial sum are 1, and all binomial probabilities sum to 1. The rest is positive,
+    so that nothing cancels where all of it is small. It errs upward, by a relative 1e-13 or so at usual orders.
 
     Parameters
     ----------
     exponents : ndarray of shape (order - 1,)
-        x_j for j = 2, ..., a, above 0.
+        Logarithms x_j of the moments for j = 2, ..., a, above 0.
     population : int
-        N, at least 1.
+        Population N, at least 1.
 
     Examples
     --------
@@ -328,7 +340,7 @@ def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float
     chosen = np.arange(1.0, order + 1)
     binomials = np.cumsum(np.log((order - chosen + 1) / chosen))
     drawn, others = -chosen * math.log(population), (order - chosen) * math.log1p(-1 / population)
-    # ln(exp(x) - 1) = x + ln(1 - exp(-x)).
+    # The identity ln(exp(x) - 1) = x + ln(1 - exp(-x)) avoids overflow.
     excess = np.log(-np.expm1(-exponents))
     terms = (binomials + drawn + others)[1:] + exponents + excess
     # Every logarithm is right to a few units in its last place, and so is every step of the running sum, which never exceeds its peak.

@@ -1,10 +1,10 @@
-"""How much a sum of coin tosses reveals about one client when every client's coins are at one of two extremes: bounds for all data sets.
+"""Bounds on the privacy of a sum of coin tosses of two extreme probabilities.
 
-Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and only the number of successes of all is seen. A client's own
-coins change from one extreme to the other; j of the m = n - 1 others are at the upper one. Which j is the worst is not known (j = 0 or m,
-wherever all were computed), and all of them are too many to compute. But if j is from a to b, the others' sum is that of a clients at the
-upper extreme and m - b at the lower one, and further noise, which cannot raise a divergence. So m + 1 configurations are covered by a few
-cells, in which b - a clients are given away: with g cells, about a share of 1/g of the noise.
+The bounds hold for all data sets. Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and only the number of
+successes of all is seen. A client's own coins change from one extreme to the other; j of the m = n - 1 others are at the upper extreme. The
+worst j is unknown (j = 0 or m, wherever all were computed), and all of them are too many to compute. But if j is from a to b, the others'
+sum is that of a clients at the upper extreme and m - b at the lower one, and further noise, which cannot raise a divergence. So m + 1
+configurations are covered by a few cells, in which b - a clients are given away: with g cells, about a share of 1/g of the noise.
 
 By the argument of `poisson_binomial_divergence`, coins between the extremes are no worse than coins at them: with m L coins in place of m
 clients, the same cells bound every configuration of the Poisson-binomial mechanism.
@@ -24,12 +24,12 @@ from ..accounting.pure_privacy import check_orders
 from .binomial_divergence import binomial_window
 from .poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS, log_binomial
 
-# Logarithms of the smallest probabilities that are kept: of the others at either extreme, and of the sum of all.
+# Logarithms of the smallest kept probabilities: of the others at either extreme, and of the sum of all.
 SMALLEST_LOGARITHM, SMALLEST_KEPT = -200.0, -700.0
-# Up to this many others each number at the upper extreme is a cell of its own; beyond, there are from 2 to 64 cells, as many as these
+# Up to this many others each number at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, as many as these
 # products allow for.
 MOST_ALONE, MOST_CELLS, MOST_PRODUCTS = 64, 64, 8 * 10**9
-# Share by which sums of that many products may be off, in the divergence of one coin.
+# Relative error of sums of that many products, in the divergence of a coin.
 ROUNDING = 1e-8
 
 
@@ -40,13 +40,13 @@ class ExtremeTosses:
     Attributes
     ----------
     losses : tuple of ExactPrivacyLoss
-        Both directions of every cell; mirror images of cells, which have the same ones, are left out.
+        Both directions of every cell; mirror images of cells, which have the same losses, are omitted.
     logs_left_out : tuple of float
-        For each, the logarithm of a bound on the probability that was left out; minus infinity for nothing.
+        Logarithms of bounds on the omitted probabilities of each; minus infinity for none.
     largest_loss : float
         Largest privacy loss of all: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
     exact : bool
-        Whether nothing is given away: each configuration was computed.
+        Whether each configuration was computed, so that the bounds are exact.
     """
 
     losses: tuple[ExactPrivacyLoss, ...]
@@ -55,42 +55,48 @@ class ExtremeTosses:
     exact: bool
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return bounds on the Rényi divergences, in nats, for orders above 1; err upward. Infinity gives the pure epsilon."""
+        """Return upper bounds on the Rényi divergences, in nats, for orders above 1.
+
+        Infinity gives the pure epsilon.
+        """
         array = check_orders(orders)
         finite = np.where(np.isinf(array), 2.0, array)
-        found = []
+        bounds = []
         for loss, left_out in zip(self.losses, self.logs_left_out, strict=True):
-            # sum P^a Q^(1 - a) is jointly convex and homogeneous: what is left out adds its mass at the largest loss at most.
+            # sum P^a Q^(1 - a) is jointly convex and homogeneous: omitted values add at most their mass at the largest loss.
             divergences = loss.renyi_divergences(finite) * (1 + ROUNDING)
             added = left_out + (finite - 1) * self.largest_loss
-            found.append(np.logaddexp((finite - 1) * divergences, added) / (finite - 1))
-        largest = np.clip(np.maximum.reduce(found), 0.0, self.largest_loss)
+            bounds.append(np.logaddexp((finite - 1) * divergences, added) / (finite - 1))
+        largest = np.clip(np.maximum.reduce(bounds), 0.0, self.largest_loss)
         return np.asarray(np.where(np.isinf(array), self.largest_loss, largest))
 
 
 def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool = False) -> ExtremeTosses:
-    """Return privacy losses that bound what the number of successes reveals of one client, for replace-one adjacency.
+    """Return privacy losses that bound the privacy of a client in the number of successes.
+
+    The adjacency is replace-one.
+
 
     Parameters
     ----------
     clients : int
         Number n of clients, 1 to 10**7.
     trials : int
-        Number L of coins of each, 1 to 4096.
+        Number L of coins of each client, 1 to 4096.
     theta : float
         Distance of a coin's probability from 1/2, from 1e-6 to 0.499.
     first_cell : bool
-        Whether only the cell is computed in which the fewest others are at the upper extreme, the worst wherever all were computed. What
-        it gives is no bound for all configurations: it is where a search begins.
+        Whether only the cell with the fewest others at the upper extreme is computed, the worst wherever all were computed. The result is
+        no bound for all configurations, but the start of a search.
 
     Examples
     --------
-    The exact divergence for few clients, and one that errs upward for many.
+    The divergence is exact for few clients, and errs upward for many.
 
     >>> extreme_tosses(10, 1, 0.25).renyi_divergences([2.0]).round(6).tolist()
     [0.162801]
-    >>> found = extreme_tosses(1000, 1, 0.25)
-    >>> found.exact, (found.renyi_divergences([2.0]) / 8 / 2 / 0.25**2 * 1000).round(2).tolist()
+    >>> tosses = extreme_tosses(1000, 1, 0.25)
+    >>> tosses.exact, (tosses.renyi_divergences([2.0]) / 8 / 2 / 0.25**2 * 1000).round(2).tolist()
     (False, [1.36])
     """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
@@ -108,11 +114,14 @@ def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool 
 
 
 def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]]:
-    """Return the first and the last number at the upper extreme of each cell, up to half of the others: the rest are mirror images."""
+    """Return the first and the last number at the upper extreme of each cell.
+
+    Cells cover up to half of the others: the rest are mirror images.
+    """
     lower = others // 2 + 1
     if others <= MOST_ALONE:
         return [(number, number) for number in range(lower)]
-    # Half of the others at either extreme: their windows have this many values, about.
+    # With half of the others at either extreme, their windows have about this many values.
     window = 2 * math.sqrt(-SMALLEST_LOGARITHM * others * trials * (0.25 - theta**2)) - 2 * SMALLEST_LOGARITHM
     count = int(min(max(MOST_PRODUCTS / window**2, 1), MOST_CELLS // 2))
     edges = [part * lower // count for part in range(count + 1)]
@@ -120,7 +129,10 @@ def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]
 
 
 def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float) -> tuple[FloatArray, FloatArray, float]:
-    """Return the distribution of the sum for either extreme of the client, and the logarithm of what is left out at most."""
+    """Return the sum's distribution for either extreme of the client, and an omitted mass.
+
+    The mass is the logarithm of a bound.
+    """
     masses, log_left_out = np.ones(1), -math.inf
     for count, probability in ((upper, 0.5 + theta), (lower, 0.5 - theta)):
         if count:
@@ -130,7 +142,7 @@ def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float
     first, second = (np.convolve(np.exp(log_binomial(trials, 0.5 + sign * theta)).astype(float), masses) for sign in (1, -1))
     kept = np.minimum(first, second) > math.exp(SMALLEST_KEPT)
     if not kept.all():
-        # Neither is more than e^largest_loss times the other one.
+        # Neither is more than e^largest_loss times the other.
         log_left_out = float(np.logaddexp(log_left_out, SMALLEST_KEPT + largest_loss + math.log(len(kept))))
     return first[kept], second[kept], log_left_out
 

@@ -1,11 +1,12 @@
-"""What a resampled particle is like: K normal samples, one of them drawn by its importance weight, exactly for every K.
+"""Exact moments and divergences of a resampled particle among K normal samples.
 
-The weights w_k = r(x_k) / sum_j r(x_j), with r(x) = exp(m x - m^2 / 2) the density ratio of N(m, 1) to N(0, 1), have a sum in their
-denominator. With 1 / S^a = integral of t^(a-1) exp(-t S) / Gamma(a) over t > 0, expectations over K independent samples become products of
-K expectations over one, and a K-dimensional integral one of two dimensions. Both are computed by the trapezoidal rule, which converges
-exponentially here: integrands are analytic, and vanish at either end (Trefethen, Weideman 2014).
+The particle is drawn by its importance weight. The weights w_k = r(x_k) / sum_j r(x_j), with r(x) = exp(m x - m^2 / 2) the density ratio of
+N(m, 1) to N(0, 1), have a sum in their denominator. With 1 / S^a = integral of t^(a-1) exp(-t S) / Gamma(a) over t > 0, expectations over K
+independent samples become products of K expectations over a single sample, and a K-dimensional integral becomes a two-dimensional integral.
+Both come from the trapezoidal rule, which converges exponentially here: integrands are analytic, and vanish at either end (Trefethen,
+Weideman 2014).
 
-In more dimensions the weights depend on the samples' projections on the target's mean alone, so that this one dimension is enough.
+In more dimensions the weights depend on the samples' projections on the target's mean alone, so that one dimension is enough.
 """
 
 import math
@@ -24,7 +25,7 @@ LARGEST_SHIFT = 3.0
 MOST_SAMPLES = 2**20
 LARGEST_ORDER = 16
 LARGEST_SHARE = 0.999
-# Where the normal density is 1e-32 of its peak; and where exp(-y) is.
+# Points where the normal density is 1e-32 of its peak, and where exp(-y) is.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
 # exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error
@@ -35,14 +36,14 @@ _LOG_T_STEP = 0.2
 
 @dataclass(frozen=True)
 class ResampledMoments:
-    """The particle that is drawn, beside the target N(shift, 1).
+    """Moments of the drawn particle, for the target N(shift, 1).
 
     Attributes
     ----------
     mean : float
-        Its expectation; towards `shift` as samples grow.
+        Expectation of the particle, which approaches `shift` with more samples.
     squared_error : float
-        Expectation of its squared distance from `shift`; towards 1.
+        Expectation of its squared distance from `shift`, which approaches 1.
     """
 
     mean: float
@@ -51,12 +52,15 @@ class ResampledMoments:
 
 @dataclass(frozen=True)
 class TwoWayDivergences:
-    """Rényi divergences between a resampling for N(shift, 1) and one of equal weights, or bounds on them, for each order.
+    """Rényi divergences between a resampling for N(shift, 1) and a uniform draw, per order.
+
+    They may be bounds.
+
 
     Attributes
     ----------
     added, removed : ndarray of float64, shape (orders,)
-        Of the first from the second, and of the second from the first; in nats.
+        Divergences of the first from the second, and of the second from the first; in nats.
     """
 
     added: FloatArray
@@ -64,13 +68,13 @@ class TwoWayDivergences:
 
 
 def resampled_moments(shift: float, samples: int) -> ResampledMoments:
-    """Return mean and squared error of the particle drawn from K samples of N(0, 1) by their weights for N(shift, 1).
+    """Return mean and squared error of the particle drawn from K samples of N(0, 1).
 
-    For shifts from 0 to 3 and K from 1 to 2**20, with an absolute error below 1e-7.
+    The weights are those for N(shift, 1), with shifts from 0 to 3 and K from 1 to 2**20; the absolute error is below 1e-7.
 
     Examples
     --------
-    The bias is exp(shift**2) * shift / K, nearly, once K is larger than exp(shift**2).
+    The bias is nearly exp(shift**2) * shift / K once K is larger than exp(shift**2).
 
     >>> law = resampled_moments(1.0, samples=128)
     >>> round(1 - law.mean, 4), round(math.e / 128, 4)
@@ -84,29 +88,30 @@ def resampled_moments(shift: float, samples: int) -> ResampledMoments:
     decay = -np.exp(log_t[:, None] + log_ratios)
     log_others = (samples - 1) * log_sum_exp(decay + log_density, axis=1)
     weights = np.exp(log_t + math.log(samples) + log_others) * _LOG_T_STEP
-    # Probability that the particle is at each of the points.
+    # Take the probability that the particle is at each of the points.
     particle = weights @ np.exp(decay) * np.exp(log_density + log_ratios)
     return ResampledMoments(mean=float(particle @ points), squared_error=float(particle @ (points - shift) ** 2))
 
 
 def resampling_renyi_divergences(target: float, reference: float, samples: int, orders: ArrayLike) -> FloatArray:
-    """Return Rényi divergences between all that is seen of the resampling for two inputs: the K samples, and which of them was drawn.
+    """Return Rényi divergences of the samples and the drawn index for two inputs.
 
-    The samples are the same distribution for both, so that this is ``log E[sum_k w_k^a v_k^(1 - a)] / (a - 1)``, with w the weights for
-    N(target, 1) and v those for N(reference, 1). In nats; a computed value and no bound, with an error below 1e-6.
+    All that is seen of the resampling is the K samples and the drawn index. The samples have the same distribution for both, so that this
+    is ``log E[sum_k w_k^a v_k^(1 - a)] / (a - 1)``, with w the weights for N(target, 1) and v those for N(reference, 1). In nats; a
+    computed value and no bound, with an error below 1e-6.
 
     Parameters
     ----------
     target, reference : float
-        Means of the two targets on one line, -3 to 3; zero has equal weights. For vectors: of two opposite, or parallel, means.
+        Means of the two targets on a line, -3 to 3; zero has equal weights. For vectors: two opposite, or parallel, means.
     samples : int
-        K, from 1 to 2**20.
+        Number K of samples, from 1 to 2**20.
     orders : array_like of int, shape (orders,)
         Orders a, whole numbers from 2 to 16.
 
     Examples
     --------
-    With many samples it is nearly the divergence a target**2 / 2 of the two Gaussian distributions.
+    With many samples the result is nearly the divergence a target**2 / 2 of the two Gaussian distributions.
 
     >>> resampling_renyi_divergences(0.5, 0.0, samples=4096, orders=[2, 8]).round(3).tolist()
     [0.25, 0.999]
@@ -116,7 +121,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     whole = _check_orders(orders)
     most = max(whole, default=2)
-    # Expectations that are needed are of r^a v^-j and v^j: their means bound where the samples matter.
+    # The expectations are of r^a v^-j and v^j: their means bound where the samples matter.
     tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference]
     points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
     log_ratios = target * points - target**2 / 2
@@ -142,20 +147,21 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
 
 
 def resampling_mixture_divergences(shift: float, samples: int, share: float, orders: ArrayLike) -> FloatArray:
-    """Return Rényi divergences of a resampling with equal weights from one that has the weights for N(shift, 1) by chance.
+    """Return Rényi divergences of a uniform draw from a mixture with a resampling.
 
-    With r the density ratio at the sample that is drawn, T the sum of the others, and g the chance, the moment is ``E[((1 - g) + g K r / (r
+    The mixture has the weights for N(shift, 1) by chance. With r the density ratio at the drawn sample, T the sum of the others, and g the
+    chance, the moment is ``E[((1 - g) + g K r / (r
     + T))^(1 - a)]``: a power of r + T, over one of ``(1 - g + g K) r + (1 - g) T``. In nats; a computed value and no bound, with an
     absolute error below 1e-8 for up to 2**14 samples.
 
     Parameters
     ----------
     shift : float
-        m, mean of the target, 0 to 3.
+        Mean m of the target, 0 to 3.
     samples : int
-        K, from 1 to 2**20.
+        Number K of samples, from 1 to 2**20.
     share : float
-        g, the chance, from 0 to 0.999.
+        Chance g, from 0 to 0.999.
     orders : array_like of int, shape (orders,)
         Orders a, whole numbers from 2 to 16.
 
@@ -179,7 +185,7 @@ def resampling_mixture_divergences(shift: float, samples: int, share: float, ord
     own = np.stack([log_sum_exp(base + power * log_ratios, axis=1) - scipy.special.gammaln(power + 1) for power in range(most)])
     divergences = []
     for order in whole:
-        # l! sum_j r^(l - j) / (l - j)! T^j / j!, with l = a - 1, over Gamma(l): a factor l.
+        # The factor l comes from l! sum_j r^(l - j) / (l - j)! T^j / j!, with l = a - 1, over Gamma(l).
         log_sums = log_sum_exp(own[order - 1 :: -1] + others[:order], axis=0) + math.log(order - 1)
         moment = log_sum_exp((order - 1) * log_t + log_sums) + math.log(_LOG_T_STEP) - (order - 1) * math.log1p(-share)
         divergences.append(max(0.0, float(moment) / (order - 1)))
@@ -187,7 +193,7 @@ def resampling_mixture_divergences(shift: float, samples: int, share: float, ord
 
 
 def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayDivergences:
-    """Return bounds on the Rényi divergences of a resampling that hold for every number of samples.
+    """Return bounds on a resampling's Rényi divergences for every number of samples.
 
     With r the density ratio at a sample, r' that at another one, and R the mean of all K ratios: R is at least their geometric mean, so
     that ln(r / R) is at most m times the sample less the mean of the samples, a normal number of variance (1 - 1/K) m^2. And R^(a - 1),
@@ -203,9 +209,9 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
     Parameters
     ----------
     shift : float
-        m, mean of the target over that of equal weights, 0 to 3: DP-REC's clip ratio c.
+        Mean m of the target over that of equal weights, 0 to 3: DP-REC's clip ratio c.
     samples : int
-        K, from 1.
+        Number K of samples, from 1.
     orders : array_like of int, shape (orders,)
         Orders a, from 2.
 
@@ -219,12 +225,12 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     order = np.array([check_integer("orders", a, low=2, high=2**20) for a in np.asarray(orders).tolist()], dtype=float)
     added = order**2 * (shift**2 * (1 - 1 / samples) / 2)
-    # ln(1/K + (1 - 1/K) e^x): taken out of 1, or out of e^x, so that nothing cancels.
+    # ln(1/K + (1 - 1/K) e^x) is taken out of 1, or out of e^x, so that nothing cancels.
     exponent = ((order - 1) * shift) ** 2
     near = (exponent <= 1) | (samples == 1)
     taken_out_of_one = np.log1p((1 - 1 / samples) * np.expm1(np.where(near, np.minimum(exponent, 1.0), 0.0)))
     removed = np.where(near, taken_out_of_one, exponent + np.log1p(np.expm1(-exponent) / max(samples, 2)))
-    # Fewer than 100 units: exponents are at most 1 where their exponentials count.
+    # There are fewer than 100 units: exponents are at most 1 where their exponentials count.
     added, removed = (np.maximum(moment, 0.0) / (order - 1) * (1 + SLACK) for moment in (added, removed))
     return TwoWayDivergences(added=added, removed=removed)
 
@@ -234,29 +240,36 @@ def _check_orders(orders: ArrayLike) -> list[int]:
 
 
 def _normal_grid(low: float, high: float, shift: float) -> tuple[FloatArray, FloatArray]:
-    """Return points, and the log weight of each in an expectation over N(0, 1), by the trapezoidal rule."""
+    """Return points and log weights of an expectation over N(0, 1), by the trapezoidal rule."""
     step = _POINT_STEP / max(1.0, abs(shift))
     points = np.arange(low, high + step, step)
     return points, -(points**2) / 2 + math.log(step / math.sqrt(2 * math.pi))
 
 
 def _laplace_grid(log_ratios: FloatArray, samples: float) -> FloatArray:
-    """Return log t where exp(-t S) t matters: S from the least ratio of one sample to K times the largest."""
+    """Return log t where exp(-t S) t matters.
+
+    S is from the least ratio of a sample to K times the largest.
+    """
     low = -log_ratios.max() - math.log(samples) - _EXPONENTIAL_REACH / 2
     return np.arange(low, -log_ratios.min() + math.log(_EXPONENTIAL_REACH) + 2, _LOG_T_STEP)
 
 
 def _log_power_sums(base: FloatArray, log_values: FloatArray, count: int, powers: int) -> FloatArray:
-    """Return ln E[V^j exp(-t S) / j!] for each power j and each t, V and S sums over independent samples of what base has one of.
+    """Return ln E[V^j exp(-t S) / j!] for each power j and each t.
 
-    For one sample these are the coefficients of a power series, and for all of them, those of its power.
+    V and S are sums over independent samples with the law of `base`. For a single sample these are the coefficients of a power series, and
+    for all of them, those of its power.
     """
-    one = np.stack([log_sum_exp(base + power * log_values, axis=1) - scipy.special.gammaln(power + 1) for power in range(powers)])
-    return _series_power(one, count)
+    single_sample = np.stack([log_sum_exp(base + power * log_values, axis=1) - scipy.special.gammaln(power + 1) for power in range(powers)])
+    return _series_power(single_sample, count)
 
 
 def _series_power(logs: FloatArray, exponent: int) -> FloatArray:
-    """Return the log coefficients of a power of a power series, from its own; nothing is negative, so that nothing cancels."""
+    """Return the log coefficients of a power of a power series, from its own.
+
+    No coefficient is negative, so that nothing cancels.
+    """
     result = np.full_like(logs, -np.inf)
     result[0] = 0.0
     while exponent:

@@ -13,8 +13,8 @@ from .vector_composition import LARGEST_NORM
 def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Return the Rényi divergence of Laplace noise from the same noise, shifted, in nats.
 
-    With a the order and t the shift in units of the noise's scale, ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) / (a - 1)
-    (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
+    With a the order and t the shift in units of the noise's scale, it is ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) /
+    (a - 1) (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
 
     Examples
     --------
@@ -35,10 +35,10 @@ def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.flo
 
 
 def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orders: ArrayLike) -> NDArray[np.float64]:
-    """Return a bound on the divergence of two vectors of an L_p ball with independent Laplace noise on each coordinate.
+    """Return a bound on the Rényi divergence of Laplace noise on two vectors of an L_p ball.
 
-    The scale of the noise is the ball's largest L1 distance over epsilon. In units of it, two vectors are t apart with
-    ||t||_p <= T = epsilon / dimension^(1 - 1/p), and divergences r(|t_i|) of coordinates add up. Two facts bound their sum.
+    The noise is independent on each coordinate. Its scale is the ball's largest L1 distance over epsilon. In units of it, two vectors are t
+    apart with ||t||_p <= T = epsilon / dimension^(1 - 1/p), and divergences r(|t_i|) of coordinates add up. Two facts bound their sum.
     (a - 1) r is convex in the shift, a logarithm of a sum of exponentials, and 0 at 0: so the sum is at most r(||t||_1) <= r(epsilon),
     with equality where p = 1 puts all on one coordinate. Its second derivative, the variance of a coin whose bias grows with the shift,
     falls: so r(sqrt(s)) is concave in s, and so is r(s^(1/q)) for every q >= 2; the sum is at most that of equal shifts,
@@ -52,13 +52,13 @@ def laplace_vector_divergences(epsilon: float, dimension: int, norm: float, orde
     dimension : int
         Number of coordinates.
     norm : float
-        p, from 1 to 64, or infinity.
+        Order p of the norm, from 1 to 64, or infinity.
     orders : array_like of shape (orders,)
         Rényi orders above 1; infinity gives epsilon.
 
     Examples
     --------
-    The more ways there are to divide up a distance, the less it reveals.
+    A distance reveals less if there are more ways to divide it up.
 
     >>> [round(float(laplace_vector_divergences(1.0, 128, norm, [2.0])[0]), 4) for norm in (1.0, 1.5, 2.0, float("inf"))]
     [0.6191, 0.0391, 0.0078, 0.0078]

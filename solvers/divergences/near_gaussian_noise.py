@@ -1,7 +1,8 @@
-"""Binomial and Skellam noise accounted as what they nearly are: discrete Gaussian noise of the same variance, and so Gaussian noise.
+"""Accounts of binomial and Skellam noise by the Gaussian noise that they nearly are.
 
-Let P be one coordinate's noise, G the discrete Gaussian on the same whole numbers with its mean and variance v, and L = ln(P / G). For n
-independent coordinates, of all rounds together, and every window E of values and every t > 1, Markov's inequality gives
+The step between is discrete Gaussian noise of the same variance. Let P be one coordinate's noise, G the discrete Gaussian on the same whole
+numbers with its mean and variance v, and L = ln(P / G). For n independent coordinates, of all rounds together, and every window E of values
+and every t > 1, Markov's inequality gives
 
     P(S) <= e^x G(S) + e,  with  x = (n ln sum_E G e^(t L) + ln(2 / e)) / (t - 1)  and  n P(not E) <= e / 2,
 
@@ -9,9 +10,9 @@ and the same with P and G exchanged for t < 0, where t - 1 becomes -t. Noise tha
 x, e one way, x', e' the other, and G (epsilon, d)-private, P is (epsilon + x + x', e + e^x d + e^(x + epsilon) e')-private. G is
 accounted for as in `quietbits.solvers.divergences.discrete_gaussian_divergence`.
 
-What is released over all rounds is a function of the noise and of all else that is random: which vectors are in the sums, and what was
-released before. Given all else, P(S) <= e^x G(S) + e holds for events of the noise, and so, averaged, for events of what is released. It
-does not matter what that function is: with G (epsilon, d)-private for clients that are sampled in secret, so is P, as above.
+The release of all rounds is a function of the noise and of all other random numbers: the vectors in the sums, and earlier releases. Given
+all else, P(S) <= e^x G(S) + e holds for events of the noise, and so, averaged, for events of the release. The function does not matter:
+with G (epsilon, d)-private for clients that are sampled in secret, so is P, as above.
 
 L is about He4(u) / (24 v), u in standard deviations, for Skellam noise, and a few times less for binomial noise with p = 1/2: x is of the
 order of sqrt(n ln(1 / e)) / v, which is nothing once there is more than a little noise.
@@ -36,9 +37,9 @@ LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 # distance: at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
 # formula), except at the ends, which are added. The points move with the noise, so that nothing jumps as it grows.
 POINTS = {16.0: 256, 40.0: 640}
-# Share of delta for what has another probability under G, each way.
+# Share of delta for events of another probability under G, each way.
 SPARED = 1e-4
-# t - 1 of the sums one way, and -t the other.
+# Exponents t - 1 of the sums one way, and -t the other way.
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
 LARGEST_EXPONENT = 600.0
 # Error of L, over 1 and twice the largest values of the series in it. A series has at most 61 terms, whose absolute values add up to
@@ -47,32 +48,32 @@ LARGEST_EXPONENT = 600.0
 # beside them, below 1, are off by 6 units, and the expansions leave out less than 5.
 ROUNDING = 90 * UNIT
 SERIES = np.arange(3, 64)
-# What sampled rounds may differ from those of Gaussian noise: a logarithm of a ratio, all coordinates together.
+# Largest difference of sampled rounds from those of Gaussian noise: a logarithm of a ratio, all coordinates together.
 NEGLIGIBLE_RATIO = 1e-8
-# Largest offset as a share of the mean numbers, for series to converge; and the widest window.
+# Largest offset as a share of the mean numbers, for which series converge; and the widest window.
 LARGEST_SLOPE = 0.5
 MOST_DEVIATIONS = 40.0
 
 GaussianEpsilon = Callable[[float, float], float | None]
-"""Epsilon of all rounds of Gaussian noise, as a function of its multiplier in one round and of delta; None where it is not known."""
+"""Epsilon of all rounds of Gaussian noise from its multiplier and delta, or None."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseRatio:
-    """One coordinate's noise beside the discrete Gaussian of its mean and variance.
+    """A coordinate's noise beside the discrete Gaussian of its mean and variance.
 
     Attributes
     ----------
     variance : float
-        v.
+        Variance v.
     deviations : float
         Half the width of the window, in standard deviations.
     offsets : ndarray of shape (points,)
         Points of the window, less the mean, equally far apart.
     log_ratios : ndarray of shape (points,)
-        ln(P / G) there.
+        Log-ratios ln(P / G) at the points.
     log_tail : float
-        Logarithm of a bound on the probability of all values outside the window, under either.
+        Logarithm of a bound on the probability of all values outside the window, under either distribution.
     rounding : float
         Bound on the error of a log ratio.
     """
@@ -86,16 +87,17 @@ class NoiseRatio:
 
 
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
-    """Return Skellam noise, the difference of two Poisson numbers of the same mean, beside a discrete Gaussian.
+    """Return Skellam noise beside a discrete Gaussian of the same variance.
 
-    P(x) = e^(-v) I_x(v) by Debye's expansion of the Bessel function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
+    Skellam noise is the difference of two Poisson numbers of the same mean: P(x) = e^(-v) I_x(v), by Debye's expansion of the Bessel
+    function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
 
     Parameters
     ----------
     variance : float
-        v, the sum of both means, from 1000 to 10**30.
+        Variance v, the sum of both means, from 1000 to 10**30.
     deviations : float
-        Half the width of the window, in standard deviations; from 1 to 40, and at most half as many as the standard deviation is.
+        Half the width of the window, in standard deviations; from 1 to 40, and at most half of the standard deviation.
 
     Examples
     --------
@@ -129,7 +131,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
 def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
     """Return binomial noise beside a discrete Gaussian.
 
-    By Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are left out of it.
+    The probabilities come from Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are omitted.
 
     Parameters
     ----------
@@ -158,14 +160,14 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     largest = 0.0
     for expected, sign in ((successes, 1), (failures, -1)):
         relative = sign * offsets / expected
-        # (1 + y) ln(1 + y) - y without its square.
+        # This is (1 + y) ln(1 + y) - y without its square.
         series = expected * relative**3 * np.polynomial.polynomial.polyval(relative, (-1.0) ** SERIES / (SERIES * (SERIES - 1)))
         exponents -= series
         largest += float(np.abs(series).max())
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
-    # A mean that is no floating-point number moves the offsets by a rounding error: in deviations, times those of the window.
+    # A mean that is no float moves the offsets by a rounding error: in deviations, times those of the window.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
     return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 
@@ -188,12 +190,12 @@ def skellam_near_gaussian_epsilon(
     rounds : int
         Number of rounds, at least 1.
     sampled : callable or None
-        For clients that are sampled in secret, what all rounds of Gaussian noise reveal; None where everyone takes part.
+        Accounts of all rounds of Gaussian noise for clients that are sampled in secret; None where all clients take part.
 
     Returns
     -------
     float or None
-        Epsilon, errs upward; None where the noise is too little, or too different from Gaussian noise, for this way of accounting.
+        Epsilon, which errs upward; None where the noise is too little, or too different from Gaussian noise, for this account.
 
     Examples
     --------
@@ -216,9 +218,10 @@ def binomial_near_gaussian_epsilon(
     rounds: int = 1,
     sampled: GaussianEpsilon | None = None,
 ) -> float | None:
-    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise; as `skellam_near_gaussian_epsilon`.
+    """Return epsilon of whole vectors with binomial noise, by that of Gaussian noise.
 
-    The noise of a coordinate, of all clients together, has 1 to 10**15 trials with a probability of success from 1e-9 to 1 - 1e-9.
+    Parameters are those of `skellam_near_gaussian_epsilon`. The noise of a coordinate, of all clients together, has 1 to 10**15 trials with
+    a probability of success from 1e-9 to 1 - 1e-9.
 
     Examples
     --------
@@ -246,7 +249,10 @@ def _epsilon(
     rounds: int,
     sampled: GaussianEpsilon | None,
 ) -> float | None:
-    """Return epsilon of noise whose ratio to a discrete Gaussian is a function of the window's width, at most `widest`."""
+    """Return epsilon of noise from its ratio to a discrete Gaussian, per window width.
+
+    The width is at most `widest`.
+    """
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=1e100)
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
     rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
@@ -258,7 +264,7 @@ def _epsilon(
     spared = delta * SPARED
     if multiplier <= SMALLEST_MULTIPLIER or not SMALLEST_DELTA <= spared <= LARGEST_DELTA:
         return None
-    # What is spared the other way counts e^epsilon times.
+    # Mass removed from the reverse direction counts e^epsilon times.
     log_spared = math.log(spared)
     coordinates = dimension * rounds
     roughly = gaussian_epsilon(multiplier, min(delta, LARGEST_DELTA))
@@ -271,21 +277,21 @@ def _epsilon(
     if log_outside > log_spared - math.log(2):
         return None
     first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
-    # For events of the discrete Gaussian.
+    # These are for events of the discrete Gaussian.
     allowed = delta * (1 - 2 * SPARED) * math.exp(-first)
     choices, least = smoothed_sums(1, deviation), math.inf
     if sampled is None:
-        # What is about the best comes first: the others are then seen to be worse without a root.
-        for one in sorted(choices, key=lambda one: roughly * deviation / one.sigma + 2 * coordinates * one.log_ratio):
-            found = rounded_gaussian_epsilon(one.sigma / (l2 * math.sqrt(rounds)), coordinates * one.log_ratio, allowed, least)
-            least = least if found is None else min(least, found)
+        # The best choice by an estimate comes first: the others are then seen to be worse without a root.
+        for smooth in sorted(choices, key=lambda smooth: roughly * deviation / smooth.sigma + 2 * coordinates * smooth.log_ratio):
+            total = rounded_gaussian_epsilon(smooth.sigma / (l2 * math.sqrt(rounds)), coordinates * smooth.log_ratio, allowed, least)
+            least = least if total is None else min(least, total)
     else:
-        # One is nearly as good as the best of them, and sampled rounds take long to account for.
-        first_near = next((one for one in choices if coordinates * one.log_ratio <= NEGLIGIBLE_RATIO), None)
+        # A single choice is nearly as good as the best, and sampled rounds take long to account for.
+        first_near = next((smooth for smooth in choices if coordinates * smooth.log_ratio <= NEGLIGIBLE_RATIO), None)
         if first_near is None or allowed * math.exp(-NEGLIGIBLE_RATIO) < SMALLEST_DELTA:
             return None
-        found = sampled(first_near.sigma / l2, allowed * math.exp(-coordinates * first_near.log_ratio))
-        least = math.inf if found is None else found + 2 * coordinates * first_near.log_ratio
+        total = sampled(first_near.sigma / l2, allowed * math.exp(-coordinates * first_near.log_ratio))
+        least = math.inf if total is None else total + 2 * coordinates * first_near.log_ratio
     epsilon = least + first
     log_share = log_spared - epsilon
     if not log_outside <= log_share - math.log(2):
@@ -295,17 +301,17 @@ def _epsilon(
 
 
 def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
-    """Return ln of the sum over the window of G e^((t + 1) L), or with sign -1 of G e^(-t L), for each t of EXPONENTS.
+    """Return the logarithms of the ratio's moments over the window, for each exponent t.
 
-    That is the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). Summed as G (e^x - 1), so that nothing is lost where it is near 1.
-    Errs upward, infinite where an exponent is too large.
+    They are of the sum of G e^((t + 1) L), or with sign -1 of G e^(-t L): the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). The
+    function sums G (e^x - 1), so that nothing cancels near 1. The result errs upward, and is infinite where an exponent is too large.
     """
     distance = float(ratio.offsets[1] - ratio.offsets[0])
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * distance
     exponents = EXPONENTS + 1 if sign > 0 else -EXPONENTS
     usable = np.maximum(exponents * ratio.log_ratios.min(), exponents * ratio.log_ratios.max()) < LARGEST_EXPONENT
     terms = masses * np.expm1(np.outer(exponents[usable], ratio.log_ratios))
-    # At least a whole number's.
+    # The spacing is at least a whole number's.
     ends = (np.abs(terms[:, 0]) + np.abs(terms[:, -1])) * max(1.0, 1 / distance)
     log_moments = np.full_like(EXPONENTS, math.inf)
     log_moments[usable] = np.log1p(terms.sum(axis=1) + ends)
@@ -313,12 +319,15 @@ def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
 
 
 def _excess(log_moments: FloatArray, exponents: FloatArray, log_spared: float) -> float:
-    """Return the least x with P(S) <= e^x G(S) + half of what is spared, which the rest of it covers outside the window."""
+    """Return the least x with P(S) <= e^x G(S) + half of the spared mass.
+
+    The other half covers the outside of the window.
+    """
     return max(0.0, float(np.min((log_moments + math.log(2) - log_spared) / exponents)))
 
 
 def _window(variance: float, deviations: float, narrowest: float) -> FloatArray:
-    """Return equally spaced offsets from the mean, up to the given number of standard deviations on either side."""
+    """Return equally spaced offsets from the mean, up to a number of deviations on each side."""
     deviation = math.sqrt(variance)
     width = check_real("deviations", deviations, low=1.0, high=min(MOST_DEVIATIONS, LARGEST_SLOPE * narrowest / deviation))
     count = next(points for widest, points in POINTS.items() if width <= widest)

@@ -1,13 +1,13 @@
-"""How much a secure sum of binomial answers reveals about one client: the Poisson-binomial mechanism, exactly.
+"""Exact privacy of a secure sum of binomial answers: the Poisson-binomial mechanism.
 
 Client j sends Bin(L, p_j), 1/2 - theta <= p_j <= 1/2 + theta, and only the sum is seen (Chen, Özgür, Kairouz 2022, *The Poisson binomial
 mechanism for unbiased federated learning with secure aggregation*). Replacing a client replaces its p; the other clients' p hide it.
 
-What is the worst case? Every f-divergence of the two distributions of the sum is a convex function of the pair, and each distribution is
-affine in the success probability of any single trial of the other clients: if each of their trials could have its own probability, the
-maximum would be where each is 1/2 - theta or 1/2 + theta, and only how many are at which would matter. The client's own two
-probabilities are the extremes: the sum rises with p in likelihood ratio order (sums of independent Bernoulli variables are log-concave), so
-that trade-off functions fall as the two move apart.
+The worst case follows from convexity. Every f-divergence of the two distributions of the sum is a convex function of the pair, and each
+distribution is affine in the success probability of any single trial of the other clients: if each of their trials could have its own
+probability, the maximum would be where each is 1/2 - theta or 1/2 + theta, and only the number at 1/2 + theta would matter. The client's
+own two probabilities are the extremes: the sum rises with p in likelihood ratio order (sums of independent Bernoulli variables are
+log-concave), so that trade-off functions fall as the two move apart.
 """
 
 import math
@@ -26,28 +26,28 @@ LongArray = NDArray[np.longdouble]
 
 LARGEST_THETA = 0.499
 MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
-# Sums of more trials than this, or with probabilities below this, are not searched over all configurations of the other clients.
+# Sums of more trials, or with smaller probabilities, are not searched over all configurations of the other clients.
 MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
-# Logarithm of the smallest probability of the others' sum that is kept: high Rényi orders depend on values of negligible probability.
+# Logarithm of the smallest kept probability of the others' sum: high Rényi orders depend on values of negligible probability.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
-# Products that one distribution of the sum may take, and with logarithms, where probabilities are too small.
+# Largest number of products for a distribution of the sum, and with logarithms, where probabilities are too small.
 MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
-# What is left out of the sum may add this, as a logarithm, to a sum of order 2; and to one of any order that counts as tight.
+# Largest logarithm that omitted values may add to a sum of order 2, and to a sum of any order that counts as tight.
 NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
-# Narrower windows, for sums whose widest window has more values than this and whose largest loss is below this.
+# Narrower windows for sums whose widest window has more values, and whose largest loss is smaller, than these.
 NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
-# In narrower ones there may be no value.
+# Narrower windows may have no value.
 NARROWEST_WINDOW = -20.0
-# Values of a sum that are computed at a time.
+# Values of a sum computed at a time.
 BLOCK = 2**16
-# Each stretch of a tail ends further from the mean than it begins, by this share, and bounds are rounded up by this, as logarithms.
+# Each stretch of a tail ends further from the mean than it begins, by this share; bounds are rounded up by this, as logarithms.
 GROWTH, SLACK = 1.05, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class SumTails:
-    """Values of the sum outside a window, by stretches: what they can add to sums over all values.
+    """Values of the sum outside a window, in stretches, with bounds on their contributions.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class SumTails:
     losses_below, losses_above : ndarray
         Bounds on the absolute value of the privacy loss in each stretch, except where it has the sign of the other side.
     lowest, highest : float
-        Privacy loss at the window's ends.
+        Privacy losses at the window's ends.
     """
 
     logs_below: FloatArray
@@ -78,22 +78,25 @@ class SumTails:
 
 @dataclass(frozen=True)
 class PoissonBinomialPairs:
-    """Pairs of distributions of the sum, one of which is the worst case of the Poisson-binomial mechanism.
+    """Pairs of distributions of the sum, among them the worst case of the mechanism.
+
+    The mechanism is the Poisson-binomial mechanism.
+
 
     Attributes
     ----------
     losses : tuple of ExactPrivacyLoss
-        The privacy loss of each pair.
+        Privacy loss of each pair.
     log_left_out : float
-        Logarithm of a bound on the probability of all values of the sum that they leave out; minus infinity if there are none.
+        Logarithm of a bound on the probability of all omitted values of the sum; minus infinity if there are none.
     proven : bool
-        Whether they are all configurations of the other clients that can be the worst. If not, they are the two where all others are at
-        the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the largest
+        Whether the pairs include every configuration of the other clients that can be the worst. If not, they are the two with all others
+        at the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the largest
         hockey-stick divergences.
     largest_loss : float
         Largest privacy loss of any pair: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
     tails : SumTails or None
-        What bounds the values that are left out, if there are any.
+        Bounds on the omitted values, if there are any.
     """
 
     losses: tuple[ExactPrivacyLoss, ...]
@@ -103,24 +106,25 @@ class PoissonBinomialPairs:
     tails: SumTails | None = None
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return the largest Rényi divergence of any pair, in nats, for orders above 1; infinity gives the pure epsilon.
+        """Return the largest Rényi divergence of any pair, in nats, per order above 1.
 
-        Errs upward at orders that are not `tight`.
+        Infinity gives the pure epsilon. The result errs upward at orders that are not `tight`.
         """
         array = check_orders(orders)
         divergences = np.maximum.reduce([self._renyi_divergences(number, array) for number in range(len(self.losses))])
         return np.asarray(np.where(np.isinf(array), self.largest_loss, np.clip(divergences, 0.0, self.largest_loss)))
 
     def epsilon(self, delta: float) -> float | None:
-        """Return epsilon of one coordinate in one round, without Rényi divergences; None unless the worst case is proven.
+        """Return epsilon of a coordinate in a round, without Rényi divergences.
 
-        Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest where all others are at the same extreme: a few at
-        the other one can be worse. Errs upward, since the trials of one client may differ here.
+        It is None unless the worst case is proven. Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest where
+        all others are at the same extreme: a few at the other extreme can be worse. It errs upward, since the trials of a client may differ
+        here.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
     def tight(self, orders: ArrayLike) -> NDArray[np.bool_]:
-        """Return for which orders what is left out of the pairs adds next to nothing to the divergences."""
+        """Return the orders at which omitted values add next to nothing to the divergences."""
         array = check_orders(orders)
         added = np.maximum.reduce([self._added(number, array) for number in range(len(self.losses))])
         return np.asarray(np.isinf(array) | (added <= TIGHT_LOGARITHM))
@@ -129,7 +133,7 @@ class PoissonBinomialPairs:
         """Return bounds on the Rényi divergences of the whole distributions."""
         finite = np.where(np.isinf(orders), 2.0, orders)
         added = self._added(number, finite)
-        # Where more than everything may be added, the sum of what is left does not matter.
+        # Where omitted values may add more than the whole sum, the window's sum does not matter.
         counts = added < (finite - 1) * self.largest_loss
         divergences = np.full(len(finite), self.largest_loss)
         if counts.any():
@@ -138,37 +142,40 @@ class PoissonBinomialPairs:
         return divergences
 
     def _added(self, number: int, orders: FloatArray) -> FloatArray:
-        """Return logarithms of what is left out of a pair at most: its mass at the largest loss, or bounded by stretches."""
+        """Return logarithms of the most that a pair's omitted values add.
+
+        They add their mass at the largest loss, or bounds by stretches.
+        """
         finite = np.where(np.isinf(orders), 2.0, orders)
         whole = np.asarray(self.log_left_out + (finite - 1) * self.largest_loss)
         if self.tails is None:
             return whole
-        # P^a Q^(1 - a) is P e^((a - 1) loss) for the first pair, and for the second one, the other way round, P e^(-a loss).
+        # P^a Q^(1 - a) is P e^((a - 1) loss) for the first pair, and P e^(-a loss) for the second, which is reversed.
         by_stretches = self.tails.log_sums(finite - 1 if number == 0 else -finite)
         return np.minimum(whole, np.logaddexp(by_stretches, self.log_left_out))
 
 
 def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: float = SMALLEST_WINDOW) -> PoissonBinomialPairs:
-    """Return the pairs of sums that the worst case of the Poisson-binomial mechanism is among, for replace-one adjacency.
+    """Return pairs of sums that include the worst case, for replace-one adjacency.
 
-    Up to 128 trials in all (fewer for theta above 0.49) these are every configuration of the other clients: one for each number of trials
-    at 1/2 + theta; beyond that the two where all of them are at the same extreme.
+    Up to 128 trials in all (fewer for theta above 0.49) the pairs are every configuration of the other clients: a pair for each number of
+    trials at 1/2 + theta; beyond that they are the two with all others at the same extreme.
 
     Parameters
     ----------
     clients : int
         Number n of clients, 1 to 10**7.
     trials : int
-        Number L of trials of each, 1 to 4096.
+        Number L of trials of each client, 1 to 4096.
     theta : float
         Largest distance of a probability from 1/2, from 1e-6 to 0.499; the mechanism uses at most 1/4.
     window : float
-        Logarithm of the smallest probability that is kept, at most -20: narrower windows are quicker, and loose at high orders.
+        Logarithm of the smallest kept probability, at most -20: narrower windows are faster, and loose at high orders.
 
     Raises
     ------
     ValueError
-        Also if clients and trials together are too many, or too many for a large theta.
+        If an argument is out of range, or clients and trials together are too many, also for a large theta.
     """
     check_real("window", window, low=SMALLEST_WINDOW, high=NARROWEST_WINDOW)
     check_sums(clients, trials, theta)
@@ -176,7 +183,7 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     largest_loss = largest_toss_loss(trials, theta)
     if all_configurations(clients, trials, theta):
         high, low = (np.exp(log_binomial(trials, 0.5 + sign * theta)) for sign in (1, -1))
-        # The mirror image of a pair is the same pair in the other direction, with as many trials at the other extreme.
+        # The mirror image of a pair is the same pair in reverse, with as many trials at the other extreme.
         fixed = [np.exp(log_binomial(number, 0.5 + theta)) for number in range(others + 1)]
         noises = (np.convolve(fixed[number], fixed[others - number][::-1]) for number in range(others + 1))
         losses = tuple(_loss(np.log(np.convolve(high, noise)), np.log(np.convolve(low, noise)), 0.0) for noise in noises)
@@ -199,7 +206,7 @@ def check_sums(clients: int, trials: int, theta: float) -> None:
 
 
 def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:
-    """Return the windows that may be tried, narrow ones first; the last one is the widest there is."""
+    """Return the windows to try, narrow windows first; the last is the widest."""
     if all_configurations(clients, trials, theta):
         return (SMALLEST_WINDOW,)
     largest = largest_toss_loss(trials, theta)
@@ -210,7 +217,7 @@ def windows(clients: int, trials: int, theta: float) -> tuple[float, ...]:
 
 
 def largest_toss_loss(trials: int, theta: float) -> float:
-    """Return the largest privacy loss of one client's tosses: the pure epsilon of a coordinate."""
+    """Return the largest privacy loss of a client's tosses: the pure epsilon of a coordinate."""
     return trials * (math.log1p(2 * theta) - math.log1p(-2 * theta))
 
 
@@ -223,10 +230,10 @@ def all_configurations(clients: int, trials: int, theta: float) -> bool:
 
 
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
-    """Return the Rényi divergence of one coordinate of the Poisson-binomial mechanism, in the worst case over the other clients.
+    """Return the Rényi divergence of a coordinate in the worst case over the other clients.
 
-    In nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward. Infinite order
-    gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
+    Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward.
+    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
 
     Examples
     --------
@@ -241,13 +248,13 @@ def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: Arra
 
 
 def _widest(others: int, theta: float) -> float:
-    """Return a bound on the number of values that the window of the others' sum has, about."""
+    """Return an approximate bound on the number of values in the window of the others' sum."""
     return 2 * (math.sqrt(-2 * SMALLEST_WINDOW * others * (0.25 - theta * theta)) - SMALLEST_WINDOW)
 
 
 @dataclass(frozen=True, eq=False)
 class _WindowedSums:
-    """Privacy losses in both directions of the values from the first to the last one, and the logarithm of what is left out."""
+    """Privacy losses of a window in both directions, and the logarithm of the omitted mass."""
 
     losses: tuple[ExactPrivacyLoss, ExactPrivacyLoss]
     first: int
@@ -256,9 +263,10 @@ class _WindowedSums:
 
 
 def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _WindowedSums:
-    """Return the privacy losses of the sum for either extreme of the client, all others at the upper one.
+    """Return the privacy losses of the sum for either extreme of the client.
 
-    The others' sum is that of a window. Where it has been cut off, sums of the client and the others that would be incomplete are left out.
+    All others are at the upper extreme. The others' sum is that of a window. Where it has been cut off, incomplete sums of the client and
+    the others are omitted.
     """
     window = binomial_window(others, 0.5 + theta, smallest)
     values = len(window.logarithms) + trials
@@ -269,7 +277,7 @@ def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _
     dropped = np.zeros(2, dtype=np.longdouble)
     for start in range(0, values, BLOCK):
         stop = min(start + BLOCK, values)
-        # Value x is the sum over k of the client's k and the others' x - k.
+        # The probability of x is the sum over k of the client's k and the others' x - k.
         begin = max(start - trials, 0)
         masses = np.exp(window.logarithms[begin:stop])
         rows = np.array([np.convolve(toss, masses)[start - begin : stop - begin] for toss in tosses])
@@ -280,7 +288,7 @@ def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _
         kept[start:stop], logarithms[:, start:stop], losses[start:stop] = keeps, rows, rows[0] - rows[1]
     log_left_out = float(np.logaddexp(window.log_remainder, np.log(dropped.max()) if dropped.any() else -math.inf))
     left_out = math.exp(log_left_out)
-    # Both distributions are log-concave: the values that are kept are neighbours.
+    # Both distributions are log-concave: the kept values are neighbours.
     lowest, count = int(np.argmax(kept)), int(np.count_nonzero(kept))
     (first, second), losses = logarithms[:, lowest : lowest + count], losses[lowest : lowest + count]
     pair = ExactPrivacyLoss(first, losses, left_out, left_out), ExactPrivacyLoss(second, -losses, left_out, left_out)
@@ -288,11 +296,12 @@ def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _
 
 
 def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumTails | None:
-    """Return what bounds the sum's values outside a window; None where the window is empty.
+    """Return bounds on the sum's values outside a window, or None for an empty window.
 
-    With everyone at the upper extreme, the successes K of the client among x of all N trials are hypergeometric, and the ratio of the sum's
-    probabilities for the lower extreme to those for the upper one is that of E[s^K], s = ((1/2 - theta) / (1/2 + theta))^2. One success
-    more is the client's with probability (L - K) / (N - x), one fewer with K / x, so that the losses of x and x + 1 differ by at most
+    With all clients at the upper extreme, the successes K of the client among x of all N trials are hypergeometric, and the ratio of the
+    sum's probabilities for the lower extreme to those for the upper one is that of E[s^K], s = ((1/2 - theta) / (1/2 + theta))^2. One
+    success more is the client's with probability (L - K) / (N - x), one fewer with K / x, so that the losses of x and x + 1 differ by at
+    most
     -ln(1 - (1 - s) L / (N - x)), and ln(1 + (1 / s - 1) L / (x + 1)). Probabilities are bounded by Chernoff.
     """
     losses = sums.losses[0].losses
@@ -330,7 +339,7 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
 
 
 def _stretches(mean: float, start: int, end: int) -> FloatArray:
-    """Return edges of stretches from a window's last value to the last one of all."""
+    """Return edges of stretches from a window's last value to the sum's last value."""
     distance, furthest = max(abs(start - mean), 1.0), abs(end - mean)
     count = max(0, math.ceil(math.log(furthest / distance) / math.log(GROWTH)))
     between = mean + math.copysign(1.0, end - mean) * distance * GROWTH ** np.arange(1, count)
@@ -339,7 +348,7 @@ def _stretches(mean: float, start: int, end: int) -> FloatArray:
 
 
 def _log_convolved(own: LongArray, noise: LongArray) -> LongArray:
-    """Return the logarithms of a convolution, however small its values are."""
+    """Return the logarithms of a convolution, also of tiny values."""
     total = np.full(len(own) + len(noise) - 1, -np.inf, dtype=np.longdouble)
     for start, logarithm in enumerate(own):
         part = total[start : start + len(noise)]

@@ -1,15 +1,15 @@
-"""How much fair binomial noise hides a vector behind stochastic k-level quantisation: Rényi divergences, without a bound on sensitivities.
+"""Rényi divergences of fair binomial noise on vectors after stochastic k-level quantisation.
 
-Two vectors that are a_i steps apart in coordinate i are rounded by the same uniform numbers: they then differ by floor(a_i) or
-floor(a_i) + 1 steps, on average by a_i. For whole numbers that differ by j, noise of fair trials has a divergence r_j of at most
-``square j**2 + linear j`` (`fair_binomial_bound`). As exp((a - 1) D_a) is jointly convex, its average over the uniform numbers is a
-bound for the mixture, and coordinates, which are rounded independently, add up:
+No bound on sensitivities is necessary. Two vectors that are a_i steps apart in coordinate i are rounded by the same uniform numbers: they
+then differ by floor(a_i) or floor(a_i) + 1 steps, on average by a_i. For whole numbers that differ by j, noise of fair trials has a
+divergence r_j of at most ``square j**2 + linear j`` (`fair_binomial_bound`). As exp((a - 1) D_a) is jointly convex, its average over the
+uniform numbers is a bound for the mixture, and coordinates, which are rounded independently, add up:
 
     D_a <= sum_i g(a_i),    g(j + f) = ln((1 - f) exp((a - 1) r_j) + f exp((a - 1) r_(j+1))) / (a - 1).
 
-The worst a_i with ``sum a_i**2 <= R**2`` are bounded by Lagrange's relaxation. Nothing fails here but the ends of the noise.
+The worst a_i with ``sum a_i**2 <= R**2`` are bounded by Lagrange's relaxation. Only the ends of the noise can fail.
 
-The published account needs sensitivities: how far apart, in grid steps, quantisation can leave two vectors with high probability.
+The published account needs sensitivities: the distance, in grid steps, of two vectors after quantisation, with high probability.
 `quantised_sensitivity` is equation (10) of Agarwal, Suresh, Yu, Kumar, McMahan 2018, *cpSGD: communication-efficient and
 differentially-private distributed SGD*; `quantised_l2_bound` is sharper, for the L2 norm alone.
 """
@@ -28,13 +28,13 @@ from ..numerics.rounding import SLACK, UNIT
 from .cpsgd_theorem import check_trials
 
 MOST_LEVELS = 2**24
-# What rotation makes of the smallest clip norm, and the distance of vectors of the largest.
+# Factor by which rotation may change the smallest clip norm, and the distance of vectors of the largest.
 SMALLEST_BOUND, LARGEST_BOUND = 1e-105, 1e101
 
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
 # The ends of the noise may fail with this share of delta.
 NEGLECTED = 0.01
-# Shifts up to here are looked at one by one, larger ones by a formula.
+# Smaller shifts are evaluated singly, larger shifts by a formula.
 NODES = 16
 SECTIONS = 36
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -44,13 +44,16 @@ LONGEST_WINDOW = 0.9
 # Chains of positive terms have fewer than 100 units, and 8 times as many as an exponent of up to LARGEST_EXPONENT has: less than SLACK.
 UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
-# Next to nothing, and yet no division by zero.
+# Smallest positive number: next to nothing, and yet no division by zero.
 LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
 
 
 @dataclass(frozen=True, eq=False)
 class FairBinomialBound:
-    """A bound on the Rényi divergence of fair binomial noise and the same shifted by j steps: ``square j**2 + linear j``.
+    """A bound on the Rényi divergence of fair binomial noise and the same noise shifted.
+
+    For a shift of j steps it is ``square j**2 + linear j``.
+
 
     Attributes
     ----------
@@ -59,7 +62,7 @@ class FairBinomialBound:
     linear : float
         Coefficient of j.
     failure : float
-        Probability of the end of the support that is left out; the divergence is that of the rest, not normalised.
+        Probability of the omitted end of the support; the divergence is that of the rest, not normalised.
     """
 
     square: FloatArray
@@ -68,7 +71,7 @@ class FairBinomialBound:
 
 
 def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log_failure: float) -> FairBinomialBound | None:
-    """Return a bound on Rényi divergences of Bin(N, 1/2) shifted by whole numbers, in closed form.
+    """Return a closed bound on Rényi divergences of Bin(N, 1/2) shifted by whole numbers.
 
     With M = (N + 1) / 2 and y = x - N/2, ln(P(Z = x) / P(Z = x - j)) is the sum of -2 artanh(t_i / M) over i < j, where
     t_i = y - i - 1/2. Let E be y >= -w, which fails with a probability of at most exp(-2 w**2 / N) (Hoeffding). On it, with
@@ -80,8 +83,8 @@ def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log
         exp(s j (1 + k) / 2 + s'**2 N / 8) (1 + k s (s' N / 4 + sqrt(N) / 2)),    s' = s (1 + k);
 
     take the logarithm, ln(1 + z) <= z and N <= 2 M. The other direction, and negative shifts, are mirror images. The leading term is ``a
-    j**2 / M``. The bound is for shifts up to the largest and finite orders; None where trials are too few for it and for E to fail with at
-    most the probability given by its logarithm.
+    j**2 / M``. The bound is for shifts up to the largest and finite orders; it is None where trials are too few for it and for a failure of
+    E with at most the probability given by its logarithm.
     """
     half = (trials + 1) / 2
     window = math.sqrt(-trials * log_failure / 2)
@@ -94,7 +97,10 @@ def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log
 
 
 def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
-    """Return the epsilon of fair binomial noise on vectors after stochastic quantisation to whole numbers from 0 to levels - 1.
+    """Return the epsilon of fair binomial noise on vectors after stochastic quantisation.
+
+    Levels are whole numbers from 0 to levels - 1.
+
 
     Parameters
     ----------
@@ -114,7 +120,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     Returns
     -------
     EpsilonAtDelta or None
-        Epsilon and its order; errs upward. None where the trials are too few to prove anything.
+        Epsilon and its order; errs upward. It is None where the trials are too few for any proof.
 
     Examples
     --------
@@ -135,17 +141,17 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     # The distribution without its end is normalised: a factor (1 - failure)**(-a) for each coordinate.
     normalised = -dimension * ORDERS / (ORDERS - 1) * math.log1p(-bound.failure)
     divergences = quantised_renyi(bound, ORDERS, dimension, distance, largest) + normalised
-    found = RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
-    return found if math.isfinite(found.epsilon) else None
+    converted = RenyiCurve(ORDERS, divergences).composed(rounds).epsilon(delta * (1 - NEGLECTED * UPWARD))
+    return converted if math.isfinite(converted.epsilon) else None
 
 
 def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int, distance: float, largest: float) -> FloatArray:
-    """Return bounds on sum_i g(a_i), in nats, for all 0 <= a_i <= largest with ``sum a_i**2 <= distance**2``.
+    """Return bounds on sum_i g(a_i), in nats, for all bounded shifts a_i.
 
-    For every multiplier m the sum is at most ``m distance**2 + dimension max_a (g(a) - m a**2)``: the bounds err upward, whatever
-    multiplier is found. Between two whole numbers that maximum is where a quadratic equation says, as g is concave there. From NODES on,
-    with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so that the divergence is that of a plus e times
-    a number, and Hoeffding's lemma gives, with c = square + linear,
+    Shifts have 0 <= a_i <= largest and ``sum a_i**2 <= distance**2``. For every multiplier m the sum is at most ``m distance**2 + dimension
+    max_a (g(a) - m a**2)``: the bounds err upward, for every multiplier. Between two whole numbers a quadratic equation gives that maximum,
+    as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so that the
+    divergence is that of a plus e times a number, and Hoeffding's lemma gives, with c = square + linear,
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
 
@@ -183,7 +189,10 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """What the largest excess needs for every multiplier: rows of whole numbers that shifts start from, columns of orders."""
+    """Terms of the largest excess that serve every multiplier.
+
+    Rows are the whole numbers from which shifts start, columns the orders.
+    """
 
     power: FloatArray
     start: FloatArray
@@ -209,7 +218,10 @@ def _nodes(bound: FairBinomialBound, orders: FloatArray, largest: float) -> _Nod
 
 @dataclass(frozen=True, eq=False)
 class _Far:
-    """The bound from NODES on, for each order: ``square a**2 + slope a + constant``."""
+    """Coefficients of the bound from NODES on, for each order.
+
+    The bound is ``square a**2 + slope a + constant``.
+    """
 
     square: FloatArray
     slope: FloatArray
@@ -231,10 +243,10 @@ def _largest_excess(nodes: _Nodes, far: _Far, multiplier: FloatArray, largest: f
     root = np.sqrt(nodes.squared_offset + 2 * share)
     best = np.where(nodes.ahead, share / (root + np.abs(nodes.offset)), (root - nodes.offset) / 2)
     best = np.minimum(np.maximum(best, nodes.start), nodes.ends)
-    # Infinite, not undefined, where a shift of no more than the start has a growth that is infinite.
+    # The result is infinite, not undefined, where a shift of no more than the start has an infinite growth.
     fraction = np.maximum(best - nodes.start, LEAST_FRACTION)
     value = nodes.lower + np.log1p(fraction * nodes.growth) / nodes.power
-    # Where almost nothing is left of the difference, rounding counts: coordinates multiply it.
+    # Rounding counts where the difference nearly cancels: coordinates multiply it.
     lagged = multiplier * best**2
     excess = np.asarray((value - lagged + SLACK * (value + lagged)).max(axis=0))
     if largest > NODES:
@@ -254,7 +266,7 @@ class QuantisedSensitivity:
     Attributes
     ----------
     l1, l2, linf : float
-        The distance in each norm; err upward.
+        Distance in each norm; errs upward.
     """
 
     l1: float
@@ -263,19 +275,19 @@ class QuantisedSensitivity:
 
 
 def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: float, delta: float) -> QuantisedSensitivity:
-    """Return bounds on how far apart two vectors are after coupled quantisation, which fail with a probability of at most delta.
+    """Return bounds on the distances of two vectors after coupled quantisation.
 
-    With k levels on [-X, X] a step is 2 X / (k - 1). Let R = distance (k - 1) / (2 X) be the distance of the two vectors in steps, and
-    t = ln(2 / delta). Then
+    The bounds fail with a probability of at most delta. With k levels on [-X, X] a step is 2 X / (k - 1). Let R = distance (k - 1) / (2 X)
+    be the distance of the two vectors in steps, and t = ln(2 / delta). Then
 
         linf = k + 1,    l1 = sqrt(d) R + sqrt(2 sqrt(d) R t) + (4/3) t,    l2 = R + sqrt(l1 + sqrt(2 sqrt(d) R t)).
 
     The paper writes D (k - 1) / X for R, with D a bound on the vectors' norms: that is the distance 2 D of two vectors that replace each
     other. For a vector with zero in its place the distance is D. The bounds are as published: linf never fails, and k - 1 would be enough.
 
-    This holds for coupled rounding only: both vectors are rounded by the same uniform numbers. Rounded independently they can be further
-    apart, even if they are equal. Privacy may be argued with the coupling, whatever the uniform numbers really are: each vector's message
-    has the distribution that it would have with them, and they are independent of the noise.
+    This holds for coupled rounding only: both vectors use the same uniform numbers. Under independent rounding they can be further apart,
+    even if they are equal. Privacy may be proved with the coupling, for any actual uniform numbers: each vector's message has the same
+    distribution as with the coupling, and the uniform numbers are independent of the noise.
 
     Parameters
     ----------
@@ -284,7 +296,7 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     levels : int
         Number k of levels, 2 to 2**24.
     bound : float
-        X: levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101. All coordinates lie between.
+        Bound X: levels reach from -bound to bound, in the vectors' units; 1e-105 to 1e101. All coordinates lie between.
     distance : float
         Largest L2 distance of the two vectors, in the vectors' units; 0 to 1e101.
     delta : float
@@ -292,8 +304,8 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
 
     Examples
     --------
-    >>> found = quantised_sensitivity(100, levels=17, bound=1.0, distance=2.0, delta=1e-5)
-    >>> round(found.l1, 3), round(found.l2, 3), found.linf
+    >>> sensitivity = quantised_sensitivity(100, levels=17, bound=1.0, distance=2.0, delta=1e-5)
+    >>> round(sensitivity.l1, 3), round(sensitivity.l2, 3), sensitivity.linf
     (238.772, 33.357, 18.0)
     """
     dimension = check_integer("dimension", dimension, low=1, high=LARGEST_ACCOUNTED_DIMENSION)
@@ -309,12 +321,13 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
 
 
 def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
-    """Return a bound on the L2 distance of two vectors after coupled quantisation, in steps; it fails with probability at most delta.
+    """Return a bound on the L2 distance of two vectors after coupled quantisation, in steps.
 
-    Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j + 1, on average a_i. The squared distance is on
-    average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the distance before, from 0 to 1e101. Each square
-    varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``: Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1
-    / delta) / 2). Errs upward. See `quantised_sensitivity` for what is coupled.
+    The bound fails with probability at most delta. Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j
+    + 1, on average a_i. The squared distance is on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the
+    distance before, from 0 to 1e101. Each square varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``:
+    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1
+    / delta) / 2). The bound errs upward. `quantised_sensitivity` explains the coupling.
 
     Examples
     --------
@@ -327,5 +340,5 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
         return 0.0
     root = math.sqrt(dimension)
     deviation = (2 * distance + root) * math.sqrt(-math.log(check_delta(delta)) / 2)
-    # Fewer than 20 units, all terms being positive.
+    # There are fewer than 20 units, as all terms are positive.
     return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 20 * UNIT)

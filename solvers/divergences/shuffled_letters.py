@@ -1,4 +1,4 @@
-"""Privacy of shuffled letters of a table, or of their histogram: the privacy blanket, computed.
+"""Privacy of shuffled letters of a table, or of their histogram, by the privacy blanket.
 
 Let w_y be the least probability that any row gives to letter y, and g their sum. Each of the n - 1 other clients can be thought of as
 drawing from the blanket w / g with probability g, and otherwise from what is left of its own row. Whoever is told which clients did not

@@ -1,7 +1,8 @@
-"""Skellam noise, the difference of two independent Poisson numbers, on vectors of whole numbers: its privacy and its tails.
+"""Privacy and tails of Skellam noise on vectors of whole numbers.
 
-Skellam noise of variance mu has the probabilities e^-mu I_k(mu), with I the modified Bessel function, and the sum of two such numbers
-is Skellam noise again: what is said here of one message also holds, with the variances added up, of a sum of them.
+Skellam noise is the difference of two independent Poisson numbers. With variance mu it has the probabilities e^-mu I_k(mu), with I the
+modified Bessel function, and the sum of two such numbers is Skellam noise again: results for a message also hold, with the variances added
+up, for a sum of messages.
 """
 
 import math
@@ -18,19 +19,21 @@ from ..accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1e3
 LARGEST_SENSITIVITY = 1e15
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e40
-# The closed form below and the curve it is checked against round differently: the variance goes up by this share until the two agree.
+# The closed form below and the curve that checks it round differently: the variance goes up by this share until the two agree.
 NUDGE = 1e-13
 
 
 def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensitivity: float, orders: ArrayLike) -> FloatArray:
-    """Return bounds on the Rényi divergence of Skellam noise added to two vectors of whole numbers, in nats; err upward.
+    """Return bounds on the Rényi divergence of Skellam noise on two vectors, in nats.
 
-    The theorem on the multi-dimensional mechanism of Agarwal, Kairouz, Liu 2021, *The Skellam mechanism for differentially private
-    federated learning*, at scale 1: with mu the variance of a coordinate's noise, the divergence of order a is at most
+    The bounds err upward, for vectors of whole numbers. They are the theorem on the multi-dimensional mechanism of Agarwal, Kairouz, Liu
+    2021, *The Skellam mechanism for differentially private federated learning*, at scale 1: with mu the variance of a coordinate's noise,
+    the divergence of order a is at most
 
         a l2**2 / (2 mu) + min{ ((2 a - 1) l2**2 + 6 l1) / (4 mu**2), 3 l1 / (2 mu) }
 
-    It is proved for whole orders from 2. Divergences grow with their order: any other order gets the bound of the next higher whole one.
+    The theorem covers whole orders from 2. Divergences grow with their order: any other order gets the bound of the next higher whole
+    order.
 
     Parameters
     ----------
@@ -58,10 +61,10 @@ def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensiti
 def skellam_variance(
     epsilon: float, delta: float, l1_sensitivity: float, l2_sensitivity: float, orders: ArrayLike = DEFAULT_ORDERS
 ) -> float:
-    """Return the smallest variance of Skellam noise for which the Rényi curve proves (epsilon, delta) privacy.
+    """Return the smallest variance of Skellam noise whose Rényi curve proves a guarantee.
 
-    Errs upward, by less than a relative 1e-9. Epsilon is from 0.001 to 1000, and the sensitivities are those of
-    `skellam_renyi_divergences`.
+    The guarantee is (epsilon, delta); the variance errs upward, by less than a relative 1e-9. Epsilon is from 0.001 to 1000, and the
+    sensitivities are those of `skellam_renyi_divergences`.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def skellam_variance(
     check_real("l2_sensitivity", l2_sensitivity, low=1e-9, high=LARGEST_SENSITIVITY)
     finite = check_orders(orders)
     finite = finite[np.isfinite(finite)]
-    # The largest divergence of each order that proves epsilon: by the conversion of Canonne, Kamath, Steinke 2020, or, as the total
+    # Take the largest divergence of each order that proves epsilon: by the conversion of Canonne, Kamath, Steinke 2020, or, as the total
     # variation distance is at most sqrt(1 - e^-r), because it proves epsilon 0 already.
     budgets = np.maximum(epsilon - np.log1p(-1 / finite) + np.log(delta * finite) / (finite - 1), -math.log1p(-(delta**2)))
     if not np.any(budgets > 0):
@@ -99,10 +102,10 @@ def skellam_variance(
 
 
 def skellam_tail(variance: float, threshold: float) -> float:
-    """Return a bound on the probability that Skellam noise of variance mu is at least a threshold of 0 or more; errs upward.
+    """Return a bound on the probability that Skellam noise reaches a threshold; errs upward.
 
-    Chernoff's, exp( mu (sqrt(1 + y**2) - 1 - y asinh y) ), y = threshold / mu: the cumulant generating function is mu (cosh t - 1), least
-    at sinh t = y.
+    The threshold is 0 or more. The bound is Chernoff's, exp( mu (sqrt(1 + y**2) - 1 - y asinh y) ), y = threshold / mu: the cumulant
+    generating function is mu (cosh t - 1), least at sinh t = y.
 
     Examples
     --------
@@ -115,7 +118,10 @@ def skellam_tail(variance: float, threshold: float) -> float:
 
 
 def _coefficients(l1_sensitivity: float, l2_sensitivity: float, orders: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """Return the factors of 1 / mu, of 1 / mu**2 and of the alternative 1 / mu in the bound on the divergence."""
+    """Return the coefficients of the bound on the divergence.
+
+    They are the factors of 1 / mu, of 1 / mu**2 and of the alternative 1 / mu.
+    """
     l1 = check_real("l1_sensitivity", l1_sensitivity, low=0.0, high=LARGEST_SENSITIVITY**2)
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=LARGEST_SENSITIVITY)
     finite = np.where(np.isinf(orders), 2.0, orders)

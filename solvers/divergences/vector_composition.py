@@ -1,9 +1,9 @@
-"""Rényi divergence of a vector whose coordinates go through the same table one by one: four bounds, from loose to exact.
+"""Rényi divergence of a vector whose coordinates share a table: bounds from loose to exact.
 
 Two vectors of grid inputs at L_p distance at most R (on the table's unit scale) differ by i_l - i'_l steps in coordinate l, with
 sum_l |i_l - i'_l|^p <= K = ((B-1) R)^p. The divergence of the whole message is sum_l D(i_l, i'_l), and a coordinate at distance k adds at
-most D_k, the largest divergence of two rows that far apart. So the question is how to spend the budget K on d coordinates, at the price
-k^p for a distance of k (section 4.2 of Chaudhuri, Guo, Rabbat 2022).
+most D_k, the largest divergence of two rows that far apart. The bounds spend the budget K on d coordinates, at the price k^p for a distance
+of k (section 4.2 of Chaudhuri, Guo, Rabbat 2022).
 """
 
 import math
@@ -20,15 +20,18 @@ from ..numerics.rounding import SLACK
 
 LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
-# Additions that the exact integer optimum may take: about two seconds.
+# Most additions of the exact integer optimum: about two seconds.
 AFFORDABLE_ADDITIONS = 2e9
-# SLACK is enough for budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units, and for bounds: products and
+# SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units, and bounds: products and
 # interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000.
 
 
 @dataclass(frozen=True)
 class VectorBounds:
-    """Bounds on the Rényi divergence of a vector's message, in nats: greedy >= linear_program >= integer.
+    """Bounds on the Rényi divergence of a vector's message, in nats.
+
+    They satisfy greedy >= linear_program >= integer.
+
 
     Attributes
     ----------
@@ -57,7 +60,7 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
     dimension : int
         Number of coordinates.
     norm : float
-        p of the L_p norm, from 1 to 64, or infinity.
+        Order p of the L_p norm, from 1 to 64, or infinity.
     distance : float
         Largest L_p distance of two vectors, on the table's unit scale; above 0.
 
@@ -78,28 +81,32 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
     greedy = greedy_bound(divergences[0], prices, budget)
     return VectorBounds(
         greedy=greedy,
-        # Never above the greedy bound, not even by a rounding error.
+        # The bound never exceeds the greedy bound, not even by a rounding error.
         linear_program=min(greedy, envelope_bound(divergences[0], prices, dimension, budget)),
         integer=integer_optimum(reachable, prices[: len(reachable)], dimension, budget),
     )
 
 
 def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, norm: float, distance: float) -> FloatArray:
-    """Return the bound that guarantees are made of, for many orders: the relaxation without distances that no input can reach.
+    """Return the bound of guarantees on a vector's message, for many orders.
 
-    No coordinate can be further apart than the whole vector; the published relaxation still mixes such pairs in. Where the distance is
-    less than one, leaving them out makes the bound smaller, and it stays one. In nats; err upward. Parameters are those of `vector_bounds`.
+    It is the relaxation without distances that no input can reach: no coordinate can be further apart than the whole vector, but the
+    published relaxation mixes such pairs in. Where the distance is below 1, their omission makes the bound smaller, and it stays a bound.
+    Divergences are in nats and err upward. Parameters are those of `vector_bounds`.
     """
     dimension, norm, distance = _checked(dimension, norm, distance)
     if dimension == 1 or math.isinf(norm):
-        # Every coordinate can be as far apart as any two inputs within the distance, and nothing else bounds it.
+        # Every coordinate can be as far apart as any two inputs within the distance, without any other limit.
         inputs = len(check_weights(weights))
         return np.asarray(dimension * largest_divergences(weights, orders, largest_step(inputs, distance)) * (1 + SLACK))
     return compose_distances(divergence_by_distance(weights, orders), dimension, norm, distance)
 
 
 def compose_distances(divergences: FloatArray, dimension: int, norm: float, distance: float) -> FloatArray:
-    """Return `vector_divergences` of a table whose `divergence_by_distance`, of shape (orders, inputs), is known."""
+    """Return `vector_divergences` from a table's `divergence_by_distance`.
+
+    Its shape is (orders, inputs).
+    """
     dimension, norm, distance = _checked(dimension, norm, distance)
     reachable = divergences[:, : largest_step(divergences.shape[1], distance) + 1]
     if math.isinf(norm):
@@ -110,10 +117,10 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
 
 
 def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> float:
-    """Return budget times the steepest divergence per unit of it: an upper bound on the relaxation's value, whatever the dimension.
+    """Return budget times the steepest divergence per unit of it.
 
-    Choices are what a coordinate's divergence may be and the price of each, rising from 0; the first one is no distance and adds nothing.
-    Errs upward, above rounding errors.
+    This is an upper bound on the relaxation's value in every dimension. Choices are a coordinate's possible divergences with their prices,
+    which rise from 0; the first choice is distance 0 and adds nothing. The result errs upward, above rounding errors.
     """
     if len(divergences) == 1:
         return 0.0
@@ -121,10 +128,10 @@ def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> 
 
 
 def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float:
-    """Return the value of the linear relaxation, d E(K / d), with E the concave envelope of the choices and K the budget.
+    """Return the value of the linear relaxation, d E(K / d), which errs upward.
 
-    All coordinates have the same choices, so that an optimum exists that spends the same on each: the relaxation's value is concave in
-    how the budget is divided, and symmetric. Errs upward, above rounding errors.
+    E is the concave envelope of the choices and K the budget. All coordinates have the same choices, so that an optimum exists that spends
+    the same on each: the relaxation's value is concave in the division of the budget, and symmetric. The result exceeds rounding errors.
     """
     if np.isinf(divergences).any():
         return math.inf
@@ -132,11 +139,10 @@ def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, 
 
 
 def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int, budget: float) -> float | None:
-    """Return the exact best way to spend the budget, by dynamic programming over whole units of it.
+    """Return the exact best way to spend the budget, by dynamic programming over its units.
 
-    The best values of n coordinates, as a function of what they may spend, are the max-plus convolution of those of m and n - m
-    coordinates, so that repeated squaring reaches any dimension. None if prices are not whole numbers or the computation would not be
-    affordable.
+    The best values of n coordinates, as a function of their budget, are the max-plus convolution of those of m and n - m coordinates, so
+    that repeated squaring reaches any dimension. The result is None if prices are not whole numbers or the computation is too expensive.
     """
     if np.isinf(divergences).any():
         return math.inf
@@ -170,7 +176,10 @@ def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int,
 
 
 def _best_sum(best: FloatArray, gains: "list[float]", units: "list[int] | range") -> FloatArray:
-    """Return, for each budget, the best of spending some units on a further choice and the rest as before."""
+    """Return, for each budget, the best of spending some units on a further choice.
+
+    The remaining units are spent as before.
+    """
     result = best.copy()
     for gain, spent in zip(gains, units, strict=True):
         np.maximum(result[spent:], best[: len(best) - spent] + gain, out=result[spent:])
@@ -184,17 +193,20 @@ def _checked(dimension: int, norm: float, distance: float) -> tuple[int, float, 
 
 @dataclass(frozen=True, eq=False)
 class DistancePrices:
-    """Price of 0, 1, ... grid steps between two inputs, shape (inputs,), and what a vector can spend; may be infinite, errs upward."""
+    """Price of 0, 1, ... grid steps between two inputs, and the budget of a vector.
+
+    The prices have the shape (inputs,); they may be infinite and err upward.
+    """
 
     prices: FloatArray
     budget: float
 
 
 def distance_prices(inputs: int, norm: float, distance: float) -> DistancePrices:
-    """Return what each number of grid steps costs, for a finite p, and what a vector can spend.
+    """Return the price of each number of grid steps, for a finite p, and a vector's budget.
 
-    The budget is rounded upward, so that what costs all of it is not left out. One that a floating-point number cannot hold, of a large
-    norm and distance, is infinite.
+    The budget is rounded upward, so that it covers a choice that costs all of it. A budget that no float can hold, of a large norm and
+    distance, is infinite.
     """
     with np.errstate(over="ignore"):
         budget = np.float64((inputs - 1) * distance) ** norm * (1 + SLACK)

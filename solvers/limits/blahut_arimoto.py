@@ -1,7 +1,7 @@
-"""Blahut and Arimoto's iteration for the rate-distortion function, accelerated, with a certificate.
+"""Blahut and Arimoto's accelerated iteration for the rate-distortion function.
 
-Rates are in nats. The least distortion of each source symbol is subtracted from its distortions, and their mean from the target: the
-subtraction shifts the curve and keeps s D from cancelling. `docs/frequency-limits.md` has the proofs.
+The result has a certificate. Rates are in nats. The least distortion of each source symbol is subtracted from its distortions, and their
+mean from the target: the subtraction shifts the curve and keeps s D from cancelling. `docs/frequency-limits.md` has the proofs.
 """
 
 import math
@@ -136,7 +136,7 @@ class TestChannel:
 
 @dataclass(frozen=True, eq=False)
 class CertifiedChannel:
-    """A channel, a lower bound on every channel's rate for its distortion, and the iterations taken."""
+    """A channel, a lower bound on every rate for its distortion, and the number of iterations."""
 
     channel: TestChannel
     lower_bound: float

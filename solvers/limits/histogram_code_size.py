@@ -1,8 +1,8 @@
-"""Rows of a Bernoulli(1/2) matrix S that distinguish histograms mu by S mu: a computed union bound.
+"""A computed union bound on the rows of a random matrix that distinguish histograms.
 
-The bound is theorem 4.2 of Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency
-estimation*, with all constants. `docs/exact-histograms.md` has the proofs. The entries of S are independent of the histogram; all sizes are
-upper bounds.
+The matrix S has Bernoulli(1/2) entries, and S mu distinguishes histograms mu. The bound is theorem 4.2 of Chen, Özgür, Cormode, Bharadwaj
+2023, *The communication cost of security and privacy in federated frequency estimation*, with all constants. `docs/exact-histograms.md` has
+the proofs. The entries of S are independent of the histogram; all sizes are upper bounds.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Entropy in bits of the histogram of n items of d categories, which bounds a message's bits.
+"""Entropy in bits of the histogram of n items of d categories, a bound on messages.
 
 A result is a lower and an upper bound on the entropy, with rounding and truncation included. `docs/frequency-limits.md` has the proofs.
 """

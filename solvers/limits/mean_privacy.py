@@ -1,9 +1,9 @@
-"""Limits of privacy for means: the least squared L2 error of the mean of vectors of the L2 ball, under central or local privacy.
+"""Limits of privacy for means: the least squared L2 error of a private mean of vectors.
 
-Neighbours differ in one client's vector (replace-one). Whoever keeps (epsilon, delta) when a client is added or removed keeps
-(2 epsilon, (1 + e^epsilon) delta) here. Central bounds hold for every mechanism, however much it sends. Under local privacy every client's
-message is private: messages are sent at the same time and are of any length, and randomness may be shared by all. All bounds have explicit
-constants and err downward. `docs/limits.md` has the proofs.
+Vectors lie in the L2 ball, and privacy is central or local. Neighbours differ in one client's vector (replace-one). A mechanism with
+(epsilon, delta) when a client is added or removed has (2 epsilon, (1 + e^epsilon) delta) here. Central bounds hold for every mechanism,
+however much it sends. Under local privacy every client's message is private: messages are sent at the same time and are of any length, and
+randomness may be shared by all. All bounds have explicit constants and err downward. `docs/limits.md` has the proofs.
 """
 
 import math

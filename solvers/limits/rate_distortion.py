@@ -1,4 +1,4 @@
-"""The rate-distortion function of any finite source and distortion measure, with a certificate.
+"""The certified rate-distortion function of any finite source and distortion measure.
 
 The default method is an interior point method on Berger's dual, in which the slope is one more unknown: maximise sum_x p(x) a(x) - s D
 over a and s >= 0, subject to c(y) = sum_x p(x) exp(a(x) - s d(x, y)) <= 1 for all y. The dual is convex, and its multipliers are the

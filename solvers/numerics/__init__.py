@@ -1,1 +1,1 @@
-"""Numerical tools on arrays: safe roots, linear programs, envelopes, whole-number rows, fast transforms."""
+"""Numerical tools on arrays: roots, linear programs, envelopes, integer rows, transforms."""

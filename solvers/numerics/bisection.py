@@ -1,4 +1,7 @@
-"""Where a condition that holds on one side only changes: for whole numbers exactly, for others to within a bracket."""
+"""Bisection: the point where a condition changes, exact for whole numbers.
+
+For real numbers the result is a bracket.
+"""
 
 import math
 from bisect import bisect_left
@@ -10,18 +13,18 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 
-# A guess is taken to be off by a share of one over this.
+# The relative error assumed of a guess is 1 over this.
 GUESSED = 128
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """Two numbers that a condition changes between.
+    """Two numbers between which a condition changes.
 
     Attributes
     ----------
     holds, fails : float
-        Where it holds, and where it does not.
+        Ends at which the condition holds and fails.
     """
 
     holds: float
@@ -30,12 +33,12 @@ class Bracket:
 
 @dataclass(frozen=True, eq=False)
 class Brackets:
-    """Pairs of numbers that a condition changes between, one for each entry of an array.
+    """Pairs of numbers between which a condition changes, one pair per entry of an array.
 
     Attributes
     ----------
     holds, fails : ndarray
-        Where it holds, and where it does not.
+        Ends at which the condition holds and fails.
     """
 
     holds: FloatArray
@@ -43,10 +46,12 @@ class Brackets:
 
 
 def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int = 2, start: int | None = None) -> int:
-    """Return the first whole number from `low` on at which a condition holds that then holds for all; `high` if at none below.
+    """Return the first whole number from `low` on at which a monotone condition holds.
 
-    Numbers are tried from `low` on, or either way from a guess, `start`, with strides that grow by a factor each time: for conditions that
-    cost the more the larger the number is, or the further it is from the guess. At `high` the condition is never tried.
+    Once the condition holds, it holds for all larger numbers; the result is `high` if it holds at no number below. The search starts from
+    `low`, or goes either way from a guess, `start`, with strides that grow by a factor each time. This suits conditions whose cost grows
+    with
+    the number, or with the distance from the guess. The function never tries the condition at `high`.
 
     Examples
     --------
@@ -60,20 +65,20 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
             stride *= growth
             below, above = max(low - 1, below + 1 - stride), below
     else:
-        origin, found = below, False
-        while not found:
+        origin, reached = below, False
+        while not reached:
             stride *= growth
             below, above = above, min(high, origin + stride)
-            found = above == high or holds(above)
+            reached = above == high or holds(above)
     return below + 1 + bisect_left(range(below + 1, above), True, key=holds)
 
 
 def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """Return the least value of a function over the whole numbers from 1 to `most`.
 
-    The function is also given a bound, and may return infinity for values above it.
+    The function also takes a bound, and may return infinity for values above it.
 
-    Exact where the function is infinite, then falls and then rises between the powers of two beside the best of them.
+    The result is exact if the function is infinite, then falls and then rises between the powers of two next to the best power.
 
     Examples
     --------
@@ -82,7 +87,7 @@ def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """
     tried = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     least, best = math.inf, 0
-    # From the end where it rises: most of what is before its least is above the bound, then.
+    # Start from the rising end: most values before the least one are above the bound then.
     for position, number in reversed([*enumerate(tried)]):
         value = function(number, least)
         if value < least:
@@ -98,15 +103,15 @@ def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
 
 
 def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: int, *, geometric: bool = False) -> Bracket:
-    """Return where a condition changes that holds at `low` and fails at `high`, whichever of the two is larger.
+    """Return the bracket where a condition changes that holds at `low` and fails at `high`.
 
-    It is tried at neither end. Halvings end early where no number is left between the two; `geometric` ones are of ratios, of positive
-    numbers.
+    Either end may be the larger. The function tries the condition at neither end. Halvings end early if no number is left between the ends;
+    `geometric` halvings are of ratios, for positive numbers.
 
     Examples
     --------
-    >>> found = bisect(lambda number: number**2 <= 2, 1.0, 2.0, 100)
-    >>> found.holds, found.fails
+    >>> bracket = bisect(lambda number: number**2 <= 2, 1.0, 2.0, 100)
+    >>> bracket.holds, bracket.fails
     (1.414213562373095, 1.4142135623730951)
     """
     for _ in range(halvings):
@@ -121,9 +126,12 @@ def bisect(holds: Callable[[float], bool], low: float, high: float, halvings: in
 
 
 def bisect_each(holds: Callable[[FloatArray], NDArray[np.bool_]], low: FloatArray, high: FloatArray, halvings: int) -> Brackets:
-    """Return, for each entry of an array, where a condition changes that holds at `low` and fails at `high`."""
+    """Return the brackets where a condition changes, for each entry of an array.
+
+    The condition holds at `low` and fails at `high`.
+    """
     for _ in range(halvings):
         middle = (low + high) / 2
-        found = holds(middle)
-        low, high = np.where(found, middle, low), np.where(found, high, middle)
+        holding = holds(middle)
+        low, high = np.where(holding, middle, low), np.where(holding, high, middle)
     return Brackets(low, high)

@@ -1,4 +1,4 @@
-"""The upper concave envelope of points in the plane: what mixing them can reach at most."""
+"""The upper concave envelope of points in the plane."""
 
 from dataclasses import dataclass
 
@@ -15,9 +15,9 @@ class ConcaveEnvelope:
     Attributes
     ----------
     costs : ndarray of shape (vertices,)
-        Where its vertices lie, rising, the first one at 0.
+        Positions of the vertices, rising, the first at 0.
     values : ndarray of shape (vertices,)
-        The function there, rising, the first one 0 or more.
+        Values of the function at the vertices, rising, the first at least 0.
     """
 
     costs: FloatArray
@@ -34,9 +34,9 @@ def concave_envelope(costs: ArrayLike, values: ArrayLike) -> ConcaveEnvelope:
     Parameters
     ----------
     costs : array_like of shape (points,)
-        Where the points lie: at least 0, with one of them at 0.
+        Positions of the points: at least 0, with one of them at 0.
     values : array_like of shape (points,)
-        How high they are: at least 0, finite.
+        Heights of the points: at least 0, finite.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def concave_envelope(costs: ArrayLike, values: ArrayLike) -> ConcaveEnvelope:
     for x, y in zip(xs, ys, strict=True):
         if y <= vertex_y[-1]:
             continue
-        # A vertex goes when it lies on or below the line from the one before it to the new point.
+        # Drop vertices on or below the line from the previous vertex to the new point.
         while len(vertex_x) > 1 and (vertex_y[-1] - vertex_y[-2]) * (x - vertex_x[-2]) <= (y - vertex_y[-2]) * (
             vertex_x[-1] - vertex_x[-2]
         ):

@@ -1,4 +1,7 @@
-"""One way to run HiGHS: tight tolerances, one thread, a second try from scratch, and no status taken for success but "optimal"."""
+"""Runs of HiGHS with tight tolerances, one thread, and a second try from scratch.
+
+No status but "optimal" counts as success.
+"""
 
 from dataclasses import dataclass
 
@@ -16,7 +19,7 @@ class LinearOptimum:
     Attributes
     ----------
     variables : ndarray of shape (columns,)
-        The optimal values.
+        Optimal values of the variables.
     row_duals : ndarray of shape (rows,)
         Derivatives of the optimal value in the rows' right-hand sides.
     value : float
@@ -29,18 +32,22 @@ class LinearOptimum:
 
 
 class _SilentHighs(highspy.Highs):
-    # HiGHS has no types: with these two lines, what is called here has.
+    # HiGHS has no types: these two lines give types to the methods that the package calls.
     def __init__(self) -> None:
         highspy.Highs.__init__(self)
 
     def enableCallbacks(self) -> None:  # noqa: N802 - HiGHS's name
-        # The constructor calls it, and since HiGHS 1.16 it prints a banner, into what a command prints, before an option could be set.
+        # The constructor calls this method, and since HiGHS 1.16 it prints a banner, into a command's output, before an option could be
+        # set.
         self.setOptionValue("output_flag", False)
         highspy.Highs.enableCallbacks(self)
 
 
 def new_highs() -> highspy.Highs:
-    """Return a silent, single-threaded HiGHS without a model, with tight tolerances, that keeps small matrix entries."""
+    """Return a silent, single-threaded HiGHS without a model, with tight tolerances.
+
+    It keeps small matrix entries.
+    """
     highs = _SilentHighs()
     for option, value in (
         ("threads", 1),
@@ -53,11 +60,12 @@ def new_highs() -> highspy.Highs:
 
 
 def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
-    """Solve the model that `highs` holds, from its basis; if that fails, from scratch: by the simplex method, then by interior points.
+    """Solve the model that `highs` holds, from its basis, and from scratch if that fails.
 
-    Where the primal simplex method fails, the dual one is tried from the same basis before that.
+    If the primal simplex method fails, the dual method follows from the same basis. A solve from scratch uses the simplex method, then
+    interior points.
 
-    `program` says what the model is, for messages.
+    `program` names the model in messages.
 
     Raises
     ------
@@ -82,13 +90,13 @@ def run_highs(highs: highspy.Highs, program: str) -> LinearOptimum:
 def _run_again(highs: highspy.Highs, basis: highspy.HighsBasis) -> None:
     strategy = highs.getOptionValue("simplex_strategy")[1]
     if basis.valid and strategy == highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal:
-        # The primal simplex method gives up where a basis on its way is almost singular. The dual one goes another way, and from the basis
-        # of the solve before it needs a third of the time that a solve from scratch does.
+        # The primal simplex method gives up at an almost singular basis on its way. The dual method goes another way, and from the previous
+        # solve's basis it needs a third of the time of a solve from scratch.
         highs.setBasis(basis)
         highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyDual)
         highs.run()
         highs.setOptionValue("simplex_strategy", strategy)
-    # Presolve has been seen to call a model infeasible, or to end in numerical trouble, where the simplex method finds an optimum.
+    # Presolve sometimes calls a model infeasible, or ends in numerical trouble, where the simplex method finds an optimum.
     highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):
         if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:

@@ -1,4 +1,4 @@
-"""Whole-number rows with a prescribed sum and a prescribed first moment, as near as can be to a given row.
+"""Whole-number rows with a prescribed sum and first moment, close to a given row.
 
 `reduced_basis` reduces integer lattice bases by the LLL algorithm in whole numbers.
 """
@@ -11,7 +11,7 @@ from math import gcd, lcm, prod, sqrt
 
 Vector = list[int]
 
-# Makes every vector that violates an equation longer than every reduced one that does not: those have far fewer bits.
+# Weight that makes every vector that violates an equation longer than every reduced vector that meets both: those have far fewer bits.
 PENALTY = 2**200
 
 
@@ -35,26 +35,33 @@ class RowLattice:
     scales: Vector
 
     def coarseness(self, costs: list[float]) -> float:
-        """Return half the cost of the costliest entry of a kernel vector, given the cost of a unit of each component; 0.0 without a kernel.
+        """Return half the cost of a kernel vector's costliest entry; 0.0 without a kernel.
 
-        It is how far `nearest` may have to go.
+        The costs are those of a unit of each component. The result bounds the distance that `nearest` may have to go.
         """
         return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
 
     @cached_property
     def projections(self) -> list[Vector]:
-        """For every kernel vector a multiple of its component orthogonal to the ones before, in the weighted norm."""
+        """Multiples of the kernel vectors' components orthogonal to the previous vectors.
+
+        Orthogonality is in the weighted norm.
+        """
         return _projections(self.kernel, self.scales)
 
     def nearest(self, target: Vector, total: int, moment: int) -> Vector:
-        """Return an integer vector w with sum_j w_j = `total` and sum_j w_j m_j = `moment`, near a target (Babai's nearest plane).
+        """Return an integer vector with a given sum and moment, near a target.
 
-        Both equations hold exactly; the target need not meet them. The vector is near its projection on their plane.
+        The vector w has sum_j w_j = `total` and sum_j w_j m_j = `moment` exactly (Babai's nearest plane); the target need not meet the
+        equations. The vector is near the target's projection on their plane.
         """
-        error = [total * one + moment * other - wish for one, other, wish in zip(self.sum_step, self.moment_step, target, strict=True)]
+        error = [
+            total * sum_part + moment * moment_part - wish
+            for sum_part, moment_part, wish in zip(self.sum_step, self.moment_step, target, strict=True)
+        ]
         for vector, projection in zip(reversed(self.kernel), reversed(self.projections), strict=True):
             multiple = nearest_integer(dot(error, projection), dot(vector, projection))
-            error = [own - multiple * other for own, other in zip(error, vector, strict=True)]
+            error = [own - multiple * moment_part for own, moment_part in zip(error, vector, strict=True)]
         return [wish + own for wish, own in zip(target, error, strict=True)]
 
 
@@ -67,8 +74,8 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     Parameters
     ----------
     positions : list of int
-        The integers m_j, at least two different ones; the greatest common divisor of their differences must be 1, for every moment to be
-        reached.
+        The integers m_j, at least two different numbers; the greatest common divisor of their differences must be 1, for every moment to be
+        attainable.
     scales : list of int
         Positive weight of each component in the norm: components with large weights are changed least.
 
@@ -89,18 +96,24 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
     vectors = [[entry // scale for entry, scale in zip(row[:letters], scales, strict=True)] for row in reduced_basis(rows)]
     kernel, (first, second) = vectors[:-2], vectors[-2:]
     (first_sum, first_moment), (second_sum, second_moment) = ((sum(vector), dot(vector, positions)) for vector in (first, second))
-    # The two remaining vectors map onto the plane of (sum, moment) one to one: the determinant is 1 or -1, and its own inverse.
+    # The two remaining vectors map one to one onto the plane of (sum, moment): the determinant is 1 or -1, and its own inverse.
     sign = first_sum * second_moment - second_sum * first_moment
-    sum_step = [sign * (second_moment * one - first_moment * other) for one, other in zip(first, second, strict=True)]
-    moment_step = [sign * (first_sum * other - second_sum * one) for one, other in zip(first, second, strict=True)]
+    sum_step = [
+        sign * (second_moment * first_entry - first_moment * second_entry) for first_entry, second_entry in zip(first, second, strict=True)
+    ]
+    moment_step = [
+        sign * (first_sum * second_entry - second_sum * first_entry) for first_entry, second_entry in zip(first, second, strict=True)
+    ]
     return RowLattice(sum_step, moment_step, kernel, scales)
 
 
 def least_coarseness(positions: Vector, costs: list[float]) -> float:
-    """Return a lower bound on `RowLattice.coarseness`, up to floating-point rounding, without a search for short vectors.
+    """Return a lower bound on `RowLattice.coarseness`, up to floating-point rounding.
 
-    Hadamard: no basis of the kernel, its entries multiplied by the costs, has vectors that are all shorter than what its determinant asks
-    for; that is the product of the costs times the root of the Gram determinant of the two equations, their entries divided by the costs.
+    The bound needs no search for short vectors. By Hadamard's inequality, no basis of the kernel, its entries multiplied by the costs, has
+    only
+    vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of the Gram
+    determinant of the two equations, their entries divided by the costs.
     """
     letters = len(positions)
     if letters == 2:
@@ -128,11 +141,13 @@ def _projections(kernel: list[Vector], scales: Vector) -> list[Vector]:
 
 
 def _product(left: list[Fraction], right: list[Fraction]) -> Fraction:
-    return sum((one * other for one, other in zip(left, right, strict=True)), Fraction(0))
+    return sum((left_entry * right_entry for left_entry, right_entry in zip(left, right, strict=True)), Fraction(0))
 
 
 def reduced_basis(basis: list[Vector]) -> list[Vector]:
-    """Return an LLL-reduced basis (delta = 3/4) of the lattice of linearly independent vectors: short, and nearly orthogonal.
+    """Return an LLL-reduced basis (delta = 3/4) of a lattice: short, nearly orthogonal vectors.
+
+    The vectors of `basis` must be linearly independent.
 
     References
     ----------
@@ -149,14 +164,14 @@ def reduced_basis(basis: list[Vector]) -> list[Vector]:
     # gram[k] is the Gram determinant of the first k vectors; lower[k][j] / gram[j + 1] is the Gram-Schmidt coefficient mu_kj.
     gram = [1, dot(vectors[0], vectors[0]), *([0] * (count - 1))]
     lower = [[0] * count for _ in range(count)]
-    known, k = 0, 1
+    orthogonal, k = 0, 1
     while k < count:
-        if k > known:
-            known = k
+        if k > orthogonal:
+            orthogonal = k
             _orthogonalise(vectors, gram, lower, k)
         _reduce_size(vectors, gram, lower, k, k - 1)
         if 4 * (gram[k + 1] * gram[k - 1] + lower[k][k - 1] ** 2) < 3 * gram[k] ** 2:
-            _swap(vectors, gram, lower, k, known)
+            _swap(vectors, gram, lower, k, orthogonal)
             k = max(1, k - 1)
         else:
             for j in range(k - 2, -1, -1):
@@ -167,11 +182,14 @@ def reduced_basis(basis: list[Vector]) -> list[Vector]:
 
 def dot(left: Vector, right: Vector) -> int:
     """Return the inner product of two integer vectors, exactly."""
-    return sum(one * other for one, other in zip(left, right, strict=True))
+    return sum(left_entry * right_entry for left_entry, right_entry in zip(left, right, strict=True))
 
 
 def nearest_integer(numerator: int, denominator: int) -> int:
-    """Return the integer nearest to a fraction with a positive denominator; halves go up."""
+    """Return the integer nearest to a fraction; halves go up.
+
+    The denominator must be positive.
+    """
     return (2 * numerator + denominator) // (2 * denominator)
 
 
@@ -196,13 +214,13 @@ def _reduce_size(vectors: list[Vector], gram: list[int], lower: list[Vector], k:
         lower[k][i] -= multiple * lower[j][i]
 
 
-def _swap(vectors: list[Vector], gram: list[int], lower: list[Vector], k: int, known: int) -> None:
+def _swap(vectors: list[Vector], gram: list[int], lower: list[Vector], k: int, orthogonal: int) -> None:
     vectors[k], vectors[k - 1] = vectors[k - 1], vectors[k]
     for j in range(k - 1):
         lower[k][j], lower[k - 1][j] = lower[k - 1][j], lower[k][j]
     coefficient = lower[k][k - 1]
     determinant = (gram[k - 1] * gram[k + 1] + coefficient**2) // gram[k]
-    for i in range(k + 1, known + 1):
+    for i in range(k + 1, orthogonal + 1):
         old = lower[i][k]
         lower[i][k] = (gram[k + 1] * lower[i][k - 1] - coefficient * old) // gram[k]
         lower[i][k - 1] = (determinant * old + coefficient * lower[i][k]) // gram[k + 1]

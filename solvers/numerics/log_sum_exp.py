@@ -1,4 +1,7 @@
-"""The logarithm of a sum of exponentials, for small arrays: scipy's takes several times as long to get ready for them."""
+"""The logarithm of a sum of exponentials, for small arrays.
+
+The set-up of scipy's function takes several times as long.
+"""
 
 import numpy as np
 
@@ -6,9 +9,10 @@ from ...arrays import FloatArray
 
 
 def log_sum_exp(logarithms: FloatArray, axis: int | None = None, weights: FloatArray | float = 1.0) -> FloatArray:
-    """Return ``ln(sum(weights exp(logarithms)))`` along an axis, or of all numbers; to a few units, and those of the number of terms.
+    """Return ``ln(sum(weights exp(logarithms)))`` along an axis, or of all numbers.
 
-    Logarithms may be infinite; sums of weights and exponentials must not be negative.
+    The result is right to a few units in the last place, and those of the number of terms. Logarithms may be infinite; sums of weights and
+    exponentials must not be negative.
 
     Examples
     --------
@@ -16,7 +20,7 @@ def log_sum_exp(logarithms: FloatArray, axis: int | None = None, weights: FloatA
     True
     """
     largest = logarithms.max(axis=axis, keepdims=True)
-    # Where every term is 0, or one is infinite, so is the sum.
+    # The result is infinite if every term is 0, or if a term is infinite.
     shift = np.where(np.isfinite(largest), largest, 0.0)
     with np.errstate(divide="ignore", over="ignore"):
         sums = np.log((weights * np.exp(logarithms - shift)).sum(axis=axis))

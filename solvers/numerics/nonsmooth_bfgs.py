@@ -1,4 +1,7 @@
-"""Quasi-Newton minimisation of a function that is smooth almost everywhere, with kinks (Lewis and Overton, 2013)."""
+"""Quasi-Newton minimisation of a function with kinks (Lewis and Overton, 2013).
+
+The function is smooth almost everywhere.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,7 +11,7 @@ import numpy as np
 
 from ...arrays import FloatArray
 
-# Over how many evaluations a descent's pace is measured, and how many more it may take to reach its goal.
+# Evaluations over which the pace of a descent is measured, and evaluations that it may still take to reach its goal.
 PACE, MOST_TO_GO = 10, 100
 
 Objective = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -16,16 +19,16 @@ Objective = Callable[[FloatArray], tuple[float, FloatArray]]
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where a descent ended.
+    """End of a descent.
 
     Attributes
     ----------
     point : ndarray of shape (variables,)
-        The point.
+        Point where the descent ended.
     value : float
-        The objective there.
+        Objective at the point.
     evaluations : int
-        How often the objective was evaluated.
+        Number of evaluations of the objective.
     """
 
     point: FloatArray
@@ -36,20 +39,22 @@ class Minimum:
 def minimise_nonsmooth(
     objective: Objective, start: FloatArray, *, tolerance: float = 1e-9, max_evaluations: int = 1000, goal: float = math.inf
 ) -> Minimum:
-    """Descend by BFGS with a line search for the weak Wolfe conditions, which kinks do not break.
+    """Descend by BFGS with a line search for the weak Wolfe conditions.
+
+    Kinks do not break these conditions.
 
     Parameters
     ----------
     objective : callable
-        From a point to the value and the gradient there; an infinite value marks points outside the domain.
+        Function from a point to the value and the gradient there; an infinite value marks points outside the domain.
     start : ndarray of shape (variables,)
-        Where to start; of order one, and inside the domain.
+        Point where the descent starts; of order one, and inside the domain.
     tolerance : float
         Stop when the predicted decrease, or the decrease of two steps in a row, is below this, relative to the value.
     max_evaluations : int
-        Most evaluations.
+        Largest number of evaluations.
     goal : float
-        A descent that would take a hundred evaluations more to come down to this value, at the pace of its last ten, ends.
+        A descent ends if it would take a hundred more evaluations to come down to this value, at the pace of its last ten.
     """
     point = start
     value, gradient = objective(point)

@@ -1,23 +1,25 @@
-"""The norm of a random projection of a unit vector: its mean for a uniformly random subspace, and how far a Hadamard one may be from it.
+"""The norm of a random projection of a unit vector: its mean, and bounds for Hadamard rows.
 
-`docs/theory.md`, Unit vectors, has the proof of `hadamard_bias`.
+The mean is exact for a uniformly random subspace. `docs/theory.md`, Unit vectors, has the proof of `hadamard_bias`.
 """
 
 import math
 
-# Terms of the central moments that the bound rests on: E (X - 1)**4 and E (M - 1)**2 of the proof.
+# Terms of the central moments in the bound: E (X - 1)**4 and E (M - 1)**2 of the proof.
 FOURTH_MOMENT, SQUARED_SPREAD = 116.0, 8.25
-# Where the lower tail of the squared norm is cut off, and powers of Hölder's inequality, that are tried.
+# Cuts of the squared norm's lower tail, and powers of Hölder's inequality, among which the bound takes the best.
 CUTS = tuple(step / 20 for step in range(1, 20))
 POWERS = range(1, 33)
-# Added to the bound, which is computed from few operations.
+# Relative margin of the bound, which is computed in few operations.
 ROUNDING = 1e-12
-# Beyond it the ratio of Gamma functions is taken from its series.
+# Beyond this dimension the ratio of Gamma functions comes from its series.
 SERIES_FROM = 1e4
 
 
 def mean_norm(dimension: int) -> float:
-    """Return the mean norm of standard normal vectors, ``sqrt(2) Gamma((dimension + 1) / 2) / Gamma(dimension / 2)``.
+    """Return the mean norm of standard normal vectors.
+
+    It is ``sqrt(2) Gamma((dimension + 1) / 2) / Gamma(dimension / 2)``.
 
     Examples
     --------
@@ -31,7 +33,9 @@ def mean_norm(dimension: int) -> float:
 
 
 def projected_mean_norm(dimension: int, projected: int) -> float:
-    """Return the mean norm of the first `projected` coordinates of a uniformly random unit vector; 1 for all of them.
+    """Return the mean norm of `projected` coordinates of a uniformly random unit vector.
+
+    The mean is 1 if all coordinates are taken.
 
     Examples
     --------
@@ -42,17 +46,18 @@ def projected_mean_norm(dimension: int, projected: int) -> float:
 
 
 def hadamard_bias(dimension: int, projected: int) -> float:
-    """Return a bound on the bias of back-projected directions, for every unit vector v; errs upward.
+    """Return a bound on the bias of back-projected directions; errs upward.
 
-    With P `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v, that
-    is ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.
+    Let P be `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v. Then
+    the
+    bias for every unit vector v is ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.
 
     Parameters
     ----------
     dimension : int
-        A power of two.
+        Number of coordinates, a power of two.
     projected : int
-        From 1 to `dimension`, for which the bias is 0.
+        Number of rows from 1 to `dimension`, for which the bias is 0.
 
     Examples
     --------
@@ -65,16 +70,16 @@ def hadamard_bias(dimension: int, projected: int) -> float:
     gain = (n - k) / (k * (n - 1))
     spread = (n * (k - 1) + (3 - 2 / n) * (n - k)) / (k * (n - 1)) - 1
     fourth = (3 * (k - 1) * SQUARED_SPREAD + FOURTH_MOMENT) / k**3
-    # E W^T u is E P^T u times sqrt(n / k), and so is its scale.
+    # The mean E W^T u is E P^T u times sqrt(n / k), and so is its scale.
     scale = projected_mean_norm(n, k) * math.sqrt(n / k)
     along = max(1 - max(0.0, 1 - 0.15 * spread - 0.35 * fourth) / scale, 1 / scale - 1)
     across = min(_across(cut, gain, fourth) for cut in CUTS) / scale
-    # Estimates have the norm 1 / c.
+    # The estimates have the norm 1 / c.
     return min(math.hypot(along, across), 1 + 1 / projected_mean_norm(n, k)) * (1 + ROUNDING) + ROUNDING
 
 
 def _across(cut: float, gain: float, fourth: float) -> float:
-    """Return the bound on the component orthogonal to the vector, before it is scaled."""
+    """Return the bound on the component orthogonal to the vector, before scaling."""
     root = math.sqrt(cut)
     middle = math.sqrt(gain * fourth) * (2 + root) / (2 * root * (1 + root) ** 2)
     rare = min(1.0, fourth / (1 - cut) ** 4)

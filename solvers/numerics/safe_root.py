@@ -1,4 +1,4 @@
-"""Root finding that ends on the safe side: the largest parameter whose cost is known not to exceed a target."""
+"""Root finding that ends on the safe side: at an argument whose value is within a target."""
 
 import math
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ...errors import ConvergenceError, InfeasibleError
 
 MOST_EVALUATIONS = 100
-# An argument grows or shrinks at most by this factor while the target is not yet bracketed.
+# Largest factor by which an argument grows or shrinks until the target is bracketed.
 STRIDE = 8.0
 
 
@@ -22,30 +22,33 @@ def safe_root(
     name: str = "argument",
     shown: Callable[[float], float] = float,
 ) -> float:
-    """Return an argument at which a rising function is at most `target`, and no further below it than `tolerance`.
+    """Return an argument at which a rising function is at most, and close to, a target.
 
-    The function is followed as a power law, by secants of logarithms that are kept inside the bracket, so that a smooth one takes a few
-    evaluations: each may be the design of a table. It was evaluated at the argument that is returned.
+    The value is no further below the target than `tolerance`. The search follows the function as a power law, by secants of logarithms
+    inside
+    the bracket, so that a smooth function takes a few evaluations: each may be the design of a table. The function was evaluated at the
+    returned argument.
 
     Parameters
     ----------
     function : callable
-        Rising function of a positive number, from 0 to infinity.
+        Rising function of a positive number, with values from 0 to infinity.
     target : float
-        Largest value that is allowed; above 0.
+        Largest allowed value; above 0.
     start : float
-        Where to begin.
+        First argument.
     low, high : float
-        Smallest and largest argument that may be tried.
+        Smallest and largest argument that the search may try.
     tolerance : float
-        How far below the target the value may end. Where the function jumps over this band, the last argument before the jump is
-        returned.
+        Largest gap between the value and the target. Where the function jumps over this band, the search returns the last argument before
+        the
+        jump.
     jump : float
-        How closely a jump is bracketed, relative to the argument: also how steep a function without jumps may be.
+        Width of the bracket of a jump, relative to the argument; it also limits the steepness of a function without jumps.
     name : str
-        What the argument is, for messages.
+        Name of the argument, for messages.
     shown : callable
-        What messages say for an argument.
+        Function from an argument to its text in messages.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def safe_root(
                 return safe
             if unsafe == low:
                 raise InfeasibleError(f"{name} would have to be below {shown(low):g}, where {value:.6g} exceeds the target {target:.6g}")
-        # A power law through the last two points, or through the origin and the only one.
+        # Take a power law through the last two points, or through the origin and the only point.
         power = 1.0
         if before is not None and 0 < value < math.inf and value != before[1]:
             power = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
@@ -90,11 +93,11 @@ def safe_root(
             step = math.log(aim / value) / power
             before = (argument, value)
         else:
-            # No power law leads there: as far as one may go at a time.
+            # No secant step exists, so take the longest allowed step.
             step = math.inf if value == 0 else -math.inf
             before = None
         if safe == 0 or unsafe == math.inf:
-            # From the second time on a little further than the law says, so that the target is soon bracketed.
+            # From the second step on go a little further than the law says, so that the target is soon bracketed.
             further = 1.01 if missed else 1.0
             step = math.copysign(min(abs(step) * further + 1e-12, math.log(STRIDE)), step)
             missed = True
@@ -102,7 +105,7 @@ def safe_root(
             continue
         widths.append(math.log(unsafe / safe))
         argument = argument * math.exp(step) if abs(step) < widths[-1] else math.nan
-        # The law may lead out of the bracket, or creep along one side of it: then the bracket is halved.
+        # The law may lead out of the bracket, or creep along one side of it: halve the bracket then.
         if not safe < argument < unsafe or (len(widths) > 3 and widths[-1] > widths[-4] / 2):
             argument = math.sqrt(safe) * math.sqrt(unsafe)
     raise ConvergenceError(
@@ -111,20 +114,21 @@ def safe_root(
 
 
 def falling_root(function: Callable[[float], float], low: float, high: float, *, tolerance: float, jump: float) -> float:
-    """Return an argument at which a falling function is at most 0, and no further below it than `tolerance`.
+    """Return an argument at which a falling function is at most, and close to, 0.
 
-    It is followed by secants that are kept inside the bracket (the Illinois rule), so that a smooth function takes a few evaluations.
+    The value is no further below 0 than `tolerance`. The search follows secants inside the bracket (the Illinois rule), so that a smooth
+    function takes a few evaluations.
 
     Parameters
     ----------
     function : callable
-        Falling function, above 0 at `low` and at most 0 at `high`; it is evaluated at both.
+        Falling function, above 0 at `low` and at most 0 at `high`; the search evaluates it at both.
     low, high : float
-        Where the root lies between; at least 0.
+        Ends of the interval that contains the root; at least 0.
     tolerance : float
-        How far below 0 the value may end. Where the function jumps over this band, an argument just after the jump is returned.
+        Largest gap between the value and 0. Where the function jumps over this band, the search returns an argument just after the jump.
     jump : float
-        How closely a jump is bracketed, relative to `high`.
+        Width of the bracket of a jump, relative to `high`.
 
     Examples
     --------
@@ -134,7 +138,7 @@ def falling_root(function: Callable[[float], float], low: float, high: float, *,
     """
     width, aim = jump * high, -tolerance / 2
     value = function(high)
-    # What secants go by: the value of an end that stays is halved.
+    # Secants use these values: the value of an end that stays is halved.
     above, below, stays = function(low) - aim, value - aim, 0
     for _ in range(MOST_EVALUATIONS):
         if value >= 2 * aim or high - low <= width:

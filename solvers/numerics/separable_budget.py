@@ -1,4 +1,7 @@
-"""The largest sum of one function of each coordinate over an L_p ball, bounded from above by Lagrangian duality."""
+"""Upper bounds on a sum of one function of each coordinate over an L_p ball.
+
+The bounds come from Lagrangian duality.
+"""
 
 import math
 
@@ -9,15 +12,15 @@ from ...arrays import FloatArray
 from .bisection import Brackets, bisect_each
 from .rounding import UNIT
 
-# Halvings of a cell before the tangent at its left end bounds what is left of it: the gap is of the order of the last width squared.
+# Halvings of a cell before the tangent at its left end bounds the rest: the gap is of the order of the last width squared.
 HALVINGS = 26
-# Those of all cells; the others are of cells that can have the maximum.
+# Halvings of all cells; the remaining halvings are of cells that can have the maximum.
 FIRST_HALVINGS = 2
 # Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
 UPWARD = 1e-11
-# The least budget that floating point tells from zero; a larger budget only loosens the bound, so that raising it to this is safe.
+# Least budget that floating point distinguishes from zero; a larger budget only loosens the bound, so that raising it to this is safe.
 LEAST_BUDGET = 1e-280
-# Natural logarithm of the largest over the smallest price that is tried.
+# Natural logarithm of the largest over the smallest price in the search.
 PRICE_RANGE = 60.0
 
 
@@ -30,18 +33,21 @@ def largest_piecewise_sum(
     norm: float,
     radius: float,
 ) -> float:
-    """Return an upper bound on max sum_l h(x_l) over all x >= 0 with ``||x||_p <= radius``, for a function h made of parabolas.
+    """Return an upper bound on a sum of piecewise parabolas over an L_p ball.
 
-    For any price, sum_l h(x_l) <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound
+    The sum is max sum_l h(x_l) over all x >= 0 with ``||x||_p <= radius``, for a function h made of parabolas. For any price, sum_l h(x_l)
+    <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound
     too small. The best price gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each
-    cell h - price x**p is concave, and a tangent bounds its maximum. Errs upward, by about 1e-8 of itself where the price was found well,
-    if the sum is at least 0 somewhere.
+    cell h - price x**p is concave, and a tangent bounds its maximum. The bound errs upward, by a relative 1e-8 or so at a good price, if
+    the
+    sum is at least 0 somewhere.
 
     Parameters
     ----------
     lefts : ndarray of shape (cells,)
-        Left ends of the cells, whole numbers of at least 0, 0 among them; cells are one long, and end at the radius if that comes first.
-        Those beyond the radius do not count. Of several parabolas in the same cell the largest counts at each point.
+        Left ends of the cells, whole numbers of at least 0, 0 among them; cells have the length 1, or end at the radius if that comes
+        first.
+        Cells beyond the radius do not count. Of several parabolas in the same cell the largest counts at each point.
     constants, slopes, curvatures : ndarray of shape (cells,)
         h(left + f) = constant + slope f - curvature f**2, the curvature at least 0.
     dimension : int
@@ -53,8 +59,8 @@ def largest_piecewise_sum(
     --------
     The largest L1 norm in the Euclidean unit ball of 4 dimensions is 2.
 
-    >>> one = np.ones(1)
-    >>> round(largest_piecewise_sum(0 * one, 0 * one, one, 0 * one, dimension=4, norm=2.0, radius=1.0), 9)
+    >>> unit = np.ones(1)
+    >>> round(largest_piecewise_sum(0 * unit, 0 * unit, unit, 0 * unit, dimension=4, norm=2.0, radius=1.0), 9)
     2.0
     """
     reached = lefts < radius
@@ -64,30 +70,34 @@ def largest_piecewise_sum(
     cells = np.stack([lefts, constants, slopes, curvatures, np.minimum(1.0, radius - lefts)])
 
     def best_of_a_coordinate(price: float) -> float:
-        # Cells whose best is below what another one attains are left after a few halvings.
-        found = Brackets(np.zeros_like(lefts), cells[-1])
-        found, attained, bounds = narrowed(cells, found, price, FIRST_HALVINGS)
+        # Drop cells whose best is below another cell's attained value after a few halvings.
+        brackets = Brackets(np.zeros_like(lefts), cells[-1])
+        brackets, attained, bounds = narrowed(cells, brackets, price, FIRST_HALVINGS)
         rivals = bounds >= attained.max()
-        found = Brackets(found.holds[rivals], found.fails[rivals])
-        return float(narrowed(cells[:, rivals], found, price, HALVINGS - FIRST_HALVINGS)[2].max())
+        brackets = Brackets(brackets.holds[rivals], brackets.fails[rivals])
+        return float(narrowed(cells[:, rivals], brackets, price, HALVINGS - FIRST_HALVINGS)[2].max())
 
     def narrowed(cells: FloatArray, between: Brackets, price: float, halvings: int) -> tuple[Brackets, FloatArray, FloatArray]:
-        """Return where the derivative changes its sign in each cell, a value that h - price x**p attains there, and a bound on all."""
+        """Return each cell's bracket of the derivative's sign change, a value there, and a bound.
+
+        The function h - price x**p attains the value in the cell, and the bound covers the whole cell.
+        """
         lefts, constants, slopes, curvatures, tops = cells
         doubled, steepness = 2 * curvatures, price * norm / scale
 
         def derivative(f: FloatArray) -> FloatArray:
             return np.asarray(slopes - doubled * f - steepness * ((lefts + f) / scale) ** (norm - 1))
 
-        found = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
-        low, high = found.holds, found.fails
+        brackets = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
+        low, high = brackets.holds, brackets.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
-        # What is left of a difference is multiplied by the dimension, and so is its error, which depends on the terms: for each a power's
-        # units and 16 more. A derivative whose sign is lost in its error rises by no more than that over the rest of the cell.
+        # A difference is multiplied by the dimension, and so is its error, which depends on the terms: for each a power's units and 16
+        # more. A
+        # derivative whose sign is lost in its error rises by no more than that over the rest of the cell.
         ends = (lefts + tops) / scale
         terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)
         error = (8 * norm + 16) * UNIT * terms
-        return found, values - error, values + np.maximum(derivative(low), 0.0) * (high - low) + error
+        return brackets, values - error, values + np.maximum(derivative(low), 0.0) * (high - low) + error
 
     def dual(price: float) -> float:
         return float(price * budget + dimension * best_of_a_coordinate(price))
@@ -96,13 +106,13 @@ def largest_piecewise_sum(
     gain = free / dimension - float(constants[lefts == 0].max())
     if gain <= 0:
         return free * (1 + UPWARD)
-    # The envelope is concave: its slope at the budget of one coordinate is at most that of the line from 0 to its top.
+    # The envelope is concave: its slope at a coordinate's budget is at most that of the line from 0 to its top.
     highest = math.log(gain * dimension / budget)
 
-    found = scipy.optimize.minimize_scalar(
+    minimum = scipy.optimize.minimize_scalar(
         lambda logarithm: dual(math.exp(logarithm)),
         bounds=(highest - PRICE_RANGE, highest),
         method="bounded",
         options={"xatol": 1e-7, "maxiter": 100},
     )
-    return min(free, float(found.fun)) * (1 + UPWARD)
+    return min(free, float(minimum.fun)) * (1 + UPWARD)

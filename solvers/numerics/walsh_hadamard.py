@@ -1,4 +1,4 @@
-"""The Walsh-Hadamard transform, in Sylvester's order: fast on whole arrays, and single entries of its matrix."""
+"""The Walsh-Hadamard transform in Sylvester's order, and single entries of its matrix."""
 
 import threading
 from functools import lru_cache
@@ -9,17 +9,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION, check_integer
 
-# Logarithms of the rows of Hadamard matrices: about those that a transform is made of, in either precision, and of the largest that is a
-# transform by itself. They are the same whatever other vectors there are, and so are a vector's sums, except in a product that all share.
+# Logarithms of the rows of Hadamard matrices in either precision: about those of a transform's factors, and the largest that is a transform
+# by itself. They do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
 FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}
-# Numbers that are few; numbers transformed at a time, half a megabyte; and columns of vectors that are longer.
+# Few numbers; numbers transformed at a time, half a megabyte; and columns of longer vectors.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
-# Bytes of a page of memory; some systems have larger ones.
+# Bytes of a page of memory; some systems have larger pages.
 PAGE = 4096
 
 
 def padded_dimension(dimension: int) -> int:
-    """Return the smallest power of two that is not below a dimension, which is at least 1.
+    """Return the smallest power of two that is not below a dimension of at least 1.
 
     Examples
     --------
@@ -30,15 +30,18 @@ def padded_dimension(dimension: int) -> int:
 
 
 def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1: H is symmetric, and H H = dimension times the identity.
+    """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1.
 
-    H is the Kronecker product of Hadamard matrices of at most 64 rows. Vectors are multiplied by one after the other, in matrix products:
-    for vectors that don't fit into a processor's cache first across pieces that do, then within the pieces. That takes at most 64
-    multiplications and additions per number and factor, and less than two megabytes a thread beside the result, or a copy of what is not
-    a contiguous array. Numbers of type float32 keep their type; all others become float64.
+    H is symmetric, and H H = dimension times the identity. H is the Kronecker product of Hadamard matrices of at most 64 rows. Vectors are
+    multiplied by these in turn, in matrix products:
+    vectors that don't fit into a processor's cache are first multiplied across pieces that do, then within the pieces. That takes at most
+    64
+    multiplications and additions per number and factor, and less than two megabytes a thread beside the result, or a copy of an argument
+    that is not a contiguous array. Numbers of type float32 keep their type; all others become float64.
 
-    Up to 32 numbers a vector, or 64 of type float32, all vectors are in one product: the last digits of a transform may then depend on how
-    many there are. Transforms of longer vectors do not depend on each other.
+    Up to 32 numbers a vector, or 64 of type float32, all vectors share a product: the last digits of a transform may then depend on the
+    number
+    of vectors. Transforms of longer vectors do not depend on each other.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
     results, then. Divided by the square root of the dimension, the transform is a rotation.
@@ -76,31 +79,32 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
 
 
 def _touched(array: NDArray[Any]) -> NDArray[Any]:
-    """Write to every page of new memory: the system provides pages in less time one after the other than during a product."""
+    """Write to every page of new memory, which is faster in order than during a product."""
     array.reshape(-1)[:: PAGE // array.itemsize] = 0
     return array
 
 
 def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Transform few numbers, with as few calls as possible: they are what takes time."""
+    """Transform few numbers with few calls, whose overhead dominates the time."""
     dimension = vectors.shape[-1]
     count = vectors.size // dimension
     factors = _factors(dimension, vectors.dtype.char)
     if len(factors) == 1:
-        # One product instead of one for each vector.
+        # Take a single product instead of a product for each vector.
         transformed: NDArray[Any] = vectors.reshape(-1, dimension) @ factors[0]
         return transformed.reshape(vectors.shape)
     current = vectors
     for factor in factors:
         rows = len(factor)
-        # The indices' first digit, in base `rows`, is transformed and becomes the last: after a turn for each, all are in their places.
-        # That way a vector takes one product of two matrices, one of them as long as can be.
+        # Each turn transforms the indices' first digit, in base `rows`, and makes it the last: after a turn for each digit, all are in
+        # place.
+        # That way a vector takes a product of two matrices, one of them as long as possible.
         current = (current.reshape(rows, -1).T if count == 1 else current.reshape(count, rows, -1).swapaxes(1, 2)) @ factor
     return current.reshape(vectors.shape)
 
 
 def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) -> NDArray[Any]:
-    """Write to the result what is left to transform within pieces of length `stride`, and return it."""
+    """Write the transform across pieces of length `stride` to the result, and return it."""
     current = vectors
     for factor in _factors(vectors.shape[-1] // stride, vectors.dtype.char):
         rows = len(factor)
@@ -117,11 +121,14 @@ def _transform_across(vectors: NDArray[Any], result: NDArray[Any], stride: int) 
 
 
 def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool) -> None:
-    """Transform each row, as many at a time as the cache holds; `in_place` if the result is the pieces themselves."""
+    """Transform each row, as many at a time as the cache holds.
+
+    Set `in_place` if the result is the pieces themselves.
+    """
     count, length = pieces.shape
     factors = _factors(length, pieces.dtype.char)
     if len(factors) == 1:
-        # One product instead of one for each vector.
+        # Take a single product instead of a product for each vector.
         np.matmul(pieces, factors[0], out=result)
         return
     at_once = max(1, min(PIECE // length, count))
@@ -130,18 +137,18 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
         target = result[start : start + at_once]
         current = pieces[start : start + at_once]
         for number, factor in enumerate(factors):
-            # Every second product goes to the result, the last one too; but not the first, where it would write over what it reads.
+            # Every second product goes to the result, the last product too; but not the first, which would overwrite its own input.
             to_result = (len(factors) - number) % 2 == 1 and not (in_place and number == 0)
             output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
-            # A turn of the digits, as for few numbers.
+            # Turn the digits, as for few numbers.
             others = length // rows
             np.matmul(current.reshape(-1, rows, others).swapaxes(1, 2), factor, output.reshape(-1, others, rows))
             current = output
 
 
 class _Scratch(threading.local):
-    """Memory that each thread keeps: new memory for each call would come with page faults each time."""
+    """Memory that each thread keeps, since new memory for each call would cause page faults."""
 
     def __init__(self) -> None:
         self.kept = np.empty(0, np.uint8)
@@ -158,7 +165,7 @@ _SCRATCH = _Scratch()
 
 @lru_cache(maxsize=64)
 def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
-    """Return Hadamard matrices, about as large as each other, whose Kronecker product is that of a dimension."""
+    """Return Hadamard matrices of similar sizes whose Kronecker product has the dimension."""
     bits = dimension.bit_length() - 1
     count = 1 if bits <= LARGEST_BITS[dtype] else round(bits / FACTOR_BITS[dtype])
     factors = []
@@ -170,9 +177,10 @@ def _factors(dimension: int, dtype: str) -> tuple[NDArray[Any], ...]:
 
 
 def hadamard_entries(rows: ArrayLike, columns: ArrayLike) -> NDArray[np.int8]:
-    """Return entries of the Hadamard matrix: -1 where row and column, in binary, share an odd number of ones, and 1 elsewhere.
+    """Return entries of the Hadamard matrix for rows and columns, from 0.
 
-    Indices of rows and columns are from 0, and broadcast against each other.
+    An entry is -1 where row and column, in binary, share an odd number of ones, and 1 elsewhere. Rows and columns broadcast against each
+    other.
 
     Examples
     --------

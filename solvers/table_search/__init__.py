@@ -1,6 +1,6 @@
-"""The search for tables with few letters: the linear program for given letters, starts, descents, dithering, published methods.
+"""The search for tables with few letters: programs, starts, descents, published methods.
 
 Inputs x_i are evenly spaced on [0, 1], and letters a_j are on the same scale. Where a search takes `input_weights`, they are non-negative
-weights of the rows' variances that sum to one, or None to minimise the largest variance; `constraint` is what privacy demands of every
+weights of the rows' variances that sum to 1, or None to minimise the largest variance; `constraint` is the privacy constraint on every
 column.
 """

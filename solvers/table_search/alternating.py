@@ -1,7 +1,9 @@
-"""The MVU paper's alternating solver: table and letters in turn, each by a quadratic program, with unbiasedness as a penalty.
+"""The MVU paper's alternating solver: quadratic programs for table and letters in turn.
 
-Chaudhuri, Guo, Rabbat, "Privacy-Aware Compression for Federated Data Analysis" (2022), section 3: with either of the table P and the
-letters a held, objective (eq. 2) + penalty |P a - x|**2 is a convex quadratic in the other. The penalty grows until the bias is negligible.
+Unbiasedness is a penalty. Chaudhuri, Guo, Rabbat, "Privacy-Aware Compression for Federated Data Analysis" (2022), section 3: with either
+the
+table P or the letters a fixed, objective (eq. 2) + penalty |P a - x|**2 is a convex quadratic in the other. The penalty grows until the
+bias is negligible.
 """
 
 import warnings
@@ -16,7 +18,7 @@ from cvxpy.atoms.sum_squares import sum_squares
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..bounds.privacy_constraint import RatioConstraint
-from .multistart import TableDesign, best_of_starts
+from .multistart import SearchedTable, best_of_starts
 from .table_program import TableProgram, TableProgramSolution
 
 # The penalty starts at the weight of the objective and grows slowly: each stage lets table and letters move together less than the last.
@@ -25,18 +27,18 @@ MAX_STAGES = 150
 MAX_STEPS_PER_STAGE = 30
 # A stage ends when a step changes the penalised objective by less than this share of it,
 SMALL_CHANGE = 1e-6
-# and the search when the largest bias is below this share of the standard deviation. The linear program at the end removes the rest.
+# and the search ends when the largest bias is below this share of the standard deviation. The linear program at the end removes the rest.
 SMALL_BIAS = 1e-4
-# Holds letters that no row uses, which the objective leaves free, where they are.
+# Keeps letters that no row uses, which the objective leaves free, in place.
 PROXIMITY = 1e-7
-# Of a step: the solver's own; and what is enough where rounding keeps it from that, on some processors and not on others.
+# Accuracies of a step: the solver's own, and a sufficient accuracy where rounding prevents it, which depends on the processor.
 TOLERANCES = (1e-8, 1e-6)
 
 
 class TableStep:
-    """The quadratic program for the table at given letters, built once and solved again as letters and penalty change.
+    """The quadratic program for the table at given letters.
 
-    `scale` is the unit of the variances, near those expected.
+    It is built once and solved again as letters and penalty change. `scale` is the unit of the variances, near the expected variances.
     """
 
     def __init__(
@@ -58,9 +60,10 @@ class TableStep:
             self._problem = cp.Problem(cp.Minimize(input_weights @ row_costs + penalty), rows)
 
     def solve(self, alphabet: FloatArray, penalty: float) -> FloatArray:
-        """Return the table that minimises the objective for these letters plus `penalty` times the sum of the squared biases.
+        """Return the table that minimises the penalised objective for given letters.
 
-        Its rows sum to one and it is private up to the solver's rounding, but it is biased.
+        The penalty multiplies the sum of the squared biases. The rows sum to 1 and the table is private up to the solver's rounding, but it
+        is biased.
         """
         root = np.sqrt(penalty / self.scale)
         self._costs.value = (self.inputs[:, None] - alphabet) ** 2 / self.scale
@@ -69,7 +72,10 @@ class TableStep:
 
 
 class LetterStep:
-    """The least squares, or for the worst-case objective the second-order cone program, for the letters of a given table."""
+    """The program for the letters of a given table.
+
+    It is a least squares problem, or for the worst-case objective a second-order cone program.
+    """
 
     def __init__(self, inputs: FloatArray, letters: int, input_weights: FloatArray | None, scale: float) -> None:
         self.inputs = inputs
@@ -84,7 +90,10 @@ class LetterStep:
         self._worst_case = cp.Problem(cp.Minimize(largest + penalty), rows)
 
     def solve(self, table: FloatArray, alphabet: FloatArray, penalty: float) -> FloatArray:
-        """Return the letters, in any order, that minimise the penalised objective for this table; of many, the nearest ones."""
+        """Return the letters, in any order, that minimise the penalised objective for a table.
+
+        Of many solutions the method returns the nearest.
+        """
         if self.input_weights is not None:
             curvature = np.diag(self.input_weights @ table) + penalty * table.T @ table
             slope = table.T @ ((self.input_weights + penalty) * self.inputs) - curvature @ alphabet
@@ -98,7 +107,10 @@ class LetterStep:
 def penalised_objective(
     table: FloatArray, alphabet: FloatArray, inputs: FloatArray, input_weights: FloatArray | None, penalty: float
 ) -> float:
-    """Return what both steps minimise: the weighted sum of the rows' squared errors, or the largest, plus the penalty."""
+    """Return the objective of both steps: the rows' squared errors plus the penalty.
+
+    The errors enter by their weighted sum, or the largest error.
+    """
     errors = (table * (inputs[:, None] - alphabet) ** 2).sum(axis=1)
     objective = errors.max() if input_weights is None else input_weights @ errors
     return float(objective + penalty * np.sum((table @ alphabet - inputs) ** 2))
@@ -112,19 +124,20 @@ def solve_alternating(
     *,
     starts: int = 5,
     rng: np.random.Generator,
-) -> TableDesign:
-    """Design a table by the MVU paper's alternating quadratic programs with a growing penalty, from several starts.
+) -> SearchedTable:
+    """Design a table by the MVU paper's alternating quadratic programs.
 
-    Whatever the alternation ends with, the table is the solution of the linear program at its letters, and so exactly unbiased and
-    private up to that program's rounding. Meant for comparison and for small tables: about 1 s a start at 8 x 8, twice that for the
-    worst case. Nothing says that the best table found is optimal.
+    The penalty grows, and the search has several starts. Wherever the alternation ends, the table is the solution of the linear program at
+    its
+    letters, and so exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: about 1 s a
+    start at 8 x 8, twice that for the worst case. The best table of all starts need not be optimal.
 
     The first start is generalised randomised response, the others are random.
 
     Raises
     ------
     ConvergenceError
-        If every start fails; the message says why each did.
+        If every start fails; the message gives each reason.
 
     References
     ----------
@@ -141,7 +154,7 @@ def solve_alternating(
 
 
 def _alternate(table_step: TableStep, letter_step: LetterStep, alphabet: FloatArray) -> FloatArray:
-    """Return the letters at which the alternation has no bias left to speak of."""
+    """Return the letters at which the bias of the alternation is negligible."""
     inputs, input_weights = table_step.inputs, table_step.input_weights
     for stage in range(MAX_STAGES):
         penalty = PENALTY_GROWTH**stage
@@ -169,7 +182,10 @@ def _private(table: cp.Variable, constraint: RatioConstraint) -> list[cp.Constra
 
 
 def _solved(problem: cp.Problem, variable: cp.Variable) -> FloatArray:
-    """Solve and return the variable's value; a slightly inaccurate step is accepted, since the linear program has the last word."""
+    """Solve and return the variable's value, also from a slightly inaccurate step.
+
+    The linear program at the end removes the inaccuracy.
+    """
     solve: Callable[..., object] = problem.solve  # a method that cvxpy leaves without types
     failed: cp.SolverError | None = None
     for tolerance in TOLERANCES:

@@ -1,9 +1,10 @@
-"""The best letters for few bits: descent on the linear program's value from many starts, then letters moved to where they pay more.
+"""The search for the best letters of few bits: descents on the linear program's value.
 
-The value of the best table for given letters is smooth almost everywhere in the letters, with kinks and many local optima. Descents start
+Descents have many starts, and then move letters to where they pay more. The value of the best table for given letters is smooth almost
+everywhere in the letters, with kinks and many local optima. Descents start
 from generalised randomised response, from the global solution's letters merged into fewer, and from random letters; the best ends are then
-perturbed by taking away one letter and splitting another, until that helps no more. For fine grids all this happens on coarser ones with
-the same privacy from end to end, and only the best ends are descended from again on the fine one.
+perturbed by removing a letter and splitting another, until that helps no more. For fine grids all this happens on coarser grids with
+the same privacy from end to end, and only the best ends are descended from again on the fine grid.
 """
 
 import math
@@ -19,7 +20,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.staircase import StaircaseBound
 from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
-from .multistart import TableDesign, randomised_response_alphabet, starting_alphabets, widened
+from .multistart import SearchedTable, randomised_response_alphabet, starting_alphabets, widened
 from .table_program import TableProgram
 
 if TYPE_CHECKING:
@@ -27,24 +28,24 @@ if TYPE_CHECKING:
 
 Effort = Literal["quick", "wide", "full"]
 
-# Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, those of up to the last number
-# for as long as it takes.
+# Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, and grids of up to the last number
+# of inputs polish without a limit.
 WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
-# Ends of the wide search that are perturbed, where inputs are fewer than four times the letters, and elsewhere, where optima are closer;
-# those that are polished, as rounding decides which of close ones are reached first; and those that are followed from the first of two wide
+# Number of perturbed ends of the wide search, where inputs are fewer than four times the letters, and elsewhere, where optima are closer;
+# number of polished ends, as rounding decides the order of close ends; and number of ends that are followed from the first of two wide
 # searches, and to grids more than four times as fine.
 PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
-# Relative decrease at which descents of the wide search, and of the polish, stop; and after how many linear programs at the latest.
+# Relative decrease at which descents of the wide search, and of the polish, stop; and the largest numbers of linear programs.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
-# A wide search's descent aims at ends this close to the best of those before (relative value).
+# A wide search's descent aims at ends this close to the best previous end (relative value).
 WORTHWHILE = 1e-3
-# On the finest grid ends are followed that were this far behind the best (relative value) at most, and whose letters differ from its by
+# The finest grid follows ends that were at most this far behind the best (relative value), and whose letters differ from the best end's by
 # more than this share of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
-# Letters of ends of one optimum differ by this share of their width at most, after a wide search's descents.
+# After a wide search's descents, letters of ends of the same optimum differ by at most this share of their width.
 WIDE_LETTERS = 0.002
-# Letters reach this much farther in the search (relative) than they must: closer to the limit, programs are too degenerate to be solved
+# Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
 # reliably. The outermost letters are drawn in at the end.
 SEARCH_SLACK = 1e-5
 # With more letters than this, the merged global solution is close to optimal and each program is large: few starts, short descents.
@@ -80,7 +81,10 @@ class LetterProblem:
         return TableProgram(np.linspace(0.0, 1.0, self.inputs_count), self.letters, self.constraint, self.input_weights)
 
     def coarser(self, inputs_count: int) -> "LetterProblem":
-        """Return the same problem on a coarser grid, whose inputs divide these, with the same privacy from end to end."""
+        """Return the same problem on a coarser grid whose inputs divide these.
+
+        The privacy from end to end is the same.
+        """
         constraint = self.constraint
         if constraint.neighbours_only:
             constraint = replace(constraint, log_ratio=constraint.log_ratio * (self.inputs_count - 1) / (inputs_count - 1))
@@ -90,7 +94,7 @@ class LetterProblem:
 
 @dataclass(frozen=True, eq=False)
 class _End:
-    """Where a descent ended: a value, letters and the program that was solved for them, or the reason why there are none."""
+    """End of a descent: a value, letters and their program, or the reason of a failure."""
 
     value: float
     alphabet: FloatArray
@@ -100,13 +104,13 @@ class _End:
 
 def solve_letters(
     problem: LetterProblem,
-    origin: StaircaseBound | TableDesign,
+    origin: StaircaseBound | SearchedTable,
     *,
     starts: int = 16,
     rng: np.random.Generator,
     workers: int = 1,
     effort: Effort = "full",
-) -> TableDesign:
+) -> SearchedTable:
     """Return the best table with a given number of letters that the search finds.
 
     It is never worse than the best table with the letters of generalised randomised response.
@@ -115,15 +119,15 @@ def solve_letters(
     ----------
     problem : LetterProblem
         The problem.
-    origin : StaircaseBound or TableDesign
-        Its solution with unlimited letters, whose letters are merged into starts; or what was found for a similar problem with as many
-        letters, to descend from on this grid alone.
+    origin : StaircaseBound or SearchedTable
+        Solution with unlimited letters, whose letters are merged into starts; or a design for a similar problem with as many letters, to
+        descend from on this grid alone.
     starts : int
-        Number of random starts, beside those from randomised response and from merged letters; taken only with few letters.
+        Number of random starts, in addition to those from randomised response and from merged letters; used only with few letters.
     rng : numpy.random.Generator
         Source of the random starts.
     workers : int
-        Threads that descend at the same time; the result does not depend on it.
+        Threads that descend at the same time; the result does not depend on their number.
     effort : str
         ``"quick"``: a table close to the best is enough; no random starts, no perturbations, short descents on finer grids. ``"wide"``:
         only the last descents, on the problem's own grid, are short. ``"full"``: everything.
@@ -131,19 +135,19 @@ def solve_letters(
     Raises
     ------
     ConvergenceError
-        If every start fails; the message says why each did.
+        If every start fails; the message gives each reason.
     """
     from joblib import Parallel
 
     with Parallel(n_jobs=workers, prefer="threads") as parallel:
-        if isinstance(origin, TableDesign):
+        if isinstance(origin, SearchedTable):
             begin = _End(origin.value, origin.alphabet, origin.program)
             ends, made = _polish_all(parallel, problem, [begin], _last_evaluations(problem, effort)), 1
             failures = [end.failure for end in ends if end.failure]
         else:
             ends, made, failures = _searched(parallel, problem, origin, starts, rng, effort)
     program = problem.program()
-    best: TableDesign | None = None
+    best: SearchedTable | None = None
     candidates = [(letters, end) for end in _lowest(ends)[:POLISHED] for letters in (_drawn_in(end.alphabet, problem), end.alphabet)]
     for alphabet, end in [*candidates, (_randomised_response(problem), None)]:
         program.start_from(end.program if end else None)
@@ -153,7 +157,7 @@ def solve_letters(
             failures.append(str(failure))
             continue
         if best is None or solution.value < best.value:
-            best = TableDesign(solution.probabilities, alphabet, solution.value, made, (), program.on_its_own())
+            best = SearchedTable(solution.probabilities, alphabet, solution.value, made, (), program.on_its_own())
     if best is None:
         raise ConvergenceError(f"all {made} starts failed: " + "; ".join(failures))
     return replace(best, failures=tuple(failures))
@@ -162,7 +166,7 @@ def solve_letters(
 def _searched(
     parallel: "Parallel", problem: LetterProblem, bound: StaircaseBound, starts: int, rng: np.random.Generator, effort: Effort
 ) -> tuple[list[_End], int, list[str]]:
-    """Return where descents ended on the problem's grid, how many starts were made, and why some failed."""
+    """Return ends on the problem's grid, the number of starts, and reasons of failures."""
     few = problem.letters <= MANY_LETTERS and effort != "quick"
     begins = _merged_starts(problem.letters, bound)
     made, followed = 0, list[_End]()
@@ -173,7 +177,7 @@ def _searched(
         made += tried
         failures += [end.failure for end in ends if end.failure]
         best = _best(ends, 1 if effort == "quick" else POLISHED)
-        # On the problem's own grid those of a coarser search may lead to better optima than their descents on this one.
+        # On the problem's own grid, starts from a coarser search may lead to better optima than their descents on that grid.
         followed = [end for end in best if end.value <= _goal(ends)] + followed[:FOLLOWED]
     if wide.inputs_count == problem.inputs_count:
         ends += _polish_all(parallel, problem, followed, _last_evaluations(problem, effort))
@@ -192,24 +196,27 @@ def _searched(
 
 
 def _wide_problems(problem: LetterProblem) -> list[LetterProblem]:
-    """Return the problem on the grids that are searched widely, one after the other."""
+    """Return the problem on each grid of a wide search, in order."""
     inputs = max(problem.letters, min(WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES // problem.letters))
     grids = {min(problem.inputs_count, inputs)}
-    # On a grid with an input for each letter, local privacy has other optima than on finer ones: the best tables of 16 letters came from
-    # either, and were up to 2 % better than those of the other. Under metric privacy the finer grid was worth 0.03 % at most.
+    # On a grid with an input for each letter, local privacy has other optima than on finer grids: the best tables of 16 letters came from
+    # either, and were up to 2 % better than those of the other. Under metric privacy the finer grid gained 0.03 % at most.
     if inputs == problem.letters and not problem.constraint.neighbours_only:
         grids.add(min(problem.inputs_count, max(inputs, WIDE_SEARCH_INPUTS)))
     return [problem.coarser(grid) for grid in sorted(grids)]
 
 
 def _wide_search(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], rounds: int) -> tuple[list[_End], int]:
-    """Descend from letters, and from the best ends perturbed until that helps no more; return the ends, and how many starts were made."""
+    """Descend from letters and from perturbed ends; return ends and the number of starts.
+
+    Perturbations of the best ends stop when they no longer help.
+    """
     ends = _descend_all(parallel, problem, begins)
     made = len(begins)
     count = PERTURBED if problem.inputs_count < 4 * problem.letters else PERTURBED_OF_CLOSE
     tried: list[_End] = []
     for _ in range(rounds):
-        # Those of an optimum that was perturbed before would end where they did then.
+        # Perturbations of an optimum that was perturbed before would end at the same places.
         fresh = [end for end in _best(ends, count) if not _is_one_of(end, tried)]
         tried += fresh
         perturbed = [new for end in fresh for new in _perturbations(end.alphabet)]
@@ -234,12 +241,15 @@ def _randomised_response(problem: LetterProblem) -> FloatArray:
 
 
 def _goal(ends: list[_End]) -> float:
-    """Return a value that ends are not worth a long descent if they do not reach."""
+    """Return a value that ends must reach to be worth a long descent."""
     return min(end.value for end in ends) * (1 + WORTHWHILE)
 
 
 def _descend_all(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], goal: float = math.inf) -> list[_End]:
-    """Descend as far as the wide search does, from the same basis, so that an end depends on its beginning and the goal only."""
+    """Descend as far as the wide search does, all from the same basis.
+
+    So an end depends on its beginning and the goal only.
+    """
     from joblib import delayed
 
     if not begins:
@@ -251,7 +261,10 @@ def _descend_all(parallel: "Parallel", problem: LetterProblem, begins: list[Floa
 
 
 def _polish_all(parallel: "Parallel", problem: LetterProblem, ends: list[_End], evaluations: int) -> list[_End]:
-    """Descend from ends to the optimum, each from its own basis; the ends may be those on a coarser grid."""
+    """Descend from ends to the optimum, each from its own basis.
+
+    The ends may be those on a coarser grid.
+    """
     from joblib import delayed
 
     program = problem.program()
@@ -272,7 +285,7 @@ def _descend(
     evaluations: int = EVALUATIONS,
     goal: float = math.inf,
 ) -> _End:
-    """Descend from letters, widened or mirrored first where need be."""
+    """Descend from letters, after widening or mirroring them if necessary."""
     alphabet = widened(begin, problem.inputs_count, problem.constraint, SEARCH_SLACK)
     if problem.symmetric:
         alphabet = (alphabet + 1 - alphabet[::-1]) / 2
@@ -289,10 +302,10 @@ def _descend(
         try:
             solution = program.solve(allowed)
         except (InfeasibleError, ConvergenceError):
-            # Letters for which no table is known are outside the domain: the descent turns back.
+            # Letters without a table are outside the domain: the descent turns back.
             return np.inf, np.zeros_like(point)
         gradient = np.empty_like(allowed)
-        # A letter that was held back at the least reach does not change the value.
+        # The value does not change with a letter that was held back at the least reach.
         gradient[order] = np.where(allowed == wanted[order], reach * solution.alphabet_gradient, 0.0)
         return solution.value, gradient[::-1][:half] - gradient[:half] if problem.symmetric else gradient
 
@@ -305,12 +318,12 @@ def _descend(
 
 
 def _lowest(ends: list[_End]) -> list[_End]:
-    """Return the ends that did not fail, those with the lowest values first."""
+    """Return the ends that did not fail, in the order of their values."""
     return sorted((end for end in ends if not end.failure), key=lambda end: end.value)
 
 
 def _best(ends: list[_End], count: int) -> list[_End]:
-    """Return the best ends that are different optima."""
+    """Return the best ends that belong to different optima."""
     chosen: list[_End] = []
     for end in _lowest(ends):
         if len(chosen) < count and not _is_one_of(end, chosen):
@@ -319,14 +332,20 @@ def _best(ends: list[_End], count: int) -> list[_End]:
 
 
 def _is_one_of(end: _End, others: list[_End]) -> bool:
-    """Return whether an end belongs to the optimum of another one, or to its mirror image if that is as good."""
+    """Return whether an end belongs to the optimum of another end, or to its mirror image.
+
+    The mirror image counts if it is as good.
+    """
     near = [other.alphabet for other in others if abs(end.value - other.value) <= WORTHWHILE * other.value]
     images = [letters for alphabet in near for letters in (alphabet, 1 - alphabet[::-1])]
     return any(np.abs(end.alphabet - letters).max() <= WIDE_LETTERS * np.ptp(letters) for letters in images)
 
 
 def _rivals(best: list[_End]) -> list[_End]:
-    """Return those of the best ends on a coarser grid that may be the best on a finer one: not far behind, nor the same optimum."""
+    """Return the ends on a coarser grid that may be the best on a finer grid.
+
+    These are best ends that are close to the best and belong to other optima.
+    """
 
     def rivals(end: _End, leader: _End) -> bool:
         apart = min(np.abs(end.alphabet - letters).max() for letters in (leader.alphabet, 1 - leader.alphabet[::-1]))
@@ -336,7 +355,10 @@ def _rivals(best: list[_End]) -> list[_End]:
 
 
 def _drawn_in(alphabet: FloatArray, problem: LetterProblem) -> FloatArray:
-    """Return the letters with outermost ones that stand at the search's limit drawn in as far as privacy allows."""
+    """Return the letters with the outermost letters drawn in as far as privacy allows.
+
+    Only letters at the search's limit move.
+    """
     limit = widened(np.full(2, 0.5), problem.inputs_count, problem.constraint, 2 * SEARCH_SLACK)
     inner = alphabet.copy()
     inner[0] = 0.5 if alphabet[0] >= limit[0] else alphabet[0]
@@ -347,7 +369,7 @@ def _drawn_in(alphabet: FloatArray, problem: LetterProblem) -> FloatArray:
 
 
 def _perturbations(alphabet: FloatArray) -> list[FloatArray]:
-    """Return alphabets with the two closest letters made one, and another letter made two."""
+    """Return alphabets with the two closest letters merged and another letter split."""
     closest = int(np.argmin(np.diff(alphabet)))
     fewer = np.delete(alphabet, closest)
     if len(fewer) > 1:
@@ -357,7 +379,10 @@ def _perturbations(alphabet: FloatArray) -> list[FloatArray]:
 
 
 def _merged_starts(letters: int, bound: StaircaseBound) -> list[FloatArray]:
-    """Return the global solution's letters, merged in groups of neighbours: groups of equal mass, of equal number, of least spread."""
+    """Return the global solution's letters, merged in groups of neighbours.
+
+    The groups have equal mass, equal number, or least spread.
+    """
     if len(bound.letters) <= letters:
         extra = np.linspace(bound.letters[0], bound.letters[-1], letters - len(bound.letters) + 2)[1:-1]
         return [np.sort(np.concatenate([bound.letters, extra]))] if len(bound.letters) > 1 else []
@@ -376,7 +401,10 @@ def _group_means(groups: np.ndarray, bound: StaircaseBound) -> FloatArray:
 
 
 def _least_spread_groups(letters: int, bound: StaircaseBound) -> np.ndarray:
-    """Merge the pair of neighbouring groups that adds least variance, again and again (Ward's method on a line)."""
+    """Merge groups of letters by Ward's method on a line.
+
+    Each step merges the pair of neighbouring groups that adds least variance.
+    """
     groups = [(float(mass), float(letter), 1) for mass, letter in zip(bound.masses, bound.letters, strict=True)]
     while len(groups) > letters:
         costs = [m * n / (m + n) * (a - b) ** 2 for (m, a, _), (n, b, _) in pairwise(groups)]

@@ -1,6 +1,6 @@
-"""A designed table, and how it is found: several starts of a search for letters, each ended by the linear program for the table.
+"""A designed table, and its search from several starts.
 
-`least_reach` is how far the letters must reach for any table to exist.
+Each start ends with the linear program for the table. `least_reach` is the least reach of the letters for which any table exists.
 """
 
 import math
@@ -15,30 +15,30 @@ from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from .table_program import TableProgram, TableProgramSolution
 
-# Starting letters reach this much farther (relative) than they must: at the limit itself the feasible tables are a single point.
+# Starting letters reach this much farther (relative) than necessary: at the limit itself the feasible tables are a single point.
 SLACK = 1e-7
 
 MOST_STARTS = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class TableDesign:
-    """The best table that a solver found.
+class SearchedTable:
+    """Best table of a solver.
 
     Attributes
     ----------
     probabilities : ndarray of shape (inputs, letters)
-        The table: rows sum to one, are unbiased and keep the ratio constraint, all up to the linear program's rounding.
+        The table: rows sum to 1, are unbiased and keep the ratio constraint, all up to the linear program's rounding.
     alphabet : ndarray of shape (letters,)
         The letters on the unit interval's scale, increasing.
     value : float
-        Weighted sum of the rows' variances, or the largest of them for the worst-case objective: an upper bound on the optimum.
+        Weighted sum of the rows' variances, or the largest variance for the worst-case objective: an upper bound on the optimum.
     starts : int
-        Number of starts made.
+        Number of starts.
     failures : tuple of str
-        One line for each start that failed, saying why.
+        Reason of each failed start.
     program : TableProgram or None
-        A program whose last basis is the table's, where it is kept.
+        A program whose last basis is the table's, or None.
     """
 
     probabilities: FloatArray
@@ -55,15 +55,17 @@ def best_of_starts(
     constraint: RatioConstraint,
     starts: int,
     rng: np.random.Generator,
-) -> TableDesign:
-    """Run a search for letters from several starts and return the best table seen at their ends, or at their beginnings.
+) -> SearchedTable:
+    """Run a search for letters from several starts and return the best table.
+
+    The candidates are the tables at the ends and at the beginnings.
 
     Parameters
     ----------
     search : callable
-        From starting letters, and the best table for them, to better letters; raises ConvergenceError if it fails.
+        Function from starting letters, and the best table for them, to better letters; raises ConvergenceError if it fails.
     program : TableProgram
-        Gives the table for the letters that a search ends with, after they are widened as little as makes one possible.
+        Program that gives the table for a search's last letters, after they are widened as little as makes a table possible.
     constraint : RatioConstraint
         The privacy constraint of the program.
     starts : int
@@ -74,11 +76,11 @@ def best_of_starts(
     Raises
     ------
     ConvergenceError
-        If every start fails; the message says why each did.
+        If every start fails; the message gives each reason.
     """
     starts = check_integer("starts", starts, low=1, high=MOST_STARTS)
     count = len(program.inputs)
-    best: TableDesign | None = None
+    best: SearchedTable | None = None
     failures: list[str] = []
     for number, alphabet in enumerate(starting_alphabets(count, program.letters, constraint, starts, rng), start=1):
         try:
@@ -93,17 +95,18 @@ def best_of_starts(
     return replace(best, starts=starts, failures=tuple(failures))
 
 
-def _better(best: TableDesign | None, alphabet: FloatArray, solution: TableProgramSolution) -> TableDesign:
-    """Return the best design so far, or that of this solution if its value is less."""
+def _better(best: SearchedTable | None, alphabet: FloatArray, solution: TableProgramSolution) -> SearchedTable:
+    """Return the best design so far, or this solution's if its value is less."""
     if best is not None and best.value <= solution.value:
         return best
-    return TableDesign(solution.probabilities, alphabet, solution.value, 0, ())
+    return SearchedTable(solution.probabilities, alphabet, solution.value, 0, ())
 
 
 def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
-    """Return how far beyond [0, 1], on both sides, the letters must reach: a table exists if and only if they do.
+    """Return how far the letters must reach beyond [0, 1], on both sides.
 
-    Let s be minus the lowest letter. Unbiased rows have E[a + s | x] = x + s with a + s >= 0, and privacy bounds the ratio of that
+    A table exists if and only if they reach this far. Let s be minus the lowest letter. Unbiased rows have E[a + s | x] = x + s with a + s
+    >= 0, and privacy bounds the ratio of that
     at two inputs: with h the distance from input 0 to the farthest input that is constrained with it, h + s <= exp(log_ratio) s. The
     same holds at the upper end by symmetry. Two letters at -s and 1 + s are enough: their probabilities are linear in x. (This is
     the one-bit mechanism, which for local privacy has letters 1/2 +- (E+1)/(E-1)/2, E = exp(epsilon).)
@@ -118,9 +121,10 @@ def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
 
 
 def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint, slack: float = SLACK) -> FloatArray:
-    """Return two letters or more, sorted, with the outermost moved out as little as makes a table possible.
+    """Return sorted letters, with the outermost moved out until a table is possible.
 
-    `slack` is how much farther than they must they reach at least, as a share; letters that reach far enough stay as they are.
+    There are two letters or more. The letters reach at least a share `slack` farther than necessary; letters that reach far enough stay as
+    they are.
     """
     reach = (1 + slack) * least_reach(inputs_count, constraint)
     letters = np.sort(alphabet)
@@ -130,10 +134,12 @@ def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint
 
 
 def randomised_response_alphabet(inputs_count: int, letters: int, constraint: RatioConstraint) -> FloatArray:
-    """Return the letters of generalised randomised response on a grid of as many points, two or more, as there are letters.
+    """Return the letters of generalised randomised response on a grid of as many points.
 
-    Inputs between the points of that grid are dithered to them, so that under local privacy a table exists whatever the number of
-    inputs. Under metric privacy the letters are those for the whole grid's log ratio, stretched about 1/2 as far as they must reach.
+    There are two letters or more. Inputs between the points of that grid are dithered to them, so that under local privacy a table exists
+    for
+    every number of inputs. Under metric privacy the letters are those for the whole grid's log ratio, stretched about 1/2 until a table
+    exists.
     """
     total = constraint.log_ratio * (inputs_count - 1 if constraint.neighbours_only else 1)
     beyond = letters / 2 / math.expm1(total)
@@ -142,11 +148,12 @@ def randomised_response_alphabet(inputs_count: int, letters: int, constraint: Ra
 
 
 def starting_alphabets(inputs_count: int, letters: int, constraint: RatioConstraint, starts: int, rng: np.random.Generator) -> FloatArray:
-    """Return alphabets, shape (starts, letters), for which a table exists, to start local searches from.
+    """Return alphabets for local searches, for which a table exists, shape (starts, letters).
 
-    The first is that of generalised randomised response; the others are random, in turn symmetric about 1/2 and not: outermost
-    letters reach from just as far as they must to `letters` times as far, log-uniformly, and the others are uniform between. The first
-    alphabets are the same for any larger number of starts.
+    The first is that of generalised randomised response; the others are random, in turn symmetric about 1/2 and not. Outermost letters
+    reach
+    from the least reach to `letters` times as far, log-uniformly, and the others are uniform between. The first alphabets are the same for
+    any larger number of starts.
     """
     alphabets = [randomised_response_alphabet(inputs_count, letters, constraint)]
     needed = (1 + SLACK) * least_reach(inputs_count, constraint)

@@ -1,4 +1,7 @@
-"""What an (epsilon, delta) budget of a whole vector allows two inputs of one coordinate: a Rényi divergence for each distance."""
+"""Rényi budgets of a coordinate from the (epsilon, delta) budget of a whole vector.
+
+A budget allows two inputs of a coordinate a Rényi divergence for each distance.
+"""
 
 import math
 from dataclasses import dataclass
@@ -11,30 +14,32 @@ from ..accounting.renyi_divergence import largest_step
 from ..divergences.vector_composition import distance_prices
 from ..numerics.concave_envelope import concave_envelope
 
-# Orders below are not converted to (epsilon, delta); at orders above tables differ little from those for a pure guarantee.
+# Lower orders are not converted to (epsilon, delta); at higher orders tables differ little from those for a pure guarantee.
 SMALLEST_ORDER, LARGEST_ORDER = 1.01, 256.0
 
 
 @dataclass(frozen=True)
 class RenyiBudget:
-    """A budget for vectors whose coordinates go through the same table, over T rounds.
+    """A budget for vectors whose coordinates share a table, over T rounds.
 
-    For each order there is a divergence rho that the conversion to (epsilon, delta) allows a round's message. It is kept if the relaxation
+    For each order there is a divergence rho that the conversion to (epsilon, delta) allows a round's message. A table keeps it if the
+    relaxation
     of Chaudhuri, Guo, Rabbat 2022 (program 4) is at most rho: d E(K/d) <= rho, where E is the concave envelope of the largest divergences
     of inputs k steps apart as a function of k**p, and K the p-th power of the vectors' distance. E lies below a line s u + t through
-    (K/d, rho/d) if and only if its value there is at most rho/d: so it is kept if and only if, for some s from 0 to rho/K, no two inputs
-    k steps apart, k**p <= K, have a divergence above ``s k**p + t``, t = (rho - s K)/d. The share s K / rho says which line.
+    (K/d, rho/d) if and only if its value there is at most rho/d: so a table keeps it if and only if, for some s from 0 to rho/K, no two
+    inputs
+    k steps apart, k**p <= K, have a divergence above ``s k**p + t``, t = (rho - s K)/d. The share s K / rho determines the line.
 
     Attributes
     ----------
     inputs, dimension : int
-        Rows of the table; coordinates.
+        Rows of the table, and coordinates of the vectors.
     norm, distance : float
-        p, finite; largest L_p distance of two vectors on the table's unit scale.
+        Order p, finite, and largest L_p distance of two vectors on the table's unit scale.
     epsilon, delta : float
-        Of all rounds; delta above 0.
+        Privacy parameters of all rounds; delta above 0.
     rounds : int
-        T.
+        Number T of rounds.
     """
 
     inputs: int
@@ -47,21 +52,27 @@ class RenyiBudget:
 
     @property
     def reach(self) -> int:
-        """Largest number of steps that two inputs of a coordinate can be apart."""
+        """Largest number of steps between two inputs of a coordinate."""
         return largest_step(self.inputs, self.distance)
 
     def divergence(self, order: float) -> float:
-        """Return rho, at most 0 where the order proves nothing: the inverse of Canonne, Kamath, Steinke 2020, proposition 12."""
+        """Return rho, at most 0 where the order proves nothing.
+
+        It is the inverse of Canonne, Kamath, Steinke 2020, proposition 12.
+        """
         if math.isinf(order):
             return self.epsilon / self.rounds
         return (self.epsilon - math.log1p(-1 / order) + math.log(self.delta * order) / (order - 1)) / self.rounds
 
     def orders(self) -> list[float]:
-        """Return the orders of the accounts, up to 256, that can prove the budget, rising."""
+        """Return the accounts' orders, up to 256 and rising, that can prove the budget."""
         return [order for order in DEFAULT_ORDERS if SMALLEST_ORDER < order <= LARGEST_ORDER and self.divergence(order) > 0]
 
     def limits(self, order: float, share: float) -> FloatArray:
-        """Return the divergence allowed to inputs 0, 1, ..., inputs - 1 steps apart, by the line of that share."""
+        """Return the divergence allowed to inputs 0, 1, ... steps apart, by a share's line.
+
+        The shape is (inputs,).
+        """
         rho = self.divergence(order)
         return rho * ((1 - share) / self.dimension + share * self.relative_prices())
 
@@ -70,9 +81,10 @@ class RenyiBudget:
         return self.divergence(order) * (self.relative_prices() - 1 / self.dimension)
 
     def share(self, divergences: FloatArray) -> float:
-        """Return the share of the line that touches the envelope of a table's largest divergences, shape (inputs,), where a vector is.
+        """Return the share of the line that touches the envelope of a table's divergences.
 
-        With that line, scaled, the table itself is within its limits.
+        The divergences, of shape (inputs,), are the largest for each distance, and the line touches at a vector's place. With that line,
+        scaled, the table itself is within its limits.
         """
         reachable = slice(self.reach + 1)
         prices = self.relative_prices()[reachable]

@@ -1,6 +1,7 @@
-"""Letters, order and budget line of the best table for a vector's Rényi divergence: descents on the convex program's value.
+"""The search for the best table of a vector's Rényi divergence: letters, order, budget line.
 
-`RenyiProgram` is the best table for given letters whose rows' Rényi divergences, at one order, are bounded by their distance: a convex
+The search descends on the convex program's value. `RenyiProgram` is the best table for given letters whose rows' Rényi divergences, at one
+order, are bounded by their distance: a convex
 program of few variables with many smooth constraints. `minimise_convex` solves such programs by a primal-dual interior point method.
 """
 
@@ -17,38 +18,38 @@ from ...errors import ConvergenceError, InfeasibleError
 from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
 from .renyi_budget import RenyiBudget
 
-# Share of the way to the boundary of the positive numbers that a step may go.
+# Largest share of the way to the boundary of the positive numbers that a step may take.
 TO_BOUNDARY = 0.99
-# What a step aims at, as a share of the average of slack times multiplier.
+# Aim of a step, as a share of the average of slack times multiplier.
 CENTRING = 0.2
-# A step is halved as long as it makes the residuals this many times larger: Newton's steps need not lower them at first.
+# A step is halved while it makes the residuals this many times larger: Newton's steps need not lower them at first.
 TOLERATED_GROWTH = 10.0
 HALVINGS = 30
 MOST_STEPS = 100
-# Residuals may be this many times the gap's tolerance, relative to what they are compared with.
+# Residuals may be this many times the gap's tolerance, relative to the numbers that they are compared with.
 RESIDUAL_SHARE = 100.0
-# The equations' block of the Newton system is not quite zero, so that equations that say the same twice do not make it singular.
+# The equations' block of the Newton system is not quite zero, so that redundant equations do not make it singular.
 REGULARISATION = 1e-14
 
-# Newton steps for the rows of exponential tilts that the method starts from.
+# Newton steps for the rows of exponential tilts at the method's start.
 TILTING_STEPS = 50
-# The table's entries at the start are at least this.
+# Smallest entry of the table at the start.
 SMALLEST_ENTRY = 1e-8
 
 # Share of the budget that the first descent gives to distances: near the optimum in many dimensions.
 FIRST_SHARE = 0.97
-# Orders are tried this many places up and down the list, then half as many.
+# The search tries orders this many places up and down the list, then half as many.
 FIRST_STRIDE = 4
-# Relative error of the programs of the search; when its descents stop, and the last one; and after how many programs at the latest.
+# Relative error of the search's programs; relative decrease at which its descents, and the last descent, stop; and most programs.
 PROGRAM_TOLERANCE, TOLERANCE, LAST_TOLERANCE = 1e-6, 1e-4, 1e-6
 EVALUATIONS = 60
-# Outermost letters of the first guess reach this far beyond the grid at least, relative to half of it.
+# Least reach of the first guess's outermost letters beyond the grid, relative to half of the grid.
 REACH_SLACK = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class RenyiStart:
-    """Where to start: an order, a share and reaches as in `RenyiDesign`."""
+    """A starting point: an order, a share and reaches as in `RenyiDesign`."""
 
     order: float
     share: float
@@ -62,13 +63,13 @@ class RenyiProgramSolution:
     Attributes
     ----------
     probabilities : ndarray of shape (inputs, letters)
-        The table; rows sum to one and are unbiased, and divergences are within their limits, all up to the solver's tolerance.
+        The table; rows sum to 1 and are unbiased, and divergences are within their limits, all up to the solver's tolerance.
     value : float
         Largest average variance of a vector's coordinates, in squared grid steps.
     reach_gradient : ndarray of shape (letters / 2,)
         Derivative of `value` in each reach of the letters (envelope theorem).
     limit_gradient : ndarray of shape (inputs,)
-        Derivative in the divergence that is allowed at each distance.
+        Derivative of `value` in the allowed divergence at each distance.
     """
 
     probabilities: FloatArray
@@ -79,18 +80,18 @@ class RenyiProgramSolution:
 
 @dataclass(frozen=True, eq=False)
 class RenyiDesign:
-    """The best table that the search finds.
+    """Best table of the search.
 
     Attributes
     ----------
     order : float
-        Rényi order at which its divergences are bounded.
+        Rényi order of the bounds on its divergences.
     share : float
-        Which line of the budget bounds them (`RenyiBudget.limits`).
+        Share of the budget's line that bounds them (`RenyiBudget.limits`).
     reaches : ndarray of shape (letters / 2,)
         Distances of its letters from the middle of the grid, in steps.
     solution : RenyiProgramSolution
-        The table and its value.
+        Table and value.
     """
 
     order: float
@@ -100,20 +101,21 @@ class RenyiDesign:
 
 
 def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, spending: float, start: RenyiStart) -> RenyiDesign:
-    """Return the mirrored table with the least variance for the worst vector that a budget allows, as far as descents find it.
+    """Return the mirrored table of least variance that a budget allows.
 
-    For given letters, order and share the table is the optimum of a convex program; over these three the search is local.
+    The variance is that of the worst vector, as far as descents reach it. For given letters, order and share the table is the optimum of a
+    convex program; over these three the search is local.
 
     Parameters
     ----------
     budget : RenyiBudget
-        The privacy that is left to spend.
+        Privacy budget of the table.
     letters : int
         Number of letters, even, 4 or more.
     prices, spending
-        `RenyiProgram.prices` and `RenyiProgram.budget`.
+        Fields `RenyiProgram.prices` and `RenyiProgram.budget`.
     start : RenyiStart
-        Where to start, beside a guess; an order that the accounts do not have, or that proves nothing, is left out.
+        Starting point, in addition to a guess; the search ignores an order that the accounts do not have, or that proves nothing.
 
     Raises
     ------
@@ -129,7 +131,7 @@ def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, sp
             f"delta {budget.delta:g}"
         )
     search = _Search(budget, letters, prices, spending)
-    # What Gaussian noise of the least variance would take.
+    # This is the cost of Gaussian noise of the least variance.
     gaussian = min(range(len(orders)), key=lambda place: orders[place] / budget.divergence(orders[place]))
     begins = [(gaussian, search.descend(orders[gaussian], first_reaches(budget, orders[gaussian], letters), FIRST_SHARE))]
     if start.order in orders:
@@ -154,7 +156,10 @@ def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, sp
 
 
 def first_reaches(budget: RenyiBudget, order: float, letters: int) -> FloatArray:
-    """Return letters evenly spread over two standard deviations of the Gaussian noise that the budget allows, outermost first."""
+    """Return letters spread over two standard deviations of Gaussian noise, outermost first.
+
+    The noise is that which the budget allows.
+    """
     steps = np.arange(1, budget.reach + 1)
     deviation = math.sqrt(float((order * steps**2 / (2 * budget.limits(order, FIRST_SHARE)[steps])).max()))
     middle, pairs = (budget.inputs - 1) / 2, letters // 2
@@ -177,7 +182,10 @@ class _Search:
     spending: float
 
     def descend(self, order: float, reaches: FloatArray, share: float, tolerance: float = TOLERANCE) -> RenyiDesign:
-        """Return the best table that a descent over letters and share meets; its value is infinite if it meets none."""
+        """Return the best table that a descent over letters and share meets.
+
+        Its value is infinite if the descent meets no table.
+        """
         program = RenyiProgram(self.budget.inputs, self.letters, order, self.budget.reach, self.prices, self.spending)
         slopes = self.budget.slopes(order)
         best = RenyiDesign(order, share, reaches, _UNSOLVED)
@@ -204,16 +212,16 @@ class _Search:
 
 @dataclass(frozen=True, eq=False)
 class Curved:
-    """Values of the smooth constraints at a point, and what Newton's method needs.
+    """Values of the smooth constraints at a point, with their derivatives.
 
     Attributes
     ----------
     values : ndarray of shape (constraints,)
-        At most 0 where they hold.
+        Values of the constraints, at most 0 where they hold.
     jacobian : ndarray of shape (constraints, variables)
         First derivatives.
     hessian : callable
-        From a weight for each constraint to the weighted sum of second derivatives, shape (variables, variables).
+        Function from a weight for each constraint to the weighted sum of second derivatives, shape (variables, variables).
     """
 
     values: FloatArray
@@ -223,9 +231,10 @@ class Curved:
 
 @dataclass(frozen=True, eq=False)
 class RenyiProgram:
-    """Tables that are their own mirror image, of least variance for the worst vector under bounds on their rows' divergences.
+    """Mirrored tables of least variance under bounds on their rows' Rényi divergences.
 
-    Rows are at x_i = i steps, letters at ``middle - r`` and ``middle + r`` steps for each reach r, and P[i, j] = P[B-1-i, M-1-j]. With V_i
+    The variance is that of the worst vector. Rows are at x_i = i steps, letters at ``middle - r`` and ``middle + r`` steps for each reach
+    r, and P[i, j] = P[B-1-i, M-1-j]. With V_i
     the variance of row i, the objective is the largest average of V over coordinates whose average price is at most a budget: by linear
     duality the least ``m + budget * q`` with ``V_i <= m + price_i q``. For order a, with phi(r) = (r**a - a r + a - 1)/(a - 1), the
     divergence of row i from row k is at most D if and only if
@@ -238,15 +247,15 @@ class RenyiProgram:
     Attributes
     ----------
     inputs, letters : int
-        B and M, even.
+        Numbers B and M, even.
     order : float
-        a, above 1 and finite.
+        Order a, above 1 and finite.
     furthest : int
         Largest number of steps between two rows whose divergence is bounded, at least 1.
     prices : ndarray of shape (inputs / 2,)
-        What the lower half of the rows cost a vector.
+        Costs of the lower half of the rows to a vector.
     budget : float
-        What its coordinates can spend on average.
+        Average budget of the vector's coordinates.
     """
 
     inputs: int
@@ -273,7 +282,7 @@ class RenyiProgram:
         InfeasibleError
             If no letter reaches beyond the grid.
         ConvergenceError
-            If the solver fails: letters may reach out too little for the limits.
+            If the solver fails: the letters may reach too little for the limits.
         """
         half, count, middle = self.inputs // 2, self.inputs * self.letters // 2, (self.inputs - 1) / 2
         outermost = float(reaches.max())
@@ -294,28 +303,28 @@ class RenyiProgram:
         bounds = np.expm1((self.order - 1) * limits[self._distances]) / (self.order - 1)
         start = np.concatenate([np.maximum(_tilted(outward, np.arange(half, dtype=float) - middle), SMALLEST_ENTRY).ravel(), [1.0, 0.1]])
         start[count] = 1.1 * float((rows[:, :count] @ start[:count]).max())
-        found = minimise_convex(cost, equations, right, rows, lambda point: self._divergences(point, bounds), start, tolerance=tolerance)
-        table = found.point[:count].reshape(half, self.letters)
-        by_letter = (found.row_duals[:, None] * 2 * offsets * table).sum(axis=0)
-        by_letter += scale / outermost * (found.equation_duals[half:, None] * table).sum(axis=0)
+        optimum = minimise_convex(cost, equations, right, rows, lambda point: self._divergences(point, bounds), start, tolerance=tolerance)
+        table = optimum.point[:count].reshape(half, self.letters)
+        by_letter = (optimum.row_duals[:, None] * 2 * offsets * table).sum(axis=0)
+        by_letter += scale / outermost * (optimum.equation_duals[half:, None] * table).sum(axis=0)
         growths = np.exp((self.order - 1) * limits[self._distances]) / bounds
-        by_limit = -scale * np.bincount(self._distances, found.curved_duals * growths, minlength=self.inputs)
+        by_limit = -scale * np.bincount(self._distances, optimum.curved_duals * growths, minlength=self.inputs)
         return RenyiProgramSolution(
             np.concatenate([table, table[::-1, ::-1]]),
-            scale * float(cost @ found.point),
+            scale * float(cost @ optimum.point),
             np.asarray(by_letter[::-1][: len(reaches)] - by_letter[: len(reaches)], dtype=float),
             np.asarray(by_limit, dtype=float),
         )
 
     @cached_property
     def _cells(self) -> IndexArray:
-        """Which variable each entry of the whole table is, shape (inputs, letters)."""
+        """Index of the variable of each entry of the whole table, shape (inputs, letters)."""
         own = np.arange(self.inputs * self.letters // 2).reshape(-1, self.letters)
         return np.concatenate([own, own[::-1, ::-1]])
 
     @cached_property
     def _pairs(self) -> IndexArray:
-        """Ordered pairs of rows that are near enough, one of each mirrored two; shape (2, pairs)."""
+        """Ordered pairs of rows within reach, one of each two mirrored pairs; shape (2, pairs)."""
         own, other = np.indices((self.inputs // 2, self.inputs)).reshape(2, -1)
         distances = np.abs(own - other)
         return np.stack([own, other])[:, (distances > 0) & (distances <= self.furthest)]
@@ -335,7 +344,7 @@ class RenyiProgram:
         values = (other * (ratio * power - (ratio - 1))).sum(axis=1) / bounds - 1
         jacobian = np.zeros((len(bounds), size))
         pairs = np.arange(len(bounds))[:, None]
-        # Mirrored rows share variables: they are added one after the other.
+        # Mirrored rows share variables: they are added in turn.
         jacobian[pairs, cells] += self.order * power / bounds[:, None]
         jacobian[pairs, other_cells] -= np.expm1(self.order * log_ratio) / bounds[:, None]
         curvature = self.order * np.exp((self.order - 2) * log_ratio) / other / bounds[:, None]
@@ -352,7 +361,7 @@ class RenyiProgram:
 
 
 def _tilted(letters: FloatArray, means: FloatArray) -> FloatArray:
-    """Return rows with P[i, j] proportional to exp(b_i a_j) and the given means: positive and unbiased."""
+    """Return positive rows with P[i, j] proportional to exp(b_i a_j) and the given means."""
     tilts, widest = np.zeros((len(means), 1)), 1 / float(np.abs(letters).max())
     for _ in range(TILTING_STEPS):
         exponents = tilts * letters
@@ -399,7 +408,9 @@ def minimise_convex(
     *,
     tolerance: float = 1e-8,
 ) -> ConvexOptimum:
-    """Minimise ``cost @ x`` over positive x with ``equations @ x = right``, ``rows @ x <= 0`` and smooth convex constraints.
+    """Minimise ``cost @ x`` over positive x under linear and smooth convex constraints.
+
+    The linear constraints are ``equations @ x = right`` and ``rows @ x <= 0``.
 
     Parameters
     ----------
@@ -408,7 +419,7 @@ def minimise_convex(
     curved : callable
         The smooth constraints; values of the order of one.
     start : ndarray of shape (variables,)
-        Positive; it need not meet anything else.
+        Positive starting point; it need not meet any other constraint.
     tolerance : float
         Largest gap between the value and its dual bound, relative to the value; constraints are met to 100 times that.
 
@@ -432,9 +443,9 @@ def _minimised(
     tolerance: float,
 ) -> ConvexOptimum:
     point, at_point = start, curved(start)
-    # Positive variables are linear inequalities as well: their slack is the variable.
+    # Positive variables are linear inequalities as well: the variable is its own slack.
     linear = np.concatenate([rows, -np.eye(len(start))])
-    # Slacks of the inequalities make any positive point a start.
+    # Slacks of the inequalities turn any positive point into a start.
     values = _values(linear, at_point, point)
     slacks = np.maximum(-values, 0.01)
     slacks[len(rows) : len(linear)] = point
@@ -442,12 +453,12 @@ def _minimised(
     duals = np.zeros(len(right))
     jacobian = np.concatenate([linear, at_point.jacobian])
     residuals = _Residuals(cost + equations.T @ duals + jacobian.T @ multipliers, equations @ point - right, values + slacks)
-    # Of Newton's system only the first block changes.
+    # Only the first block of Newton's system changes.
     system = np.block([[np.zeros((len(point), len(point))), equations.T], [equations, -REGULARISATION * np.eye(len(right))]])
     for _ in range(MOST_STEPS):
         gap = float(multipliers @ slacks)
         value = abs(float(cost @ point))
-        # A multiplier's error matters as much as the variable that it belongs to.
+        # A multiplier's error matters as much as its variable.
         dual_error = float(np.abs(residuals.dual) @ point)
         primal_error = max(float(np.abs(residuals.equations).max(initial=0.0)), float(np.abs(residuals.slacks).max(initial=0.0)))
         if gap <= tolerance * value and max(dual_error / value, primal_error) <= RESIDUAL_SHARE * tolerance:
@@ -478,7 +489,7 @@ def _minimised(
                 break
             length /= 2
         point, duals, multipliers = new_point, new_duals, new_multipliers
-        # Where a constraint holds, its slack may be what it is: that residual is gone.
+        # The slack of a constraint that holds is free: its residual is zero.
         slacks = np.where(-values > new_slacks / 2, -values, new_slacks)
         residuals = _Residuals(residuals.dual, residuals.equations, values + slacks)
     raise ConvergenceError(f"the convex program was not solved to {tolerance:g} in {MOST_STEPS} steps: its gap is {gap / value:.3g}")

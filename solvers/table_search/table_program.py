@@ -1,4 +1,7 @@
-"""The best probability table for given letters: a linear program, with the exact gradient of its value in the letters."""
+"""The best probability table for given letters, by a linear program.
+
+The program also gives the exact gradient of its value in the letters.
+"""
 
 import math
 from copy import copy
@@ -22,11 +25,12 @@ class TableProgramSolution:
     Attributes
     ----------
     probabilities : ndarray of shape (inputs, letters)
-        The table: rows sum to one, are unbiased and keep the ratio constraint, all up to the solver's rounding.
+        The table: rows sum to 1, are unbiased and keep the ratio constraint, all up to the solver's rounding.
     value : float
-        Weighted sum of the rows' variances, or the largest of them for the worst-case objective.
+        Weighted sum of the rows' variances, or the largest variance for the worst-case objective.
     alphabet_gradient : ndarray of shape (letters,)
-        Derivative of `value` in each letter (envelope theorem, from the dual values); at a kink, an element between the one-sided ones.
+        Derivative of `value` in each letter (envelope theorem, from the dual values); at a kink, a number between the one-sided
+        derivatives.
     """
 
     probabilities: FloatArray
@@ -35,9 +39,9 @@ class TableProgramSolution:
 
 
 class TableProgram:
-    """The linear program for one grid, constraint and objective, solved again and again as the letters move.
+    """The linear program for a grid, constraint and objective, for many alphabets.
 
-    Each solve starts from the basis of the one before, so that a small move of the letters costs few simplex steps.
+    Each solve starts from the basis of the previous solve, so that a small move of the letters costs few simplex steps.
 
     Notes
     -----
@@ -56,30 +60,36 @@ class TableProgram:
         self._scale = typical_variance(constraint, len(self.inputs))
         table_of_variables, privacy_rows = _privacy_parts(len(self.inputs), letters, constraint)
         self._layout = _layout(table_of_variables, privacy_rows, len(self.inputs), worst=input_weights is None)
-        # The rows of the largest variance are far smaller than others where the privacy is weak.
+        # The rows of the largest variance are far smaller than others under weak privacy.
         self._highs = _new_highs(scaled=input_weights is None)
         self._basis: highspy.HighsBasis | None = None
 
     def on_its_own(self) -> "TableProgram":
-        """Return the same program with a solver of its own, whose first solve starts from this one's last basis."""
+        """Return the same program with a solver of its own.
+
+        Its first solve starts from this program's last basis.
+        """
         twin = copy(self)
         twin._highs = _new_highs(scaled=self.input_weights is None)
         return twin
 
     def start_from(self, other: "TableProgram | None") -> None:
-        """Start the next solve from another program's last basis, if it has as many letters, on the same grid or a coarser one."""
+        """Start the next solve from another program's last basis.
+
+        The other program must have as many letters, and the same grid or a coarser grid.
+        """
         if other is not None and other.letters == self.letters and other._basis is not None:
             before, after, neighbours_only = len(other.inputs), len(self.inputs), self._constraint.neighbours_only
             same = before == after
             self._basis = other._basis if same else _refined(other._basis, before, after, self.letters, neighbours_only=neighbours_only)
 
     def solve(self, alphabet: FloatArray) -> TableProgramSolution:
-        """Return the best table for these letters, in any order, its value, and the value's gradient in the letters.
+        """Return the best table for letters in any order, its value, and the value's gradient.
 
         Raises
         ------
         InfeasibleError
-            If no table with these letters is both unbiased and private enough: they must reach farther out.
+            If no table with these letters is both unbiased and private: the letters must reach farther out.
         ConvergenceError
             If the linear program's solver fails.
         """
@@ -130,7 +140,10 @@ class TableProgram:
 
 
 def _new_highs(*, scaled: bool) -> highspy.Highs:
-    """Return a solver for small programs that are solved again and again: edges' weights are not made exact each time (Devex)."""
+    """Return a solver for small programs that are solved many times.
+
+    Its edge weights are not exact each time (Devex).
+    """
     highs = new_highs()
     highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
     if not scaled:
@@ -139,7 +152,10 @@ def _new_highs(*, scaled: bool) -> highspy.Highs:
 
 
 def _refined(coarse: highspy.HighsBasis, before: int, after: int, letters: int, *, neighbours_only: bool) -> highspy.HighsBasis:
-    """Carry a basis to a finer grid: what is basic at an input, or between two, is so at all that stand in their place."""
+    """Carry a basis to a finer grid.
+
+    Variables that are basic at an input, or between two inputs, are basic at all inputs in their place.
+    """
     entries = np.arange(before * letters).reshape(before, letters)
     inputs, pairs = np.arange(after) * before // after, np.arange(after - 1) * (before - 1) // (after - 1)
     columns, rows = np.array(coarse.col_status), np.array(coarse.row_status)
@@ -156,14 +172,14 @@ def _refined(coarse: highspy.HighsBasis, before: int, after: int, letters: int, 
     basis = highspy.HighsBasis()
     basis.col_status = [*columns[entries[inputs].ravel()], *columns[entries.size :]]
     basis.row_status = rows[np.concatenate(blocks)].tolist()
-    # It need not have as many basic variables as rows, nor be regular: the solver completes it.
+    # The basis may have another number of basic variables than rows, and may be singular: the solver completes it.
     basis.valid, basis.alien = True, True
     return basis
 
 
 @dataclass(frozen=True, eq=False)
 class _Layout:
-    """Where the entries of the program's matrix stand: only their values change as the letters move."""
+    """Positions of the entries in the program's matrix, of which only the values change."""
 
     constants: FloatArray
     entries: NDArray[np.intp]
@@ -176,7 +192,7 @@ class _Layout:
     upper: FloatArray
 
     def pass_to(self, highs: highspy.Highs, cost: FloatArray, data: FloatArray) -> highspy.HighsStatus:
-        """Give a solver the program with these costs and these values in its matrix."""
+        """Give a solver the program with new costs and new values in its matrix."""
         column_wise, minimise, constant = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize), 0.0
         least, most, continuous = np.zeros(self.columns), np.full(self.columns, np.inf), np.zeros(self.columns, dtype=np.int32)
         sizes, matrix = (self.columns, len(self.lower), len(data)), (self.starts, self.rows, data)
@@ -184,9 +200,10 @@ class _Layout:
 
 
 def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.sparse.csr_array", count: int, *, worst: bool) -> _Layout:
-    """Lay out the rows: sums, bias, privacy, and for the largest variance, which is then the last column, the rows' variances.
+    """Lay out the rows: sums, bias, privacy, and the variances for the largest variance.
 
-    A variable adds to a row of the table through one entry only, so that the bias and variance rows have the pattern of the sums: each
+    The largest variance is then the last column. A variable adds to a row of the table through one entry only, so that the bias and
+    variance rows have the pattern of the sums: each
     non-zero is the coefficient of a variable in an entry of the table, times the entry's offset or its square.
     """
     table = table_of_variables.tocoo()
@@ -195,7 +212,7 @@ def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.s
     of_input = table.row // letters
     columns = table_of_variables.shape[1] + worst
     private = len(privacy_rows.indptr) - 1
-    # In the order in which `solve` gives the values: constants (sums, privacy, largest variance), bias, variances.
+    # Values come in the order of `solve`: constants (sums, privacy, largest variance), bias, variances.
     rows, cols, constants = [of_input, 2 * count + privacy.row], [table.col, privacy.col], [table.data, privacy.data]
     lower = np.concatenate([np.ones(count), np.zeros(count), np.full(private, -np.inf)])
     upper = np.concatenate([np.ones(count), np.zeros(count + private)])
@@ -215,7 +232,10 @@ def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.s
 
 
 def _privacy_parts(count: int, letters: int, constraint: RatioConstraint) -> "tuple[scipy.sparse.csr_array, scipy.sparse.csr_array]":
-    """Return T and G: the table is T @ variables for variables >= 0, and it is private when G @ variables <= 0."""
+    """Return T and G with the table T @ variables, private if G @ variables <= 0.
+
+    Variables are at least 0.
+    """
     size = count * letters
     identity = scipy.sparse.eye_array(size, format="csr")
     if not constraint.neighbours_only:

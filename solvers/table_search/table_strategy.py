@@ -1,6 +1,7 @@
-"""Which method designs a table: the certified optimum itself, a search for letters, a coarser grid, or one bit.
+"""The choice of the method that designs a table.
 
-The best table with two letters has a closed form. For many letters on fine grids the table is the best of a coarser grid, whose rows the
+The methods are the certified optimum itself, a search for letters, a coarser grid, and a bit. The best table with two letters has a closed
+form. For many letters on fine grids the table is the best of a coarser grid, whose rows the
 finer grid's inputs are dithered to.
 """
 
@@ -16,24 +17,24 @@ from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.ray_pricing import DualValues
 from ..bounds.staircase import LEAST_SPREAD, StaircaseBound, solve_staircase, staircase_bound
 from .letter_search import Effort, LetterProblem, solve_letters
-from .multistart import TableDesign, least_reach, randomised_response_alphabet, widened
+from .multistart import SearchedTable, least_reach, randomised_response_alphabet, widened
 from .table_program import TableProgram, TableProgramSolution
 
-# Largest linear programs to search letters with, as bits of inputs times letters. Beyond that the best table with fewer letters
-# is compared with tables that coarser grids give.
+# Largest linear programs of a letter search, as bits of inputs times letters. Beyond that the best table with fewer letters is compared
+# with tables of coarser grids.
 PROGRAM_BITS = {"local": 14, "metric": 13}
 # Above this local epsilon privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
-# letters' have entries from one to exp(-epsilon), which double precision no longer solves reliably.
+# letters' grid have entries from 1 to exp(-epsilon), which double precision does not solve reliably.
 NEARLY_PUBLIC = 12.0
 
 # Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most this many bits and dithered: on a finer
-# one neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above one.
+# grid neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above 1.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 
-# Inputs of the grid whose bound gives starts where none is wanted for a finer one.
+# Inputs of the grid whose bound gives starts if no bound of a finer grid is needed.
 STARTS_INPUTS = 64
 
-# Letters that are closer than this share of the alphabet's width count as one.
+# Letters closer than this share of the alphabet's width count as equal.
 TWINS = 1e-6
 
 
@@ -44,7 +45,7 @@ class Table:
     Attributes
     ----------
     probabilities : ndarray of shape (inputs, letters)
-        The table; rows sum to one, up to rounding.
+        The table; rows sum to 1, up to rounding.
     alphabet : ndarray of shape (letters,)
         The letters on the unit interval's scale, increasing.
     """
@@ -58,21 +59,22 @@ Design = Callable[[RatioConstraint], Table]
 
 @dataclass(frozen=True, eq=False)
 class StaircaseDesign:
-    """A way to make the table that was found, and what proves how good it is.
+    """A design that makes a table, with the proof of its quality.
 
     Attributes
     ----------
     design : callable
-        Makes the table, at the constraint of the search or a slightly different one: letters stay, or are stretched a little.
+        Function that makes the table, at the constraint of the search or a slightly different constraint: letters stay, or are stretched a
+        little.
     duals : DualValues or None
-        Feasible dual values that prove a lower bound at the constraint of the search, if they were asked for or come by themselves.
-    found : TableDesign or None
-        What a search for letters found, if there was one.
+        Feasible dual values that prove a lower bound at the constraint of the search, if they were requested or come with the design.
+    searched : SearchedTable or None
+        Result of the search for letters, if there was a search.
     """
 
     design: Design
     duals: DualValues | None
-    found: TableDesign | None = None
+    searched: SearchedTable | None = None
 
 
 def choose_design(
@@ -87,16 +89,16 @@ def choose_design(
     *,
     bounded: bool = True,
     effort: Effort = "full",
-    start: TableDesign | None = None,
+    start: SearchedTable | None = None,
 ) -> StaircaseDesign:
-    """Search for the best table, by the method that suits its size and its privacy.
+    """Search for the best table by the method that suits its size and its privacy.
 
     Parameters
     ----------
     bits_in, bits_out : int
         Bits of the input grid and of the message.
     constraint, input_weights
-        What every column must keep, and the objective.
+        Constraint on every column, and the objective.
     symmetric : bool
         Whether to allow only tables mirrored under x -> 1-x.
     starts : int
@@ -106,26 +108,27 @@ def choose_design(
     workers : int
         Threads that descend at the same time.
     bounded : bool
-        Whether to compute a bound for this grid; starts of the search then come from it, otherwise from that of a coarse grid.
+        Whether to compute a bound for this grid, from which the search then starts; otherwise it starts from the bound of a coarse grid.
     effort : str
-        As in `solve_letters`.
-    start : TableDesign or None
-        What was found at a similar constraint: its letters are descended from, not searched for again.
+        Effort of the search, as in `solve_letters`.
+    start : SearchedTable or None
+        Design at a similar constraint: the search descends from its letters instead of starting anew.
 
     Raises
     ------
     ConvergenceError
-        If no table was found.
+        If the search ends without a table.
     """
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
     search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort}
-    # Where hardly one bit can be told, two letters lose about as little as the bound does there (a share of about the spread).
+    # Where inputs can hardly be distinguished, two letters lose about as little as the bound does there (a share of about the spread).
     tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
     if bits_out > bits_in and not tiny_spread:
         try:
             best = solve_staircase(bits_in, constraint, weights)
         except ConvergenceError:
-            # Seen for metric privacy with a small spread; letters are then searched for, and the certificate states the gap that is left.
+            # Metric privacy with a small spread can fail here; the search for letters follows, and the certificate states the remaining
+            # gap.
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
             proof = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals
@@ -141,27 +144,30 @@ def choose_design(
         coarse, fine = 2**SMALL_SPREAD_BITS, 2**bits_in
         coarse_weights = None if weights is None else weights.reshape(coarse, -1).sum(axis=1)
         problem = LetterProblem(coarse, 2**bits_out, coarse_constraint(fine, coarse, constraint), coarse_weights, symmetric)
-        found = solve_letters(problem, _origin(problem, bound, start), **search)
-        on_coarse = table_at_letters(found, coarse, problem.constraint, coarse_weights)
+        searched = solve_letters(problem, _origin(problem, bound, start), **search)
+        on_coarse = table_at_letters(searched, coarse, problem.constraint, coarse_weights)
 
         def dithered(tightened: RatioConstraint) -> Table:
             table = on_coarse(coarse_constraint(fine, coarse, tightened))
             return Table(dithering_matrix(fine, coarse) @ table.probabilities, table.alphabet)
 
-        return StaircaseDesign(dithered, duals, found)
+        return StaircaseDesign(dithered, duals, searched)
     searched_bits = min(bits_out, PROGRAM_BITS["metric" if constraint.neighbours_only else "local"] - bits_in)
     letters = 2**searched_bits
     problem = LetterProblem(2**bits_in, letters, constraint, weights, symmetric)
-    found = solve_letters(problem, _origin(problem, bound, start), **search)
+    searched = solve_letters(problem, _origin(problem, bound, start), **search)
     if searched_bits < bits_out <= bits_in:
         dithered_value = _value(_dithered_table(bits_in, bits_out, constraint, weights), weights)
-        if dithered_value < found.value:
+        if dithered_value < searched.value:
             return StaircaseDesign(lambda tightened: _dithered_table(bits_in, bits_out, tightened, weights), duals)
-    return StaircaseDesign(table_at_letters(found, 2**bits_in, constraint, weights), duals, found)
+    return StaircaseDesign(table_at_letters(searched, 2**bits_in, constraint, weights), duals, searched)
 
 
-def _origin(problem: LetterProblem, bound: StaircaseBound | None, start: TableDesign | None) -> StaircaseBound | TableDesign:
-    """Return where letters come from: what was found before, or a bound; that of a coarse grid where none is known."""
+def _origin(problem: LetterProblem, bound: StaircaseBound | None, start: SearchedTable | None) -> StaircaseBound | SearchedTable:
+    """Return the origin of letters: an earlier design, or a bound.
+
+    Without either it is the bound of a coarse grid.
+    """
     if start is not None and len(start.alphabet) == problem.letters:
         return start
     if bound is not None:
@@ -176,7 +182,7 @@ def _staircase_table(bits_in: int, constraint: RatioConstraint, input_weights: F
 
 
 def _dithered_table(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
-    """Return the better of the tables that coarser grids give."""
+    """Return the better of the tables of coarser grids."""
     tables = [dithered_staircase(bits_in, bits_out, constraint, input_weights)]
     if not constraint.neighbours_only:
         tables.append(dithered_randomised_response(bits_in, bits_out, constraint.log_ratio))
@@ -189,17 +195,18 @@ def _value(table: Table, input_weights: FloatArray | None) -> float:
     return float(variances.max() if input_weights is None else input_weights @ variances)
 
 
-def table_at_letters(found: TableDesign, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
-    """Return the design that keeps a table's letters, stretched a little where a tighter constraint asks for it.
+def table_at_letters(searched: SearchedTable, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
+    """Return the design that keeps a table's letters, or stretches them a little.
 
-    Letters can stand so tight that the best table for the same letters under a slightly tighter constraint than they were designed for
-    costs much more than the best table for stretched ones; the letters of randomised response show how much stretching to try.
+    A tighter constraint requires the stretching. Letters can stand so tight that the best table for the same letters under a slightly
+    tighter constraint than they were designed for
+    costs much more than the best table for stretched letters; the letters of randomised response show how much stretching to try.
     """
-    alphabet = _without_twins(found.alphabet)
+    alphabet = _without_twins(searched.alphabet)
 
     def design(constraint: RatioConstraint) -> Table:
         program = TableProgram(np.linspace(0.0, 1.0, inputs), len(alphabet), constraint, input_weights)
-        program.start_from(found.program)
+        program.start_from(searched.program)
         before, after = (randomised_response_alphabet(inputs, len(alphabet), c)[-1] - 0.5 for c in (designed_for, constraint))
         stretched = [
             widened(0.5 + (alphabet - 0.5) * (1 + share * (after - before) / before), inputs, constraint)
@@ -221,7 +228,10 @@ def table_at_letters(found: TableDesign, inputs: int, designed_for: RatioConstra
 
 
 def _without_twins(alphabet: FloatArray) -> FloatArray:
-    """Return the letters without those next to one further out: their columns can be added up, and make programs ill-conditioned."""
+    """Return the letters without any that is close to a letter further out.
+
+    The columns of close letters can be added up, and make programs ill-conditioned.
+    """
     kept: list[float] = []
     for letter in sorted(alphabet.tolist(), key=lambda letter: -abs(letter - 0.5)):
         if all(abs(letter - other) > TWINS * np.ptp(alphabet) for other in kept):
@@ -233,7 +243,7 @@ def one_bit_table(inputs_count: int, constraint: RatioConstraint) -> Table:
     """Return the best table with two letters, for every objective.
 
     Unbiased rows with letters a < b have probabilities linear in x and variance (x - a)(b - x), smallest for every x when both letters
-    reach no farther than privacy demands. For local privacy this is the one-bit mechanism of Girgis et al. (CLDP).
+    reach no farther than privacy requires. For local privacy this is the one-bit mechanism of Girgis et al. (CLDP).
     """
     reach = least_reach(inputs_count, constraint)
     upper = (np.linspace(0.0, 1.0, inputs_count) + reach) / (1 + 2 * reach)
@@ -241,9 +251,10 @@ def one_bit_table(inputs_count: int, constraint: RatioConstraint) -> Table:
 
 
 def dithered_staircase(bits_in: int, bits_out: int, constraint: RatioConstraint, input_weights: FloatArray | None) -> Table:
-    """Return the globally optimal table of the grid with 2**(bits_out - 1) inputs, dithered to a finer one.
+    """Return the globally optimal table of a coarse grid, dithered to a finer grid.
 
-    Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the variance. There are at most 2**bits_out letters
+    The coarse grid has 2**(bits_out - 1) inputs. Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the
+    variance. There are at most 2**bits_out letters
     for weighted variances, perhaps more for the largest variance. The fine grid has at least as many inputs, and two letters or more.
     """
     fine, coarse = 2**bits_in, 2 ** (bits_out - 1)
@@ -253,11 +264,12 @@ def dithered_staircase(bits_in: int, bits_out: int, constraint: RatioConstraint,
 
 
 def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> RatioConstraint:
-    """Return what a table on a coarse grid must keep, so that dithered to a fine grid it keeps the fine grid's constraint.
+    """Return a coarse table's constraint that keeps a fine grid's constraint after dithering.
 
-    Local privacy is kept as it is. Metric privacy is kept if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where
-    share is a fine step over a coarse one: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of
-    that share changes the probability by a factor of at most 1 + share g. Errs toward more privacy.
+    Local privacy stays the same. Metric privacy holds if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where share
+    is a
+    fine step over a coarse step: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of that share
+    changes the probability by a factor of at most 1 + share g. The constraint errs toward more privacy.
     """
     if not constraint.neighbours_only:
         return constraint
@@ -266,7 +278,10 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
 
 
 def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) -> Table:
-    """Return generalised randomised response on 2**bits_out inputs, dithered to a grid at least as fine; for local privacy."""
+    """Return generalised randomised response on a coarse grid, dithered to a finer grid.
+
+    The coarse grid has 2**bits_out inputs, the fine grid at least as many; the table is for local privacy.
+    """
     count = 2**bits_out
     excess = np.expm1(log_ratio)
     response = (excess * np.eye(count) + 1) / (excess + count)
@@ -275,7 +290,10 @@ def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) 
 
 
 def dithering_matrix(fine: int, coarse: int) -> FloatArray:
-    """Return with what probability each point of a fine grid on [0, 1] is dithered to each point of a coarse one; at most two a row."""
+    """Return the dithering probabilities from a fine grid on [0, 1] to a coarse grid.
+
+    Each row has at most two.
+    """
     positions = np.arange(fine) * (coarse - 1)
     lower = np.minimum(positions // (fine - 1), coarse - 2)
     fraction = positions / (fine - 1) - lower

@@ -1,7 +1,8 @@
-"""The MVU paper's interior-point solver: table and letters together, as one nonlinear program for a trust-region method.
+"""The MVU paper's interior-point solver: table and letters in a single nonlinear program.
 
 Chaudhuri, Guo, Rabbat, "Privacy-Aware Compression for Federated Data Analysis" (2022), section 3: minimise eq. 2 over the table P and the
-letters a at once. The objective is cubic and the unbiasedness constraint bilinear, so that what is found is a local optimum.
+letters a at once, by a trust-region method. The objective is cubic and the unbiasedness constraint bilinear, so that the result is a local
+optimum.
 """
 
 import numpy as np
@@ -11,26 +12,27 @@ from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..bounds.privacy_constraint import RatioConstraint
-from .multistart import TableDesign, best_of_starts, least_reach
+from .multistart import SearchedTable, best_of_starts, least_reach
 from .table_program import TableProgram, TableProgramSolution
 
-# The largest share of the uniform table that is mixed into the starting one: an interior-point method does badly from a vertex.
+# Largest share of the uniform table in the starting table: an interior-point method does badly from a vertex.
 UNIFORM_SHARE = 0.5
 # A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of it ...
 RELATIVE_TOLERANCE = 1e-6
-# ... or after this many iterations. With two letters on top of each other the last digits take forever: a result within these
-# limits is accepted then, since the linear program finishes the work.
+# ... or after this many iterations. With two letters at the same place the last digits take forever: a result within these limits is
+# accepted then, since the linear program finishes the work.
 MAX_ITERATIONS = 1000
 LARGEST_VIOLATION = 1e-6
 LARGEST_GRADIENT = 1e-3
 
 
 class NonlinearTableProgram:
-    """The program over one vector of variables: the table row by row, the scaled letters, and what the constraints need besides.
+    """A nonlinear program over a vector of the table, the scaled letters, and bounds.
 
-    The last are one largest entry per column, for local privacy, and the largest variance, for the worst-case objective. A letter a is
-    stored as (a - 1/2) / `unit`, with `unit` the distance from 1/2 that the outermost letters must at least have; variances are in units of
-    `scale`, near those expected.
+    The bounds are a largest entry per column, for local privacy, and the largest variance, for the worst-case objective. A letter a is
+    stored as
+    (a - 1/2) / `unit`, with `unit` the least distance of the outermost letters from 1/2; variances are in units of `scale`, near the
+    expected variances.
     """
 
     def __init__(
@@ -49,12 +51,15 @@ class NonlinearTableProgram:
         self._linear = [
             LinearConstraint(self._padded(kron(eye_array(count), np.ones((1, letters)))), 1.0, 1.0),
             LinearConstraint(self._privacy_rows(constraint), 0.0, np.inf),
-            # Starts lie within this; without it the early, infeasible iterates sometimes run off to infinity.
+            # Starts lie within this bound; without it the early, infeasible iterates sometimes run off to infinity.
             LinearConstraint(eye_array(self.variables, format="csr")[size : size + letters], -float(letters), float(letters)),
         ]
 
     def objective(self, variables: FloatArray) -> float:
-        """Return the objective: the weighted sum of the variances, or their bound, in units of `scale`."""
+        """Return the objective: the weighted sum of the variances, or their bound.
+
+        It is in units of `scale`.
+        """
         if self.input_weights is None:
             return float(variables[-1])
         return float(self.input_weights @ self.variances(variables))
@@ -71,7 +76,10 @@ class NonlinearTableProgram:
         return self.variances_hessian(variables, weights)
 
     def variances(self, variables: FloatArray) -> FloatArray:
-        """Return the mean squared error sum_j P[i, j] (a_j - x_i)**2 of each row, in units of `scale`, shape (inputs,)."""
+        """Return each row's mean squared error, in units of `scale`, shape (inputs,).
+
+        The error of row i is sum_j P[i, j] (a_j - x_i)**2.
+        """
         table, offsets = self._table_and_offsets(variables)
         return np.asarray((table * offsets**2).sum(axis=1) / self.scale)
 
@@ -86,7 +94,10 @@ class NonlinearTableProgram:
         return self._hessian(weights[:, None] * offsets * (2 * self.unit / self.scale), weights @ table * (2 * self.unit**2 / self.scale))
 
     def biases(self, variables: FloatArray) -> FloatArray:
-        """Return the bias sum_j P[i, j] (a_j - x_i) of each row, in units of `unit`, shape (inputs,)."""
+        """Return the bias sum_j P[i, j] (a_j - x_i) of each row, in units of `unit`.
+
+        The shape is (inputs,).
+        """
         table, offsets = self._table_and_offsets(variables)
         return np.asarray((table * offsets).sum(axis=1) / self.unit)
 
@@ -96,11 +107,16 @@ class NonlinearTableProgram:
         return self._jacobian(offsets / self.unit, table)
 
     def biases_hessian(self, _: FloatArray, weights: FloatArray) -> csr_array:
-        """Return the second derivatives of weights . `biases`, which do not depend on the variables."""
+        """Return the second derivatives of weights . `biases`.
+
+        They do not depend on the variables.
+        """
         return self._hessian(np.repeat(weights[:, None], self.letters, axis=1), np.zeros(self.letters))
 
     def minimise(self, table: FloatArray, alphabet: FloatArray) -> FloatArray:
-        """Return the letters of a local optimum, in any order, from a table, best in the interior of the constraints, and letters.
+        """Return the letters of a local optimum, in any order, from a table and letters.
+
+        The table should lie in the interior of the constraints.
 
         Raises
         ------
@@ -145,7 +161,7 @@ class NonlinearTableProgram:
         return np.asarray(0.5 + self.unit * end.x[size : size + self.letters])
 
     def _is_done(self, _: FloatArray, state: OptimizeResult) -> bool:
-        """Return whether what is left to gain is a negligible share of the objective."""
+        """Return whether the possible gain is a negligible share of the objective."""
         barrier = state.barrier_parameter * self._linear[1].A.shape[0]
         return bool(state.constr_violation <= 1e-8 and max(barrier, state.optimality) <= RELATIVE_TOLERANCE * min(abs(state.fun), 1.0))
 
@@ -156,14 +172,17 @@ class NonlinearTableProgram:
         return table, 0.5 + self.unit * variables[None, size : size + self.letters] - self.inputs[:, None]
 
     def _jacobian(self, by_entry: FloatArray, by_letter: FloatArray) -> csr_array:
-        """Return the derivatives of one function per row, from those in the row's entries and in the letters."""
+        """Return the derivatives of a function per row, by the row's entries and the letters."""
         rows = np.repeat(np.arange(len(self.inputs)), self.letters)
         values = np.concatenate([by_entry.ravel(), by_letter.ravel()])
         columns = np.concatenate([np.arange(by_entry.size), self._letter_of_entry])
         return csr_array((values, (np.tile(rows, 2), columns)), shape=(len(self.inputs), self.variables))
 
     def _hessian(self, entry_and_letter: FloatArray, letter_twice: FloatArray) -> csr_array:
-        """Return symmetric second derivatives, from those in P[i, j] and a_j and those in a_j twice; there are no others."""
+        """Return symmetric second derivatives.
+
+        The arguments are those in P[i, j] and a_j, and those in a_j twice; all others are zero.
+        """
         mixed, entries = entry_and_letter.ravel(), np.arange(entry_and_letter.size)
         diagonal = self._letter_of_entry[: self.letters]
         rows = np.concatenate([entries, self._letter_of_entry, diagonal])
@@ -171,7 +190,10 @@ class NonlinearTableProgram:
         return csr_array((np.concatenate([mixed, mixed, letter_twice]), (rows, columns)), shape=(self.variables, self.variables))
 
     def _privacy_rows(self, constraint: RatioConstraint) -> csr_array:
-        """Return G of G @ variables >= 0, scaled so that the rows of a uniform table are of order one, where the method puts its slacks."""
+        """Return G of G @ variables >= 0, in the method's scale of slacks.
+
+        The rows of a uniform table are of order 1.
+        """
         decay = np.exp(-constraint.log_ratio)
         entries = eye_array(len(self.inputs) * self.letters, format="csr")
         if constraint.neighbours_only:
@@ -183,7 +205,7 @@ class NonlinearTableProgram:
         return self._padded(block_array([[-entries, letters, tops], [entries, letters, -decay * tops]]) * self.letters)
 
     def _padded(self, rows: csr_array) -> csr_array:
-        """Return rows over the first variables as rows over all of them."""
+        """Return rows over the first variables as rows over all variables."""
         padded = csr_array(rows)
         padded.resize(rows.shape[0], self.variables)
         return padded
@@ -197,19 +219,20 @@ def solve_trust_region(
     *,
     starts: int = 5,
     rng: np.random.Generator,
-) -> TableDesign:
-    """Design a table by the MVU paper's trust-region interior-point method, from several starts.
+) -> SearchedTable:
+    """Design a table by the MVU paper's trust-region interior-point method.
 
-    Whatever the method ends with, the table is the solution of the linear program at its letters, and so exactly unbiased and private up to
-    that program's rounding. Meant for comparison and for small tables: the work grows with inputs * letters, about 0.2 s a start at 8 x 8.
-    The best table found is a local optimum.
+    The method has several starts. Wherever it ends, the table is the solution of the linear program at its letters, and so exactly unbiased
+    and
+    private up to that program's rounding. It serves comparisons and small tables: the work grows with inputs * letters, about 0.2 s a start
+    at 8 x 8. The best table of all starts is a local optimum.
 
     The first start is generalised randomised response, the others are random.
 
     Raises
     ------
     ConvergenceError
-        If every start fails; the message says why each did.
+        If every start fails; the message gives each reason.
 
     References
     ----------

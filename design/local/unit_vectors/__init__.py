@@ -1,1 +1,1 @@
-"""Mechanisms of the local trust model for unit vectors: caps of the sphere, projections of them, and few bits for them."""
+"""Local mechanisms for unit vectors: caps of the sphere, their projections, and short codes."""

@@ -1,4 +1,6 @@
-"""PrivUnitG in a few bits: messages are the number of a public Gaussian candidate, likelier the better it points to the vector.
+"""Minimal random coding: PrivUnitG as the number of a public Gaussian candidate.
+
+Candidates that point more toward the vector are likelier.
 
 Modified minimal random coding (MMRC; Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally differentially private
 mechanisms*) is unbiased and keeps epsilon. Plain minimal random coding (Havasi, Peharz, Hernández-Lobato 2019, *Minimal random code
@@ -34,22 +36,23 @@ from .privunit_g import PrivUnitGMechanism
 from .random_direction import checked_direction, random_directions
 from .shared_frames import client_chunks
 
-# Of the number of candidates in the cap, in standard deviations; there are always some numbers about the mean.
+# Reach of the sum over the number of candidates in the cap, in standard deviations; numbers close to the mean are always included.
 REACH = 40
 HALVINGS = 100
 
-# Thresholds that are tried before the best is refined.
+# Thresholds in the grid that precedes the refined search.
 THRESHOLDS = 128
 
 MOST_BITS = 20
-# Numbers of candidates of several clients that are made at a time: they fit into caches.
+# Numbers of several clients' candidates made at a time, which fit into caches.
 BATCH = 2**18
 
 
 class CandidateCodingMechanism(VectorMechanism):
-    """Every client sends the number of a candidate that lies in its vector's cap, <z, v> >= threshold, or of one that does not.
+    """Every client sends the number of a public candidate, inside its vector's cap or outside.
 
-    The K = 2**b candidates of a client come from a public seed. Those in the cap are equally likely, and so are the others.
+    A candidate z lies in the cap if <z, v> >= threshold. The K = 2**b candidates of a client come from a public seed. Those in the cap are
+    equally likely, and so are the others.
     """
 
     message_bits: int
@@ -62,15 +65,15 @@ class CandidateCodingMechanism(VectorMechanism):
     @property
     @abstractmethod
     def scale(self) -> float:
-        """What the decoder divides <z, v> by."""
+        """Divisor of the decoder: the mean of <z, v> that it assumes."""
 
     @abstractmethod
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of a candidate outside the cap, with `inside` candidates in it."""
+        """Return the probability of each candidate outside a cap that holds `inside` candidates."""
 
     @property
     def candidates(self) -> int:
-        """Their number K."""
+        """Number K of candidates."""
         return 1 << self.message_bits
 
     @property
@@ -80,11 +83,17 @@ class CandidateCodingMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Length of the index; the seed is public randomness, which server and client share, and costs nothing."""
+        """Length of the index.
+
+        The seed costs nothing: it is public randomness, which server and client share.
+        """
         return float(self.message_bits)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
-        """Draw the seed, which is public, and an index for each client, shape (clients, 2); costs 2**b candidates each."""
+        """Draw the public seed and an index for each client, shape (clients, 2).
+
+        Each client computes 2**b candidates.
+        """
         words = word_source(words)
         directions = random_directions(self.ball, vectors, words)
         seeds = words(len(directions))
@@ -92,7 +101,10 @@ class CandidateCodingMechanism(VectorMechanism):
         return np.column_stack([seeds, np.array(indices, dtype=np.uint64)])
 
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
-        """Return the distribution of the index for a unit vector, given the public seed: what an adversary sees; shape (2**b,)."""
+        """Return the distribution of the index for a unit vector and a public seed, shape (2**b,).
+
+        This is the adversary's view.
+        """
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
         (in_cap,) = self._in_caps(checked_direction(self.ball, direction), [seed])
         inside = int(np.count_nonzero(in_cap))
@@ -100,7 +112,10 @@ class CandidateCodingMechanism(VectorMechanism):
         return np.where(in_cap, (1 - outside) / max(inside, 1), outside / max(self.candidates - inside, 1))
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the candidates that were sent, shape (dimension,); no others are generated."""
+        """Return the sum of the candidates that were sent, shape (dimension,).
+
+        No other candidates are generated.
+        """
         check_numbered(messages, self.candidates, "indices")
         indices = messages[:, 1]
         total = np.zeros(self.ball.dimension)
@@ -111,16 +126,16 @@ class CandidateCodingMechanism(VectorMechanism):
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the candidates stand for; it may lie outside the ball."""
+        """Return the average of the decoded candidates, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
 
     def _in_caps(self, directions: FloatArray, seeds: list[int]) -> Iterator[NDArray[np.bool_]]:
-        """Yield for each client which candidates its cap holds, shape (candidates,)."""
+        """Yield for each client the indicators of the candidates in its cap, shape (candidates,)."""
         numbers = self.candidates * self.ball.dimension
         if numbers > BATCH:
             for direction, seed in zip(directions, seeds, strict=True):
-                # The logarithm of a density ratio at distance one is <z, v> - 1/2.
+                # The logarithm of the density ratio at distance 1 is <z, v> - 1/2.
                 yield np.asarray(log_importance_weights(direction, self.message_bits, seed) + 0.5 >= self.threshold)
             return
         for part in client_chunks(len(seeds), numbers, BATCH):
@@ -128,7 +143,7 @@ class CandidateCodingMechanism(VectorMechanism):
             yield from (candidates @ directions[part, :, None].astype(np.float32))[:, :, 0].astype(float) >= self.threshold
 
     def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
-        # A uniform number of 53 bits is below a probability at least as often as it should be.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability says.
         outside = words.uniforms(()) < self.outside_probability(int(np.count_nonzero(in_cap)))
         candidates = np.flatnonzero(~in_cap if outside else in_cap)
         return int(candidates[words.integers(len(candidates), ())])
@@ -143,7 +158,7 @@ def mean_projection(threshold: float, inside: float) -> float:
 
 @dataclass(frozen=True)
 class MinimalRandomCodingMechanism(CandidateCodingMechanism):
-    """Every client sends the number of a public Gaussian candidate that lies in its vector's cap more often than by chance.
+    """Every client sends the number of a public Gaussian candidate, more often one in its cap.
 
     PrivUnitG (`PrivUnitGMechanism`) has a density over the normal one of e^epsilon / Z in the cap, where <z, v> is at least the threshold,
     and of 1 / Z outside. Here K = 2**b candidates z are shared, from a public seed, anew for each client. If a share s of them lies in
@@ -157,8 +172,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     Attributes
     ----------
-    epsilon : float
-        Privacy parameter, 0.001 to 20.
+    Privacy parameter, 0.001 to 20.
     message_bits : int
         log2 of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
@@ -166,7 +180,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     Examples
     --------
-    PrivUnitG, uncompressed, has the worst variance 38.37.
+    Uncompressed PrivUnitG has the worst variance 38.37.
 
     >>> ball = NormBall(dimension=128, norm=2.0)
     >>> [round(MinimalRandomCodingMechanism(5.0, bits, ball).worst_variance, 2) for bits in (4, 8, 12)]
@@ -186,14 +200,17 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     @cached_property
     def threshold(self) -> float:
-        """The threshold of <z, v> that minimises the variance, as far as a search finds it; privacy does not depend on it."""
+        """Threshold of <z, v> that minimises the variance, up to the accuracy of a search.
+
+        Privacy does not depend on it.
+        """
         reach = math.sqrt(2 * self.epsilon) + 3
-        # Where K q is a whole number the variance has a kink, and often its minimum.
+        # The variance has a kink, and often its minimum, where K q is a whole number.
         grid = np.sort(np.concatenate([np.linspace(-reach, reach, THRESHOLDS), self._kinks(-reach, reach)]))
         best = int(np.clip(np.argmin(self._log_variances(grid)), 1, len(grid) - 2))
         low, high = grid[best - 1], grid[best + 1]
-        found = scipy.optimize.minimize_scalar(self._log_variance, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
-        near = np.concatenate([[found.x, grid[best]], self._kinks(low, high)])
+        minimum = scipy.optimize.minimize_scalar(self._log_variance, bounds=(low, high), method="bounded", options={"xatol": 1e-10})
+        near = np.concatenate([[minimum.x, grid[best]], self._kinks(low, high)])
         return float(near[np.argmin(self._log_variances(near))])
 
     @property
@@ -203,7 +220,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def scale(self) -> float:
-        """The mean."""
+        """Mean of <z, v>."""
         return self.projection_mean
 
     def privacy(self) -> Privacy:
@@ -212,38 +229,43 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
+        """Largest variance, at the ball's centre: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and indices."""
+        """Return ``worst_variance - ||x||**2`` for each vector.
+
+        The variance is exact, over seeds and indices.
+        """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of a candidate outside the cap, with `inside` candidates in it; rounded upward, which errs toward privacy.
+        """Return the probability of each candidate outside a cap; rounded upward, toward privacy.
 
-        The larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing cancels.
+        The cap holds `inside` candidates. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing
+        cancels.
         """
         share, cap = inside / self.candidates, self.cap_probability
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
         return min(1.0, part / self._constant(cap) * (1 + SHORT_SLACK))
 
     def _constant(self, cap: float) -> float:
-        """Return Z for a cap of this probability."""
+        """Return Z for a cap of the given probability."""
         return math.exp(self.epsilon) * cap + 1 - cap
 
     def _projection_mean(self, threshold: float) -> float:
         cap = float(scipy.special.ndtr(-threshold))
         low, expected_count = 1 / self._constant(cap), math.floor(self.candidates * cap)
-        # E[min(s high, 1 - (1 - s) low)] for K s binomial; the first is the smaller one up to s = cap, and E[s; K s <= n] is cap times a
-        # probability of one trial less.
+        # The mean is E[min(s high, 1 - (1 - s) low)] for K s binomial; the first argument is the smaller up to s = cap, and E[s; K s <= n]
+        # is cap
+        # times a probability of one trial less.
         few = scipy.special.bdtr(expected_count, self.candidates, cap)
         others = cap * scipy.special.bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
         inside = math.exp(self.epsilon) * low * others + (1 - low) * (1 - few) + low * (cap - others)
         return mean_projection(threshold, inside)
 
     def _kinks(self, low: float, high: float) -> FloatArray:
-        """Return thresholds from low to high where K q is a whole number, evenly thinned out where there are too many."""
+        """Return thresholds from low to high where K q is a whole number, thinned out evenly."""
         first, last = math.ceil(self.candidates * scipy.special.ndtr(-high)), math.floor(self.candidates * scipy.special.ndtr(-low))
         counts = np.arange(max(first, 1), min(last, self.candidates - 1) + 1, max(1, (last - first) // THRESHOLDS))
         return np.asarray(-scipy.special.ndtri(counts / self.candidates))
@@ -252,13 +274,16 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         return [self._log_variance(threshold) for threshold in thresholds.tolist()]
 
     def _log_variance(self, threshold: float) -> float:
-        """Return the logarithm of the second moment of z / m: <z, v>**2 has the mean 1 + threshold m, other squares have the mean 1."""
+        """Return the logarithm of the second moment of z / m.
+
+        The mean of <z, v>**2 is 1 + threshold m, and that of the other squares is 1.
+        """
         mean = self._projection_mean(threshold)
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean) if mean > 0 else math.inf
 
 
 def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: float = 0.25) -> MinimalRandomCodingMechanism:
-    """Return the mechanism with the fewest bits whose worst variance comes close to that of PrivUnitG.
+    """Return the mechanism with the fewest bits whose variance is close to PrivUnitG's.
 
     Parameters
     ----------
@@ -267,12 +292,12 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
     ball : NormBall
         L2 ball of the vectors.
     excess : float
-        By how much its worst variance may exceed that of PrivUnitG, as a share of the latter, 0.001 to 1000.
+        Largest excess of its worst variance over that of PrivUnitG, as a share of the latter, 0.001 to 1000.
 
     Raises
     ------
     InfeasibleError
-        If 20 bits are too few; the message says which excess they have.
+        If 20 bits are too few; the message gives the excess of 20 bits.
 
     Examples
     --------
@@ -287,18 +312,18 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
         mechanism = MinimalRandomCodingMechanism(epsilon, bits, ball)
         if mechanism.worst_variance <= (1 + excess) * least:
             return mechanism
-    found = mechanism.worst_variance / least - 1
-    raise InfeasibleError(f"excess must be at least {found:.3g} for epsilon {epsilon:g} and {MOST_BITS} bits, got {excess:g}")
+    least_excess = mechanism.worst_variance / least - 1
+    raise InfeasibleError(f"excess must be at least {least_excess:.3g} for epsilon {epsilon:g} and {MOST_BITS} bits, got {excess:g}")
 
 
 @dataclass(frozen=True)
 class PlainRandomCodingMechanism(CandidateCodingMechanism):
-    """Every client sends the number of a public Gaussian candidate, with probability in proportion to PrivUnitG's density.
+    """Every client sends a public Gaussian candidate's number, by PrivUnitG's density.
 
-    Of K = 2**b candidates, n in the cap, one in the cap has the probability e^coded / (n e^coded + K - n), another one 1 / (n e^coded +
-    K - n). The sum depends on the vector: given the candidates, which are public, two vectors' probabilities differ by up to `epsilon`,
-    nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a share `shrinking` of the
-    vector. `MinimalRandomCodingMechanism` has neither fault.
+    Let n of the K = 2**b candidates lie in the cap. A candidate in the cap has the probability e^coded / (n e^coded + K - n), any other
+    1 / (n e^coded + K - n). The sum depends on the vector: given the public candidates, two vectors' probabilities differ by up to
+    `epsilon`, nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a share `shrinking`
+    of the vector. `MinimalRandomCodingMechanism` has neither fault.
 
     Attributes
     ----------
@@ -309,7 +334,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     ball : NormBall
         L2 ball of the vectors.
     unbiased : bool
-        Whether to divide by the mean over seeds and indices instead, with the threshold that then has the least variance.
+        Whether to divide by the mean over seeds and indices instead, with the threshold of least variance for that divisor.
 
     Examples
     --------
@@ -332,17 +357,20 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def epsilon(self) -> float:
-        """Pure privacy parameter that is proven; errs upward."""
+        """Proven pure privacy parameter; errs upward."""
         return minimal_random_coding_epsilon(self.coded_epsilon, self.candidates) * (1 + SHORT_SLACK)
 
     @cached_property
     def coded(self) -> PrivUnitGMechanism:
-        """The mechanism that is coded."""
+        """PrivUnitG mechanism that is coded."""
         return PrivUnitGMechanism(max(self.coded_epsilon, EPSILON_LOW), self.ball)
 
     @cached_property
     def threshold(self) -> float:
-        """That of the mechanism that is coded; without bias, the one that minimises the variance, as far as a search finds it."""
+        """Threshold of the coded mechanism, or the best threshold without bias.
+
+        Without bias it minimises the variance, up to the accuracy of a search.
+        """
         if not self.unbiased:
             return self.coded.threshold
 
@@ -363,7 +391,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def scale(self) -> float:
-        """Mean of PrivUnitG with `coded_epsilon`, or the mean itself."""
+        """Mean of PrivUnitG with `coded_epsilon`, or the mean of <z, v> without bias."""
         if self.unbiased:
             return self.projection_mean
         cap = self.cap_probability
@@ -371,12 +399,15 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def shrinking(self) -> float:
-        """Share of a client's vector that is its decoded message's mean."""
+        """Factor between a client's vector and the mean of its decoded message."""
         return self.projection_mean / self.scale
 
     @property
     def bias_bound(self) -> float:
-        """``(1 - shrinking) clip_norm``: that of vectors on the sphere which all point the same way."""
+        """Bound on the bias, ``(1 - shrinking) clip_norm``.
+
+        Vectors on the sphere that all point the same way attain it.
+        """
         return (1 - self.shrinking) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
@@ -388,21 +419,24 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return {"epsilon_per_round": self.epsilon}
 
     def privacy(self) -> Privacy:
-        """Pure local privacy, for every seed and whatever the candidates."""
+        """Pure local privacy, for every seed and for any candidates."""
         return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
         """Variance at the centre of the ball, the largest."""
-        # <z, v>**2 has the mean 1 + threshold m, other squares have the mean 1.
+        # The mean of <z, v>**2 is 1 + threshold m, and that of the other squares is 1.
         return self.ball.clip_norm**2 * (self.ball.dimension + self.threshold * self.projection_mean) / self.scale**2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - shrinking**2 ||x||**2`` for each vector: exact, over seeds and indices."""
+        """Return ``worst_variance - shrinking**2 ||x||**2`` for each vector.
+
+        The variance is exact, over seeds and indices.
+        """
         return np.asarray(self.worst_variance - self.shrinking**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of a candidate outside the cap, with `inside` candidates in it."""
+        """Return the probability of each candidate outside a cap that holds `inside` candidates."""
         outside = self.candidates - inside
         return outside / (inside * math.exp(self.coded_epsilon) + outside)
 
@@ -420,7 +454,9 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 def plain_random_coding_mechanism(
     epsilon: float, message_bits: int, ball: NormBall, *, unbiased: bool = False
 ) -> PlainRandomCodingMechanism:
-    """Return the mechanism whose proven epsilon, 0.001 to 20, is the given one; errs toward more privacy.
+    """Return the mechanism with a given proven epsilon; errs toward more privacy.
+
+    Epsilon is from 0.001 to 20.
 
     Examples
     --------

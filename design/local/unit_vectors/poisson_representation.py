@@ -1,4 +1,6 @@
-"""Poisson private representation: PrivUnit, simulated exactly, as the number of a public point.
+"""Poisson private representation: an exact simulation of PrivUnit by public points.
+
+A message is the number of a public point.
 
 Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*. The proofs are in `docs/theory.md`, Unit
 vectors. `TailPoints` are points of a Poisson process beyond a horizon: only points with rare marks are drawn, and the others are counted.
@@ -26,41 +28,42 @@ from ...relative_entropy.shared_randomness import SharedNormals
 from .privunit import BestCap
 from .random_direction import random_directions
 
-# Means from which Poisson numbers are drawn by transformed rejection, and from which as rounded normal numbers, closer than 1e-4.
+# Smallest means at which Poisson numbers come from transformed rejection, and from rounded normal numbers, whose error is below 1e-4.
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
 
 SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
-# Time grows with e to this power.
+# Largest exponent: time grows with e to this power.
 LARGEST_CODED = 10.0
-# Numbers of public points, from 0: later ones count as the first.
+# Largest number of a public point, from 0: later points count as the first.
 MOST_POINTS = 2**62
-# Batches of arrivals up to the horizon; a second one is rare.
+# Arrivals up to the horizon come in batches; a second batch is rare.
 MOST_EXTENSIONS = 100
 STREAM_POINTS = 2**32
-# Arrival times that are examined one by one, in units of the largest density, and beyond it a few more.
+# Arrival times, in units of the largest density, up to which every arrival is examined; few arrivals beyond are.
 EXAMINED, FEW = 4.0, 16.0
 
 
 @dataclass(frozen=True)
 class PoissonRepresentationMechanism(VectorMechanism):
-    """Every client sends the number of a public uniformly random point of the sphere, which is distributed exactly as PrivUnit's message.
+    """Every client sends a public sphere point's number; the point has PrivUnit's law.
 
     The client draws arrival times T_1 < T_2 < ... of a Poisson process and numbers the public points z_i by them. With r the density of
     PrivUnit at `coded_epsilon` over the uniform one (`BestCap`), it sends i with probability in proportion to (r(z_i) / T_i)**alpha: z_i
-    then has the density r. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so do their
-    sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly exceeds
+    then has the density r exactly. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so do
+    their sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly
+    exceeds
     1, and messages that are very long; it is not used.
 
-    A number k is coded in `bits_of_messages`, by a prefix code for probabilities in proportion to k**-power.
+    `bits_of_messages` codes a number k by a prefix code for probabilities in proportion to k**-power.
 
     Attributes
     ----------
     epsilon : float
-        Privacy parameter that is proven, from 1e-3; at most 20 alpha.
+        Proven privacy parameter, from 1e-3; at most 20 alpha.
     ball : NormBall
         L2 ball of the vectors.
     alpha : float
-        From 1.25 to 8: the smaller, the less is revealed and the longer are messages.
+        Exponent from 1.25 to 8: a smaller alpha reveals less and takes longer messages.
 
     Examples
     --------
@@ -83,18 +86,18 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @property
     def coded_epsilon(self) -> float:
-        """Privacy parameter of the PrivUnit that is simulated, at most 10; errs downward."""
+        """Privacy parameter of the simulated PrivUnit, at most 10; errs downward."""
         return self.epsilon / (2 * self.alpha) * (1 - 1e-15)
 
     @cached_property
     def cap(self) -> BestCap:
-        """The cap of the mechanism that is simulated."""
+        """Cap of the simulated mechanism."""
         return BestCap(self.ball.dimension, self.coded_epsilon)
 
     @cached_property
     def mean_log_number(self) -> float:
-        """Bound on the mean of log2 of the number that is sent, counted from 1; errs upward."""
-        # The point that is sent has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter
+        """Bound on the mean of log2 of the number sent, counted from 1; errs upward."""
+        # The sent point has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter
         # 1 - 1/alpha and B exponential of mean 1/Gamma(1 - 1/alpha), all independent, and at most a Poisson number of points before it.
         shape = 1 - 1 / self.alpha
         logs = np.arange(-40 / shape, 5, 0.01)
@@ -103,7 +106,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
         total = 0.0
         for share, density in ((keep, self.cap.density), (1 - keep, self.cap.density * math.exp(-self.coded_epsilon))):
             inverse = math.gamma(shape) / density * np.exp(logs / self.alpha)
-            # E log(1 + s B) = e^x E_1(x) with x = 1/s, and at most s.
+            # E log(1 + s B) = e^x E_1(x) with x = 1/s is at most s.
             near = np.minimum(inverse, 500.0)
             means = np.where(inverse < 500, np.exp(near) * scipy.special.exp1(near), 1 / inverse)
             total += share * float(weights @ means / weights.sum())
@@ -111,16 +114,22 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @property
     def power(self) -> float:
-        """Exponent of the probabilities that numbers are coded for."""
+        """Exponent of the probabilities that the prefix code assumes."""
         return 1 + 1 / max(self.mean_log_number, 1e-3)
 
     @property
     def bits_per_client(self) -> float:
-        """Bound on the mean length of a message; errs upward. The seed is public randomness and costs nothing."""
+        """Bound on the mean length of a message; errs upward.
+
+        The seed is public randomness and costs nothing.
+        """
         return self.power * self.mean_log_number + math.log2(scipy.special.zeta(self.power)) + 1
 
     def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the length of each message: -log2 of the probability that its number is coded for, rounded up (Kraft's inequality)."""
+        """Return the length of each message, in bits.
+
+        It is -log2 of the code's probability of the number, rounded up (Kraft's inequality).
+        """
         numbers = messages[:, 1].astype(float) + 1
         return np.asarray(np.ceil(self.power * np.log2(numbers) + math.log2(scipy.special.zeta(self.power))))
 
@@ -134,11 +143,17 @@ class PoissonRepresentationMechanism(VectorMechanism):
         return self.ball.clip_norm**2 * (1 + self.cap.excess)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and numbers."""
+        """Return ``worst_variance - ||x||**2`` for each vector.
+
+        The variance is exact, over seeds and numbers.
+        """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
-        """Draw the seed, which is public, and the number of a point, from 0, for each client, shape (clients, 2)."""
+        """Draw the public seed and a point's number for each client, shape (clients, 2).
+
+        Numbers start from 0.
+        """
         words = word_source(words)
         directions = random_directions(self.ball, vectors, words)
         seeds = words(len(directions))
@@ -146,7 +161,10 @@ class PoissonRepresentationMechanism(VectorMechanism):
         return np.column_stack([seeds, np.array(numbers, dtype=np.uint64)])
 
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
-        """Return the sum of the points that were sent, shape (dimension,); no others are generated."""
+        """Return the sum of the points that were sent, shape (dimension,).
+
+        No other points are generated.
+        """
         if messages.ndim != 2 or messages.shape[1] != 2:
             raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
         total = np.zeros(self.ball.dimension)
@@ -155,7 +173,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the points stand for; it may lie outside the ball."""
+        """Return the average of the decoded points, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.cap.mean * clients)))
 
@@ -164,7 +182,10 @@ class PoissonRepresentationMechanism(VectorMechanism):
         return np.asarray(point / np.linalg.norm(point))
 
     def _draw(self, direction: FloatArray, seed: int, words: WordSource) -> int:
-        """Return the number of the point with the least T V**(1/alpha) / r(z), V exponential: that of an exponential race of weights."""
+        """Return the number of the point with the least T V**(1/alpha) / r(z), V exponential.
+
+        This is the winner of an exponential race of the weights.
+        """
         high, low = self.cap.density, self.cap.density * math.exp(-self.coded_epsilon)
         horizon = EXAMINED * high + FEW
         times = _arrivals(horizon, words)
@@ -173,11 +194,11 @@ class PoissonRepresentationMechanism(VectorMechanism):
         races = times * exponentials(words, len(times)) ** (1 / self.alpha) / densities
         chosen = int(np.argmin(races))
         best = float(races[chosen])
-        # Of later points, those that could still win: few, and none with a large probability. All others are only counted.
+        # Later points that could still win are few, and none has a large probability. All others are only counted.
         for later in TailPoints(max(horizon, float(times[0])), best * high, self.alpha).draw(words):
             number = len(times) + later.before
             if number >= MOST_POINTS:
-                # Which is what the first number then stands for: it is no less private.
+                # The first number then stands for these points too, which is no less private.
                 number = 0
             density = high if self._point(seed, number) @ direction >= self.cap.mean else low
             race = later.race / density
@@ -187,7 +208,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
 
 def _arrivals(horizon: float, words: WordSource) -> FloatArray:
-    """Return the arrival times of a Poisson process of rate 1 up to a horizon, or the first one."""
+    """Return the arrival times of a unit-rate Poisson process up to a horizon, at least one."""
     size = math.ceil(horizon + 6 * math.sqrt(horizon))
     times = np.cumsum(exponentials(words, size))
     redraws = Redraws(MOST_EXTENSIONS)
@@ -199,13 +220,13 @@ def _arrivals(horizon: float, words: WordSource) -> FloatArray:
 
 def exponentials(words: WordSource, count: int) -> FloatArray:
     """Draw exponential numbers of mean 1, above 0."""
-    # Half a step beyond the largest uniform number rounds to 1, of which there is no logarithm.
+    # Half a step beyond the largest uniform number rounds to 1, where the logarithm is infinite.
     return np.asarray(-np.log1p(-np.minimum(words.uniforms(count) + 2.0**-54, 1 - 2.0**-53)))
 
 
 @dataclass(frozen=True)
 class TailPoint:
-    """A point (T, V).
+    """A point (T, V) of a marked Poisson process.
 
     Attributes
     ----------
@@ -221,16 +242,18 @@ class TailPoint:
 
 @dataclass(frozen=True)
 class TailPoints:
-    """Points (T, V) with T beyond a horizon, at rate 1, and V exponential: those with ``T V**(1/alpha) <= reach``, in order.
+    """Points (T, V) beyond a horizon with ``T V**(1/alpha) <= reach``, in order of T.
+
+    The times T come at rate 1, and V is exponential.
 
     Attributes
     ----------
     horizon : float
-        Above 0.
+        Time after which the points come, above 0.
     reach : float
-        At least 0.
+        Largest ``T V**(1/alpha)``, at least 0.
     alpha : float
-        Above 1.
+        Exponent, above 1.
     """
 
     horizon: float
@@ -239,10 +262,11 @@ class TailPoints:
 
     def draw(self, words: WordSource) -> Iterator[TailPoint]:
         """Yield the points."""
-        # Candidates come at the rate x = (reach / T)**alpha, and are points with probability (1 - e^-x) / x, the chance that V <= x over x.
+        # Candidates come at the rate x = (reach / T)**alpha. A candidate is a point with probability (1 - e^-x) / x, the chance that V <= x
+        # over x.
         past, before = self.horizon, 0
         rest = self._rate_beyond(self.horizon)
-        # Candidates are far fewer.
+        # There are far fewer candidates than points.
         redraws = Redraws(math.ceil(MOST_REDRAWS + 20 * rest))
         while True:
             redraws.another()
@@ -265,17 +289,20 @@ class TailPoints:
 
     def _others(self, first: float, last: float) -> float:
         """Return the mean number of other points, at the rate e^-x, between two times."""
-        # By parts: the integral of e^-x over T = reach x**(-1/alpha).
+        # Integration by parts over T = reach x**(-1/alpha) gives the integral of e^-x.
         shape = 1 - 1 / self.alpha
-        one, two = ((self.reach / time) ** self.alpha for time in (first, last))
+        at_first, at_last = ((self.reach / time) ** self.alpha for time in (first, last))
         if self.reach == 0:
             return last - first
-        beyond = math.gamma(shape) * float(scipy.special.gammaincc(shape, two) - scipy.special.gammaincc(shape, one))
-        return max(0.0, last * math.exp(-two) - first * math.exp(-one) - self.reach * beyond)
+        beyond = math.gamma(shape) * float(scipy.special.gammaincc(shape, at_last) - scipy.special.gammaincc(shape, at_first))
+        return max(0.0, last * math.exp(-at_last) - first * math.exp(-at_first) - self.reach * beyond)
 
 
 def poisson(mean: float, words: WordSource) -> int:
-    """Draw a Poisson number, exactly up to the rounding of floating point below a mean of 2**26, and closer than 1e-4 from there on."""
+    """Draw a Poisson number.
+
+    The draw is exact up to floating-point rounding below a mean of 2**26, and closer than 1e-4 from there on.
+    """
     if mean < TRANSFORMED_FROM:
         count, total = 0, float(exponentials(words, 1)[0])
         redraws = Redraws()
@@ -293,8 +320,8 @@ def poisson(mean: float, words: WordSource) -> int:
     redraws = Redraws()
     while True:
         redraws.another()
-        one, two = (float(number) for number in words.uniforms(2))
-        u, v = one - 0.5, two + 2.0**-54
+        first, second = (float(number) for number in words.uniforms(2))
+        u, v = first - 0.5, second + 2.0**-54
         side = 0.5 - abs(u)
         if side <= 0:
             continue

@@ -1,4 +1,4 @@
-"""PrivUnit with its best cap: the least variance that an unbiased, purely private message can have.
+"""PrivUnit with its best cap: the unbiased, purely private message of least variance.
 
 `BestCap` is the cap of the sphere around the client's vector with which a private message has the least variance. `CapPrivacy` accounts
 for messages that are e^epsilon as likely in the input's cap as outside it: those of PrivUnit and PrivUnitG.
@@ -31,19 +31,20 @@ from .random_direction import random_directions
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Of a loss distribution's step, for the ten units or so that its masses are off by. Of the smallest epsilons that is less, but then
+# Share of a loss distribution's step that covers errors of about ten units in its masses. The smallest epsilons leave less room, but then
 # `composed_loss` takes more than these units from delta.
 GRID_MARGIN = 1 + SLACK
 
-# Where less than this share of normal numbers is left beside a vector, digits have cancelled.
+# Digits have cancelled where less than this share of the normal numbers remains beside a vector.
 CANCELLED = 0.01
 
 
 @dataclass(frozen=True)
 class CapPrivacy:
-    """Randomised response that is seen with probability `revealing`, and not at all otherwise: it dominates every two inputs.
+    """Randomised response that is revealed with a given probability; it dominates all inputs.
 
-    The densities of two unit vectors have the ratio e^epsilon on the first one's cap without the second's, e^-epsilon the other way
+    The message is revealed with probability `revealing`, and not at all otherwise. The densities of two unit vectors have the ratio
+    e^epsilon on the first one's cap without the second's, e^-epsilon the other way
     round, and 1 elsewhere. With w the measure of either region, under the law that does not depend on the input, every f-divergence is w
     times a number that depends on epsilon only, and is not negative. So the pair with the largest w dominates all others, and mixtures of
     both directions (joint convexity): opposite vectors, with w the smaller of the measures of a cap and of its complement. A message then
@@ -54,7 +55,7 @@ class CapPrivacy:
     epsilon : float
         Pure privacy parameter.
     revealing : float
-        (e^epsilon + 1) w / Z, at most 1.
+        Probability (e^epsilon + 1) w / Z of revealing the message, at most 1.
     """
 
     epsilon: float
@@ -62,18 +63,21 @@ class CapPrivacy:
 
     @classmethod
     def of_cap(cls, epsilon: float, log_cap: float, log_rest: float) -> "CapPrivacy":
-        """Return that of a cap and its complement, by the logarithms of their measures."""
+        """Return the privacy of a cap and its complement, given the logarithms of their measures."""
         log_constant = np.logaddexp(epsilon + log_cap, log_rest)
         return cls(epsilon, min(1.0, math.exp(float(np.logaddexp(epsilon, 0.0) + min(log_cap, log_rest) - log_constant))))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`loss`)."""
+        """Pure local privacy of the real-valued mechanism.
+
+        Over rounds it is better than that of randomised response (`loss`).
+        """
 
         def curve() -> RenyiCurve:
             return RenyiCurve(np.array(DEFAULT_ORDERS), self.renyi_divergences(DEFAULT_ORDERS))
 
         def by_loss(rounds: int, delta: float) -> float | None:
-            # Losses above 700, whose exponentials underflow, are left to randomised response, which dominates.
+            # Losses above 700, whose exponentials underflow, go to randomised response, which dominates.
             own = composed_loss(self.loss(), rounds, delta)
             pure = composed_pure_epsilon(self.epsilon, rounds, delta) if rounds <= MOST_COMPOSED_ROUNDS else None
             return min((epsilon for epsilon in (own, pure) if epsilon is not None), default=None)
@@ -82,9 +86,10 @@ class CapPrivacy:
         return Privacy("local", accounts)
 
     def loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of two opposite vectors, which dominates every two vectors: -epsilon, 0 and epsilon.
+        """Return the loss distribution of two opposite vectors: -epsilon, 0 and epsilon.
 
-        Its grid is epsilon, a little enlarged: a round adds two places, where a fine grid takes seconds to compose hundreds of rounds.
+        The pair dominates every two vectors. The grid is epsilon, a little enlarged: a round adds two places, where a fine grid takes
+        seconds to compose hundreds of rounds.
         """
         from dp_accounting.pld.pld_pmf import SparsePLDPmf
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -95,10 +100,10 @@ class CapPrivacy:
         return PrivacyLossDistribution(SparsePLDPmf(losses, step, 0.0, pessimistic_estimate=True))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, the Rényi divergence of two opposite vectors, in nats: exact."""
+        """Return the exact Rényi divergence of two opposite vectors, in nats, per order above 1."""
         array = check_orders(orders)
         finite = np.where(np.isinf(array), 2.0, array)
-        # e^((a - 1) r) = 1 - revealing + revealing e^((a - 1) r') with r' the divergence of randomised response.
+        # e^((a - 1) r) = 1 - revealing + revealing e^((a - 1) r'), with r' the divergence of randomised response.
         exponents = (finite - 1) * pure_renyi_divergences(self.epsilon, finite)
         small = exponents < 300
         direct = np.log1p(self.revealing * np.expm1(np.where(small, exponents, 0.0)))
@@ -108,7 +113,9 @@ class CapPrivacy:
 
 @dataclass(frozen=True)
 class BestCap:
-    """PrivUnit's law on the unit sphere: uniform, times e^epsilon / Z where <x, v> is at least the threshold, and 1 / Z elsewhere.
+    """PrivUnit's law on the unit sphere: a cap with a density e^epsilon times that outside.
+
+    The density over the uniform one is e^epsilon / Z where <x, v> is at least the threshold, and 1 / Z elsewhere.
 
     With X a coordinate of a uniformly random unit vector, the mean of <x, v> is (e^epsilon - 1) E[X; X >= t] / Z, Z = 1 + (e^epsilon - 1)
     P(X >= t). Its derivative in t vanishes where it equals t, its largest value: **the best threshold is the mean itself**, which
@@ -133,39 +140,42 @@ class BestCap:
 
     @cached_property
     def odds(self) -> float:
-        """``mean**2 / (1 - mean**2)``, to a share of 1e-9."""
+        """``mean**2 / (1 - mean**2)``, with a relative error of 1e-9."""
         return float(posterior_odds(self.dimension, self.epsilon))
 
     @property
     def mean(self) -> float:
-        """Mean of <x, v>, and the threshold."""
+        """Mean of <x, v>, which is also the threshold."""
         return math.sqrt(self.odds / (1 + self.odds)) if math.isfinite(self.odds) else 1.0
 
     @property
     def excess(self) -> float:
-        """``1 / mean**2 - 1``: variance of ``x / mean`` for a unit vector, the least of all unbiased private messages; errs upward."""
+        """Variance of ``x / mean`` for a unit vector, ``1 / mean**2 - 1``; errs upward.
+
+        No unbiased private message has less.
+        """
         return (1 + 2 * ROUNDING) / self.odds
 
     @cached_property
     def probability(self) -> float:
-        """Probability P(X >= t) with which a uniformly random unit vector lies in the cap; at most 1/2."""
+        """Probability that a uniformly random unit vector lies in the cap; at most 1/2."""
         if self.dimension == 1:
             return 0.5
         return float(scipy.special.betainc((self.dimension - 1) / 2, 0.5, 1 / (1 + self.odds))) / 2
 
     @property
     def keep_probability(self) -> float:
-        """Probability with which a message lies in the cap."""
+        """Probability that a message lies in the cap."""
         return 1 / (1 + math.exp(-self.epsilon) * (1 - self.probability) / self.probability)
 
     @property
     def density(self) -> float:
-        """e^epsilon / Z: density of a message in the cap, over the uniform one."""
+        """Density e^epsilon / Z of a message in the cap, over the uniform one."""
         return self.keep_probability / self.probability
 
     @property
     def cap_privacy(self) -> CapPrivacy:
-        """What a message reveals."""
+        """Privacy of a message."""
         return CapPrivacy.of_cap(self.epsilon, math.log(self.probability), math.log1p(-self.probability))
 
     def draw(self, directions: FloatArray, words: WordSource) -> FloatArray:
@@ -175,7 +185,7 @@ class BestCap:
         uniforms = 1 - words.uniforms(clients)
         if self.dimension == 1:
             return np.where(kept, 1.0, -1.0)[:, None] * directions
-        # By the mass of the tail beyond X, on its own side; 1 - X**2 is found from it without cancellation.
+        # Draw X by the mass of the tail beyond it, on its own side; 1 - X**2 follows from that mass without cancellation.
         below = uniforms * (1 - self.probability)
         negative = ~kept & (below <= 0.5)
         tail = np.where(kept, uniforms * self.probability, np.where(negative, below, 1 - below))
@@ -186,7 +196,7 @@ class BestCap:
         across = words.normals(directions.shape)
         _project_off(across, directions)
         lengths = np.linalg.norm(across, axis=1)
-        # What is left of numbers that point nearly where the vector does is not yet at right angles to it: rounding.
+        # The remainder of numbers that point nearly along the vector is not yet at right angles to the vector: rounding errors remain.
         short = np.flatnonzero(lengths < CANCELLED * np.sqrt(self.dimension))
         if short.size:
             again = across[short]
@@ -201,12 +211,15 @@ class BestCap:
 
 @dataclass(frozen=True)
 class PrivUnitMechanism(UncompressedVectorMechanism):
-    """Every client sends a unit vector, which lies in the cap around its own vector more often than by chance (`BestCap`).
+    """Every client sends a unit vector, which lies in its vector's cap with a high probability.
+
+    The cap is that of `BestCap`, and its probability exceeds that of chance.
 
     Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, *Protection against reconstruction and its applications in private federated
-    learning*, with the parameters that are optimal (Asi, Feldman, Talwar 2022). On the sphere its variance is the proven bound for every
-    unbiased mechanism (`unbiased_local_bound`). A vector inside the ball is first replaced by clip_norm times its direction or the
-    opposite one, at random and without bias. Messages are 64-bit floats, a reference for comparisons as those of `PrivUnitGMechanism`.
+    learning*, with the optimal parameters (Asi, Feldman, Talwar 2022). On the sphere its variance is the proven bound for every unbiased
+    mechanism (`unbiased_local_bound`). A vector inside the ball is first replaced by clip_norm times its direction or the opposite
+    direction,
+    at random and without bias. Messages are 64-bit floats: like `PrivUnitGMechanism`, the mechanism is a reference for comparisons.
 
     Attributes
     ----------
@@ -217,7 +230,7 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     Examples
     --------
-    PrivUnitG's is 38.37.
+    PrivUnitG's worst variance is 38.37.
 
     >>> mechanism = PrivUnitMechanism(5.0, NormBall(dimension=128, norm=2.0))
     >>> round(mechanism.worst_variance, 2)
@@ -235,25 +248,31 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
     @cached_property
     def cap(self) -> BestCap:
-        """The cap, whose threshold is the mean of <x, v>."""
+        """Cap whose threshold is the mean of <x, v>."""
         return BestCap(self.ball.dimension, self.epsilon)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`CapPrivacy`)."""
+        """Pure local privacy of the real-valued mechanism.
+
+        Over rounds it is better than that of randomised response (`CapPrivacy`).
+        """
         return self.stated(self.cap.cap_privacy.privacy())
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``clip_norm**2 / mean**2``; on the sphere it is clip_norm**2 less."""
+        """Variance at the centre of the ball, the largest: ``clip_norm**2 / mean**2``.
+
+        On the sphere it is clip_norm**2 less.
+        """
         return self.ball.clip_norm**2 * (1 + self.cap.excess)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Draw one unit vector per vector."""
+        """Draw a unit vector for each vector."""
         words = self.checked_words(words)
         return self.cap.draw(random_directions(self.ball, vectors, words), words)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
+        """Return the exact variance ``worst_variance - ||x||**2`` for each vector."""
         inside = np.square(self.ball.clip_norm) - np.square(self.ball.clip(vectors)).sum(axis=1)
         return np.asarray(self.ball.clip_norm**2 * self.cap.excess + np.maximum(inside, 0.0))
 
@@ -263,5 +282,5 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
 
 
 def _project_off(vectors: FloatArray, directions: FloatArray) -> None:
-    """Subtract from each vector, in place, its projection on a unit vector."""
+    """Subtract each vector's projection on a unit vector, in place."""
     vectors -= np.einsum("ij,ij->i", vectors, directions)[:, None] * directions

@@ -1,4 +1,4 @@
-"""PrivUnitG: a Gaussian vector that points in the direction of the client's vector more often than not."""
+"""PrivUnitG: Gaussian vectors that point more often toward the client's vector than away."""
 
 import math
 from dataclasses import dataclass
@@ -21,22 +21,24 @@ from .random_direction import random_directions
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Thresholds that are tried before the best is refined.
+# Thresholds in the grid that precedes the refined search.
 THRESHOLDS = 400
 
 
 @dataclass(frozen=True)
 class PrivUnitGMechanism(UncompressedVectorMechanism):
-    """Every client sends a Gaussian vector whose component along its own vector is above a threshold more often than by chance.
+    """Every client sends a Gaussian vector, likelier on its own vector's side.
+
+    The component along the client's vector is above a threshold more often than by chance.
 
     Asi, Feldman, Talwar 2022, *Optimal algorithms for mean estimation under local differential privacy*. For a unit vector v, a message x
     has the density of independent standard normal coordinates, times e^epsilon where <x, v> is at least the threshold, over the constant
-    Z = e^epsilon Phi(-threshold) + Phi(threshold). Any threshold gives epsilon privacy; the one that is used minimises the variance. With m
-    the mean of <x, v>, x clip_norm / m is an unbiased estimate of clip_norm v.
+    Z = e^epsilon Phi(-threshold) + Phi(threshold). Any threshold gives epsilon privacy; the mechanism's threshold minimises the variance.
+    With m the mean of <x, v>, x clip_norm / m is an unbiased estimate of clip_norm v.
 
-    A vector inside the ball is first replaced by clip_norm times its direction or the opposite one, at random and without bias. The
-    message is not compressed, 64-bit floats: a reference for comparisons, since the low bits of floating-point numbers give away more
-    than the real-valued mechanism does.
+    A vector inside the ball is first replaced by clip_norm times its direction or the opposite direction, at random and without bias. The
+    message is not compressed (64-bit floats): the mechanism is a reference for comparisons, since the low bits of floating-point numbers
+    give away more than the real-valued mechanism does.
 
     Attributes
     ----------
@@ -63,20 +65,23 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
 
     @cached_property
     def threshold(self) -> float:
-        """The threshold of <x, v> that minimises the variance, as far as a search finds it; privacy does not depend on it."""
+        """Threshold of <x, v> that minimises the variance, up to the accuracy of a search.
+
+        Privacy does not depend on it.
+        """
         reach = math.sqrt(2 * self.epsilon) + 3
         grid = np.linspace(-reach, reach, THRESHOLDS)
         values = [self._log_variance(float(threshold)) for threshold in grid]
         best = int(np.clip(np.argmin(values), 1, THRESHOLDS - 2))
 
-        found = scipy.optimize.minimize_scalar(
+        minimum = scipy.optimize.minimize_scalar(
             self._log_variance, bounds=(grid[best - 1], grid[best + 1]), method="bounded", options={"xatol": 1e-10}
         )
-        return float(found.x)
+        return float(minimum.x)
 
     @property
     def keep_probability(self) -> float:
-        """Probability that <x, v> is at least the threshold: e^epsilon Phi(-threshold) / Z."""
+        """Probability ``e^epsilon Phi(-threshold) / Z`` that <x, v> is at least the threshold."""
         return 1 - self._other_probability(self.threshold)
 
     @property
@@ -85,20 +90,26 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return self._projection_mean(self.threshold)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism; over rounds, less than that of randomised response (`CapPrivacy`)."""
+        """Pure local privacy of the real-valued mechanism.
+
+        Over rounds it is better than that of randomised response (`CapPrivacy`).
+        """
         return self.stated(self._cap_privacy.privacy())
 
     def privacy_loss(self) -> "PrivacyLossDistribution":
-        """Return the loss distribution of two opposite vectors, which dominates every two vectors; losses rounded upward."""
+        """Return the loss distribution of two opposite vectors; losses are rounded upward.
+
+        The pair dominates every two vectors.
+        """
         return self._cap_privacy.loss()
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``clip_norm**2 (dimension + threshold m) / m**2``."""
+        """Largest variance, at the ball's centre: ``clip_norm**2 (dimension + threshold m) / m**2``."""
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Draw one message per vector, without its factor ``clip_norm / m``."""
+        """Draw a message per vector, without its factor ``clip_norm / m``."""
         words = self.checked_words(words)
         directions = random_directions(self.ball, vectors, words)
         messages = words.normals(directions.shape)
@@ -107,11 +118,11 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return messages
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact."""
+        """Return the exact variance ``worst_variance - ||x||**2`` for each vector."""
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
-        """Return, for each order above 1, the Rényi divergence of two opposite vectors, in nats: exact."""
+        """Return the exact Rényi divergence of two opposite vectors, in nats, per order above 1."""
         return self._cap_privacy.renyi_divergences(orders)
 
     @property
@@ -122,7 +133,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
 
     @property
     def _message_unit(self) -> float:
-        """``clip_norm / m``."""
+        """Factor ``clip_norm / m`` of a message."""
         return self.ball.clip_norm / self.projection_mean
 
     def _log_constant(self, threshold: float) -> float:
@@ -138,15 +149,18 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return math.exp(log_density + self.epsilon - self._log_constant(threshold)) * -math.expm1(-self.epsilon)
 
     def _log_variance(self, threshold: float) -> float:
-        """Return the logarithm of the second moment of x / m: <x, v>**2 has the mean 1 + threshold m, other squares have the mean 1."""
+        """Return the logarithm of the second moment of x / m.
+
+        The mean of <x, v>**2 is 1 + threshold m, and that of the other squares is 1.
+        """
         mean = self._projection_mean(threshold)
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean)
 
     def _projections(self, clients: int, words: WordSource) -> FloatArray:
-        """Draw <x, v>, each tail by the quantile function on its own side."""
+        """Draw <x, v> by the quantile function of each tail, from the tail's own side."""
         threshold = self.threshold
         below = words.uniforms(clients) < self._other_probability(threshold)
-        # Above 0, where the quantile is finite.
+        # The mass stays above 0, where the quantile is finite.
         uniforms = 1 - words.uniforms(clients)
         upper = np.maximum(-scipy.special.ndtri(uniforms * scipy.special.ndtr(-threshold)), threshold)
         lower = np.minimum(scipy.special.ndtri(uniforms * scipy.special.ndtr(threshold)), threshold)

@@ -1,4 +1,4 @@
-"""ProjUnit: PrivUnit of a few random projections of the vector, which public randomness chooses anew for each client.
+"""ProjUnit: PrivUnit of a few public random projections of each client's vector.
 
 Asi, Feldman, Nelson, Nguyen, Talwar 2023, *Fast optimal locally private mean estimation via random projections*. ProjUnit has uniformly
 random subspaces, FastProjUnit random rows of a Hadamard matrix whose columns have random signs.
@@ -28,14 +28,15 @@ from .shared_frames import client_chunks, frame_coordinates, frame_sum
 
 WORD_BITS = 64
 
-# Seeds travel as the first number of a message, exactly.
+# A message's first number is its seed, exactly.
 SEED_BITS = 53
 
 
 class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
-    """Every client projects its unit vector by a public random matrix, and sends PrivUnit's message for the direction of the projection.
+    """Every client sends PrivUnit's message for a public random projection of its vector.
 
-    With P the matrix, whose k rows are orthonormal, and x the message, a unit vector of k dimensions, the server averages
+    The projection is that of the client's unit vector; PrivUnit randomises its direction. With P the matrix, whose k rows are orthonormal,
+    and x the message, a unit vector of k dimensions, the server averages
     ``P^T x clip_norm / (m c)``: m is the mean of <x, u> for a direction u (`BestCap` in k dimensions), and c that of the norm of k
     coordinates of a uniformly random unit vector of `space` dimensions. A message is as private as PrivUnit's in k dimensions: k 64-bit
     floats, after the public seed, which costs nothing.
@@ -48,7 +49,7 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     @property
     @abstractmethod
     def space(self) -> int:
-        """Number of coordinates that are projected, padding included."""
+        """Number of projected coordinates, padding included."""
 
     @abstractmethod
     def _project(self, seeds: list[int], directions: FloatArray) -> FloatArray:
@@ -61,7 +62,10 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     @property
     @abstractmethod
     def _numbers(self) -> int:
-        """Numbers that one client's projection takes, of which there are as many at a time as `client_chunks` allows."""
+        """Count of numbers in a client's projection.
+
+        `client_chunks` allows as many at a time.
+        """
 
     def _check(self, name: str) -> None:
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
@@ -70,25 +74,31 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
 
     @cached_property
     def cap(self) -> BestCap:
-        """The cap of the projected sphere."""
+        """Cap of the projected sphere."""
         return BestCap(self.projected, self.epsilon)
 
     @property
     def scale(self) -> float:
-        """M c: mean of <P^T x, v>, for a uniformly random subspace."""
+        """Mean of <P^T x, v>, ``m c``, for a uniformly random subspace."""
         return self.cap.mean * projected_mean_norm(self.space, self.projected)
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each projection; the seed is public randomness and costs nothing."""
+        """Bits of a double-precision number for each projection.
+
+        The seed is public randomness and costs nothing.
+        """
         return 64.0 * self.projected
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism, for every seed; over rounds as `CapPrivacy`."""
+        """Pure local privacy of the real-valued mechanism, for every seed.
+
+        Over rounds it is that of `CapPrivacy`.
+        """
         return self.stated(self.cap.cap_privacy.privacy())
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Draw the seed, which is public, and a unit vector for each client, shape (clients, 1 + projected)."""
+        """Draw the public seed and a unit vector for each client, shape (clients, 1 + projected)."""
         words = self.checked_words(words)
         directions = random_directions(self.ball, vectors, words)
         messages = np.empty((len(directions), 1 + self.projected))
@@ -114,14 +124,16 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
         return total
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the messages stand for; it may lie outside the ball."""
+        """Return the average of the decoded messages, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
 
 
 @dataclass(frozen=True)
 class ProjUnitMechanism(ProjectedPrivUnitMechanism):
-    """ProjUnit (`ProjectedPrivUnitMechanism`) whose P is uniformly random among all orthonormal rows: unbiased, with an exact variance.
+    """ProjUnit with uniformly random orthonormal rows: unbiased, with an exact variance.
+
+    The base class is `ProjectedPrivUnitMechanism`.
 
     By symmetry the mean of ``P^T P v / |P v|`` is c v. Estimates have the norm clip_norm / (m c). A client takes time in proportion to
     dimension * projected.
@@ -137,7 +149,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     Examples
     --------
-    PrivUnit has 87.35, uncompressed.
+    Uncompressed PrivUnit has the worst variance 87.35.
 
     >>> ball = NormBall(dimension=200, norm=2.0)
     >>> [round(ProjUnitMechanism(4.0, projected, ball).worst_variance, 2) for projected in (16, 64, 200)]
@@ -154,7 +166,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def space(self) -> int:
-        """The dimension."""
+        """Number of projected coordinates: the dimension."""
         return self.ball.dimension
 
     @property
@@ -163,7 +175,10 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
         return (self.ball.clip_norm / self.scale) ** 2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and messages."""
+        """Return ``worst_variance - ||x||**2`` for each vector.
+
+        The variance is exact, over seeds and messages.
+        """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     @property
@@ -179,12 +194,12 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
 
 @dataclass(frozen=True)
 class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
-    """ProjUnit (`ProjectedPrivUnitMechanism`) by the Walsh-Hadamard transform: P is k different rows of H D, D random signs.
+    """ProjUnit by the Walsh-Hadamard transform: random rows of H D, D random signs.
 
-    Vectors are padded with zeros to `space`, a power of two. What the server takes for the mean of ``P^T P v / |P v|`` is that of uniformly
-    random subspaces: the estimate of one vector may have a bias, of which `bias_bound` is proven, and which is on average zero over
-    uniformly random vectors of the padded space. It falls with the number of projections, and more clients do not lower it. A client takes
-    time in proportion to dimension * log(dimension).
+    P consists of k different rows (`ProjectedPrivUnitMechanism`). Vectors are padded with zeros to `space`, a power of two. The server
+    assumes the mean of ``P^T P v / |P v|`` over uniformly random subspaces. So the estimate of a single vector may have a bias, which is at
+    most the proven `bias_bound` and averages to zero over uniformly random vectors of the padded space. The bias falls with the number of
+    projections, and more clients do not lower it. A client takes time in proportion to dimension * log(dimension).
 
     Attributes
     ----------
@@ -197,7 +212,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     Examples
     --------
-    PrivUnit has 87.35, uncompressed.
+    Uncompressed PrivUnit has the worst variance 87.35.
 
     >>> mechanism = FastProjUnitMechanism(4.0, 64, NormBall(dimension=200, norm=2.0))
     >>> round(mechanism.worst_variance, 2), round(mechanism.bias_bound, 3)
@@ -214,26 +229,27 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def space(self) -> int:
-        """The dimension, or the next power of two."""
+        """Number of projected coordinates: the dimension, or the next power of two."""
         return padded_dimension(self.ball.dimension)
 
     @property
     def bias_bound(self) -> float:
-        """``hadamard_bias(space, projected) clip_norm``, for every vector."""
+        """Bound on the bias of every vector, ``hadamard_bias(space, projected) clip_norm``."""
         return hadamard_bias(self.space, self.projected) * self.ball.clip_norm
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the variance at the centre of the ball, the largest; exact where nothing is padded.
+        """Bound on the variance at the centre of the ball, the largest; exact without padding.
 
-        The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. Of P^T u, of norm 1, the part
-        on the padding is left out of the estimate, and here counted in; that of P^T P is d / space by the signs of H.
+        The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. The estimate leaves out the
+        part of
+        P^T u, of norm 1, on the padding, and the bound counts it in; the part of P^T P is d / space by the signs of H.
         """
         square, share = self.cap.mean**2, self.ball.dimension / self.space
         return (self.ball.clip_norm / self.scale) ** 2 * (square + (1 - square) * share)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector, as where the estimate has no bias.
+        """Return ``worst_variance - ||x||**2`` for each vector, the variance without bias.
 
         A vector's own variance differs by at most ``2 bias_bound ||x|| + bias_bound**2``, and that of uniformly random vectors by
         `bias_bound` squared.
@@ -258,11 +274,14 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
         return np.asarray(lifted.sum(axis=0) / np.sqrt(self.space))
 
     def _shared(self, seeds: list[int]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-        """Return the signs of the coordinates and the rows of H for each seed: from Philox, the same on every machine."""
+        """Return the coordinates' signs and the rows of H for each seed.
+
+        Both come from Philox, the same on every machine.
+        """
         sign_words = -(-self.ball.dimension // WORD_BITS)
         words = philox_words(seeds, sign_words + self.space)
         bits = np.unpackbits(words[:, :sign_words].astype("<u8").view(np.uint8), axis=1)
         signs = 2 * bits[:, : self.ball.dimension].view(np.int8) - 1
-        # The rows with the smallest words: all subsets are equally likely.
+        # Take the rows with the smallest words: all subsets are equally likely.
         rows = np.argpartition(words[:, sign_words:], self.projected - 1, axis=1)[:, : self.projected]
         return signs, np.sort(rows, axis=1)

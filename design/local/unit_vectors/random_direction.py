@@ -1,4 +1,4 @@
-"""Vectors of a ball as unit vectors, for mechanisms that can only point somewhere."""
+"""Replacement of vectors of a ball by unit vectors, for mechanisms that send a direction."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,16 +7,17 @@ from ....arrays import FloatArray
 from ...contracts.norm_ball import NormBall
 from ...noise.random_words import WordsLike, word_source
 
-# Vectors of a smaller norm, in units of the clip norm, count as zero: squares of their coordinates would underflow.
+# Vectors of a smaller norm, in units of the clip norm, count as zero: the squares of their coordinates would underflow.
 SHORTEST = 1e-100
-# How far from 1 the length of a unit vector may be.
+# Largest error of the length of a unit vector.
 UNIT_LENGTH = 1e-9
 
 
 def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-    """Replace each vector by its direction, or by the opposite one, so that the expectation is the vector over the clip norm.
+    """Replace each vector by its direction or the opposite direction, without bias.
 
-    A vector of norm r clip norms, after clipping, keeps its direction with probability (1 + r) / 2.
+    The expectation is the vector over the clip norm: a vector of norm r clip norms, after clipping, keeps its direction with probability (1
+    + r) / 2.
 
     Examples
     --------
@@ -27,7 +28,7 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
     scaled = ball.clip(vectors) / ball.clip_norm
     clients, dimension = scaled.shape
     norms = np.linalg.norm(scaled, axis=1)
-    # The zero vector has no direction of its own: any direction is right, as both signs are equally likely.
+    # The zero vector has no direction: any direction serves, as both signs are equally likely.
     short = norms < SHORTEST
     scaled[short] = np.eye(1, dimension)
     signs = np.where(words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)
@@ -35,7 +36,10 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
 
 
 def checked_direction(ball: NormBall, direction: ArrayLike) -> FloatArray:
-    """Return a unit vector of the ball's dimension as a row, shape (1, dimension); refuse another one."""
+    """Return a unit vector of the ball's dimension as a row, shape (1, dimension).
+
+    Other vectors are refused.
+    """
     row = ball.check(np.asarray(direction)[None])
     with np.errstate(over="ignore"):
         length = float(np.linalg.norm(row))

@@ -1,4 +1,6 @@
-"""Random rotating simplex coding: which corners of a public random simplex are closest to the client's vector.
+"""Random rotating simplex coding: the corners of a public random simplex near the vector.
+
+A message is the number of a corner.
 
 Isik, Chen, Özgür, Weissman, No 2023, *Exact optimality of communication-privacy-utility tradeoffs in distributed mean estimation*.
 """
@@ -29,7 +31,7 @@ from ...relative_entropy.shared_randomness import SEED_BITS, check_numbered
 from .random_direction import checked_direction, random_directions
 from .shared_frames import client_chunks, frame_coordinates, frame_sum
 
-# Steps of the trapezoidal rule in the narrowest width of the integrand, and where it ends, in standard deviations.
+# Steps of the trapezoidal rule per narrowest width of the integrand, and the rule's end, in standard deviations.
 STEPS_PER_WIDTH = 2.5
 REACH = 12.0
 
@@ -38,7 +40,7 @@ MOST_BITS = 12
 
 @dataclass(frozen=True)
 class RotatingSimplexMechanism(VectorMechanism):
-    """Every client sends the number of a corner of a public simplex, one of the k closest to its vector more often than by chance.
+    """Every client sends the number of a public simplex's corner, more often a near one.
 
     The M = 2**b corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from
     a public seed. Each of the k closest is sent with probability e^epsilon / (k e^epsilon + M - k), each of the others with
@@ -47,8 +49,8 @@ class RotatingSimplexMechanism(VectorMechanism):
 
         m = sqrt(M / (M - 1)) (e^epsilon - 1) / (k e^epsilon + M - k) S / chi
 
-    and ``clip_norm / m`` times the corner is an unbiased estimate, of the variance clip_norm**2 (1 / m**2 - 1) on the sphere. k has the
-    least variance. The paper proves that with this codebook no unbiased mechanism has less.
+    and ``clip_norm / m`` times the corner is an unbiased estimate, of the variance clip_norm**2 (1 / m**2 - 1) on the sphere. The number k
+    minimises the variance. The paper proves that no unbiased mechanism with this codebook has less.
 
     Attributes
     ----------
@@ -61,7 +63,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     Examples
     --------
-    PrivUnit, uncompressed, has 87.35.
+    Uncompressed PrivUnit has the worst variance 87.35.
 
     >>> ball = NormBall(dimension=200, norm=2.0)
     >>> [round(RotatingSimplexMechanism(4.0, bits, ball).worst_variance, 2) for bits in (1, 4, 7)]
@@ -86,23 +88,29 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def corners(self) -> int:
-        """Their number M."""
+        """Number M of corners."""
         return 1 << self.message_bits
 
     @cached_property
     def closest(self) -> int:
-        """Number k of the closest corners that are likelier: that with the largest mean; privacy does not depend on it."""
-        # Largest sums are concave in k, and so is their ratio to a linear function unimodal.
+        """Number k of the likelier, closest corners, which maximises the mean.
+
+        Privacy does not depend on it.
+        """
+        # Sums of the k largest are concave in k, so their ratio to a linear function is unimodal.
         return first_true(1, self.corners // 2, lambda number: self._mean(number + 1) <= self._mean(number))
 
     @property
     def projection_mean(self) -> float:
-        """Mean m of the projection of a corner that is sent on the vector, over seeds and numbers."""
+        """Mean m of the sent corner's projection on the vector, over seeds and numbers."""
         return self._mean(self.closest)
 
     @property
     def bits_per_client(self) -> float:
-        """Length of the number; the seed is public randomness, which server and client share, and costs nothing."""
+        """Length of the number.
+
+        The seed costs nothing: it is public randomness, which server and client share.
+        """
         return float(self.message_bits)
 
     def privacy(self) -> Privacy:
@@ -115,26 +123,32 @@ class RotatingSimplexMechanism(VectorMechanism):
         return (self.ball.clip_norm / self.projection_mean) ** 2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return ``worst_variance - ||x||**2`` for each vector: exact, over seeds and numbers."""
+        """Return ``worst_variance - ||x||**2`` for each vector.
+
+        The variance is exact, over seeds and numbers.
+        """
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.uint64]:
-        """Draw the seed, which is public, and the number of a corner for each client, shape (clients, 2)."""
+        """Draw the public seed and a corner's number for each client, shape (clients, 2)."""
         words = word_source(words)
         directions = random_directions(self.ball, vectors, words)
         clients = len(directions)
         seeds = words(clients)
         near = self._near(directions, seeds)
-        # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability says: the error adds privacy.
         far = words.uniforms(clients) < self._far_probability
         places = np.where(far, words.integers(self.corners - self.closest, clients), words.integers(self.closest, clients))
-        # Numbers of the corners of the chosen kind, before all others.
+        # Put the numbers of the corners of the chosen kind before all others.
         order = np.argsort(near == far[:, None], axis=1, kind="stable")
         numbers = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
         return np.column_stack([seeds, numbers.astype(np.uint64)])
 
     def number_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
-        """Return the distribution of the number for a unit vector, given the public seed: what an adversary sees; shape (2**b,)."""
+        """Return the distribution of the number for a unit vector and a public seed.
+
+        This is the adversary's view; its shape is (2**b,).
+        """
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
         near = self._near(checked_direction(self.ball, direction), np.array([seed], dtype=np.uint64))[0]
         return np.where(near, (1 - self._far_probability) / self.closest, self._far_probability / (self.corners - self.closest))
@@ -150,13 +164,13 @@ class RotatingSimplexMechanism(VectorMechanism):
         return total / math.sqrt(self.corners - 1)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the average of the vectors that the corners stand for; it may lie outside the ball."""
+        """Return the average of the decoded corners, which may lie outside the ball."""
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.projection_mean * clients)))
 
     @property
     def _far_probability(self) -> float:
-        """Probability of a corner that is not among the closest; rounded upward."""
+        """Probability of each corner that is not among the closest; rounded upward."""
         others = self.corners - self.closest
         return min(1.0, others / (self.closest * math.exp(self.epsilon) + others) * (1 + SHORT_SLACK))
 
@@ -166,7 +180,7 @@ class RotatingSimplexMechanism(VectorMechanism):
         return math.sqrt(count / (count - 1)) * contrast * largest_normals_sum(count, closest) / mean_norm(self.ball.dimension)
 
     def _near(self, directions: FloatArray, seeds: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return which corners are among the closest, shape (clients, corners).
+        """Return indicators of the closest corners, shape (clients, corners).
 
         Corner i is the sum over a frame's M - 1 columns of the signs in column i of a Hadamard matrix, without its first row.
         """
@@ -181,12 +195,18 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def _numbers(self) -> int:
-        """Numbers that one client's simplex takes, of which there are as many at a time as `client_chunks` allows."""
+        """Count of numbers in a client's simplex.
+
+        `client_chunks` allows as many at a time.
+        """
         return self.ball.dimension * self.corners
 
 
 def most_simplex_bits(dimension: int) -> int:
-    """Return the largest number of bits, at most 12, for which a simplex in the given number of dimensions has enough corners.
+    """Return the largest number of bits for which a simplex has enough corners.
+
+    The result is at most 12 bits, for vectors of the given number of dimensions.
+
 
     Examples
     --------
@@ -197,21 +217,21 @@ def most_simplex_bits(dimension: int) -> int:
 
 
 def largest_normals_sum(count: int, largest: int) -> float:
-    """Return the expected sum of the `largest` largest of `count` independent standard normal numbers.
+    """Return the expected sum of the `largest` largest of `count` standard normal numbers.
 
-    Each of them is among the largest with probability P(Binomial(count - 1, 1 - Phi(z)) < largest) where it is z: the sum is the integral
-    of z phi(z) times that, times `count`, by the trapezoidal rule, which converges exponentially for such functions.
+    The numbers are independent. A number z is among the largest with probability P(Binomial(count - 1, 1 - Phi(z)) < largest): the sum is
+    `count` times the integral of z phi(z) times that, by the trapezoidal rule, which converges exponentially for such functions.
 
     Parameters
     ----------
     count : int
-        From 1 to 2**20.
+        Number of normal numbers, from 1 to 2**20.
     largest : int
-        From 0 to `count`.
+        Number of summands, from 0 to `count`.
 
     Examples
     --------
-    Of two, the larger one has the mean 1 / sqrt(pi).
+    The larger of two has the mean 1 / sqrt(pi).
 
     >>> round(largest_normals_sum(2, 1), 12), round(1 / math.sqrt(math.pi), 12), round(largest_normals_sum(128, 16), 4)
     (0.564189583548, 0.564189583548, 26.0866)
@@ -219,7 +239,7 @@ def largest_normals_sum(count: int, largest: int) -> float:
     if largest in (0, count):
         return 0.0
     if largest > count / 2:
-        # All together have the mean 0, and the smallest are the largest with the other sign.
+        # All numbers together have the mean 0, and the smallest are the largest with the opposite sign.
         return largest_normals_sum(count, count - largest)
     # As a function of the tail the probability falls within sqrt(largest) / count about largest / count, whose logarithm has the slope z.
     width = 1 / (math.sqrt(largest) * (1 + math.sqrt(2 * math.log(count / largest))))

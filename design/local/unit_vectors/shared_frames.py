@@ -1,9 +1,10 @@
-"""Random subspaces that client and server derive from a seed: coordinates in an orthonormal frame, and vectors from them.
+"""Random subspaces that client and server derive from a public seed.
 
-A frame is the first columns of a product of reflections, each of which maps a vector of normal numbers, one shorter than the one before,
-to an axis. It is uniformly random (Haar), as that of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient
-Generation of Random Orthogonal Matrices with an Application to Condition Estimators*), but no matrix is decomposed: time is in proportion
-to the frame's numbers. Normal numbers are those of `shared_randomness`, rounded: laws differ by less than 1e-6. `client_chunks` splits
+The module computes coordinates in an orthonormal frame, and vectors from them. A frame is the first columns of a product of reflections.
+Each reflection maps a vector of normal numbers, one number shorter than the previous vector, to an axis. The frame is uniformly random
+(Haar), as that of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient Generation of Random Orthogonal
+Matrices with an Application to Condition Estimators*), but no matrix is decomposed: time is in proportion to the frame's numbers. Normal
+numbers are those of `shared_randomness`, rounded: laws differ by less than 1e-6. `client_chunks` splits
 clients into chunks, so that the numbers derived from their public seeds are never all in memory.
 """
 
@@ -14,15 +15,18 @@ import numpy as np
 from ....arrays import FloatArray
 from ...relative_entropy.shared_randomness import vectors_of_seeds
 
-# Numbers that public seeds stand for, or vectors made with them, that are held in memory at a time.
+# Numbers, derived from public seeds or made with them, held in memory at a time.
 MOST_NUMBERS = 2**21
 
-# Normal numbers that are made at a time: few enough for caches, and clients enough to share the cost of a step.
+# Normal numbers made at a time: few enough for caches, and clients enough to share the cost of a step.
 CHUNK = 2**19
 
 
 def frame_coordinates(seeds: Sequence[int], vectors: FloatArray, count: int) -> FloatArray:
-    """Return the coordinates of each client's vector in the frame of `count` columns of its seed, shape (clients, count)."""
+    """Return each client's vector in the coordinates of its seed's frame.
+
+    The frame has `count` columns; the result's shape is (clients, count).
+    """
     dimension = vectors.shape[1]
     coordinates = np.empty((len(vectors), count))
     for part in _parts(coordinates, dimension):
@@ -34,7 +38,10 @@ def frame_coordinates(seeds: Sequence[int], vectors: FloatArray, count: int) -> 
 
 
 def frame_vectors(seeds: Sequence[int], coordinates: FloatArray, dimension: int) -> FloatArray:
-    """Return each client's vector, with the given coordinates in the frame of its seed, shape (clients, dimension)."""
+    """Return each client's vector from coordinates in the frame of its seed.
+
+    The result's shape is (clients, dimension).
+    """
     vectors = np.zeros((len(coordinates), dimension))
     for part in _parts(coordinates, dimension):
         lifted, given = vectors[part], coordinates[part]
@@ -57,15 +64,16 @@ def _parts(coordinates: FloatArray, dimension: int) -> Iterator[slice]:
 
 
 def _reflections(seeds: Sequence[int], dimension: int, steps: range) -> Iterator[tuple[int, FloatArray, FloatArray]]:
-    """Yield each step, its normal vectors, shape (clients, dimension - step), and their lengths with the signs of the first numbers.
+    """Yield each step with its normal vectors and their signed lengths.
 
-    The reflection is along the normal vector with that length added to its first number, where nothing cancels.
+    Normal vectors have the shape (clients, dimension - step); lengths have the signs of the first numbers. The reflection is along the
+    normal vector with that length added to its first number, where nothing cancels.
     """
     drawn = vectors_of_seeds(seeds, dimension, len(steps))
     for step in steps:
         normals = drawn[:, step, step:].astype(float)
         heads = np.copysign(np.sqrt(np.vecdot(normals, normals)), normals[:, 0])
-        # The last number of a square frame can be zero; either sign is then as good.
+        # The last number of a square frame can be zero; either sign then serves.
         normals[heads == 0, 0] = heads[heads == 0] = 1.0
         yield step, normals, heads
 
@@ -79,7 +87,10 @@ def _reflect(vectors: FloatArray, normals: FloatArray, heads: FloatArray) -> Non
 
 
 def client_chunks(clients: int, numbers: int, most: int = MOST_NUMBERS) -> Iterator[slice]:
-    """Return slices of clients, each of as many as take at most the given count of numbers, but of one at least.
+    """Return slices of clients that take at most the given count of numbers each.
+
+    Each slice has at least one client.
+
 
     Examples
     --------

@@ -118,9 +118,9 @@ def test_the_realised_epsilon_for_l2_against_fifty_digits(dimension: int) -> Non
         kappa = mpmath.gamma(mpmath.mpf(dimension) / 2) / mpmath.sqrt(mpmath.pi) / mpmath.gamma(mpmath.mpf(dimension + 1) / 2)
         for epsilon in (1e-3, 1.0, 100.0):
             exact = 2 * mpmath.atanh(kappa * mpmath.sqrt(dimension) * mpmath.tanh(mpmath.mpf(epsilon) / 2))
-            found = CLDPL2Mechanism(epsilon, NormBall(dimension, 2.0)).realised_epsilon
-            assert found == pytest.approx(float(exact), rel=1e-12)
-            assert found < min(epsilon, 3)
+            mechanism = CLDPL2Mechanism(epsilon, NormBall(dimension, 2.0)).realised_epsilon
+            assert mechanism == pytest.approx(float(exact), rel=1e-12)
+            assert mechanism < min(epsilon, 3)
 
 
 def test_the_cube_around_an_l2_ball_is_served_better_than_the_ball() -> None:

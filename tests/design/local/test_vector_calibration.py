@@ -168,16 +168,16 @@ def test_rounds_and_rejection_by_renyi_divergence() -> None:
 
 def test_one_bit_has_the_least_reach_that_the_account_allows() -> None:
     ball = NormBall(32, 2.0)
-    one = calibrate_vector_table(2.0, 1e-5, ball, 3, 1, "l1", objective="renyi")
-    assert one.table.provenance.solver == "renyi, which is the metric table for one bit"
+    mechanism = calibrate_vector_table(2.0, 1e-5, ball, 3, 1, "l1", objective="renyi")
+    assert mechanism.table.provenance.solver == "renyi, which is the metric table for one bit"
 
     def epsilon(reach: float) -> float:
         upper = (np.linspace(0, 1, 8) + reach) / (1 + 2 * reach)
-        divergences = vector_divergences(np.stack([1 - upper, upper], axis=1), DEFAULT_ORDERS, 32, 2.0, one.input_distance)
+        divergences = vector_divergences(np.stack([1 - upper, upper], axis=1), DEFAULT_ORDERS, 32, 2.0, mechanism.input_distance)
         return RenyiCurve(DEFAULT_ORDERS, divergences).epsilon(1e-5).epsilon
 
     # The epsilon falls as the letters reach farther: the least reach is met up to a share of 1e-5.
-    outermost = float(one.table.alphabet[1])
+    outermost = float(mechanism.table.alphabet[1])
     assert epsilon(outermost * (1 + 1e-5) - 1) < 2.0 < epsilon(outermost * (1 - 1e-5) - 1)
 
 

@@ -180,10 +180,10 @@ def test_an_epsilon_of_noise_out_of_range_is_refused(epsilon: float) -> None:
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.3])
 def test_one_round_of_laplace_noise_is_what_dp_accounting_rounds_upward(epsilon: float, delta: float) -> None:
-    found = laplace_privacy(epsilon).report(delta).account("pld").bound.epsilon
+    result = laplace_privacy(epsilon).report(delta).account("pld").bound.epsilon
     theirs = from_laplace_mechanism(1 / epsilon, value_discretization_interval=epsilon / 1000).get_epsilon_for_delta(delta)
-    assert found <= theirs + 1e-12 * epsilon
-    assert theirs - found <= 1e-3 * epsilon
+    assert result <= theirs + 1e-12 * epsilon
+    assert theirs - result <= 1e-3 * epsilon
     # The divergence at what is found is delta.
-    if found > 0:
-        assert -math.expm1((found - epsilon) / 2) == pytest.approx(delta, rel=1e-9, abs=1e-15 * max(1.0, epsilon))
+    if result > 0:
+        assert -math.expm1((result - epsilon) / 2) == pytest.approx(delta, rel=1e-9, abs=1e-15 * max(1.0, epsilon))

@@ -62,10 +62,10 @@ def test_the_divergence_bound_is_the_smaller_of_the_published_two() -> None:
 
 
 def test_other_orders_get_the_bound_of_the_next_whole_one() -> None:
-    found = skellam_renyi_divergences(10.0, 2.0, 2.0, [1.01, 2.0, 6.5, 7.0, math.inf])
-    assert found[0] == found[1]
-    assert found[2] == found[3]
-    assert math.isinf(found[4])
+    divergences = skellam_renyi_divergences(10.0, 2.0, 2.0, [1.01, 2.0, 6.5, 7.0, math.inf])
+    assert divergences[0] == divergences[1]
+    assert divergences[2] == divergences[3]
+    assert math.isinf(divergences[4])
     np.testing.assert_array_equal(skellam_renyi_divergences(10.0, 0.0, 0.0, [2.0, math.inf]), [0.0, 0.0])
 
 
@@ -292,7 +292,7 @@ def test_skellam_noise_is_a_little_worse_than_gaussian_noise() -> None:
     skellam = skellam_privacy(1e6, 100.0, 50.0).report(1e-6, rounds=4)
     gaussian = gaussian_privacy(1e3 / 50).report(1e-6, rounds=4)
     assert gaussian.epsilon_by("rdp") < skellam.epsilon < 1.01 * gaussian.epsilon_by("rdp")
-    assert [one.name for one in skellam.accounts] == ["rdp"]
+    assert [account.name for account in skellam.accounts] == ["rdp"]
 
 
 @pytest.mark.parametrize(

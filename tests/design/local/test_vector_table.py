@@ -210,7 +210,7 @@ def test_the_loss_distribution_dominates_all_pairs_of_a_box() -> None:
     rows = table.probabilities
     outputs = [np.multiply.outer(np.outer(rows[i], rows[j]), rows[k]).ravel() for i, j, k in itertools.product(range(4), repeat=3)]
     for epsilon in (0.5, 1.0, 2.0, 2.9):
-        largest = max(np.maximum(one - math.exp(epsilon) * other, 0).sum() for one in outputs for other in outputs)
+        largest = max(np.maximum(first - math.exp(epsilon) * second, 0).sum() for first in outputs for second in outputs)
         # The bound at the largest delta that there is has that epsilon, to within what rounding losses upward costs.
         assert epsilon <= losses.bound(largest, 1, None).epsilon <= epsilon + 1e-2
 
@@ -288,13 +288,13 @@ def test_dithered_rows_stay_in_the_ball_and_zero_stays_zero() -> None:
 @pytest.mark.parametrize("norm", NORMS)
 def test_another_clip_norm_only_changes_the_scale(norm: float) -> None:
     table = TABLES["generalised"]()
-    one, large = (VectorTableMechanism(table, NormBall(5, norm, clip_norm)) for clip_norm in (1.0, 1024.0))
+    small, large = (VectorTableMechanism(table, NormBall(5, norm, clip_norm)) for clip_norm in (1.0, 1024.0))
     vectors = np.random.default_rng(2).normal(size=(50, 5))
-    np.testing.assert_array_equal(one.encode(vectors, np.random.default_rng(0)), large.encode(1024 * vectors, np.random.default_rng(0)))
-    np.testing.assert_allclose(large.letters, 1024 * one.letters, rtol=1e-15)
-    np.testing.assert_allclose(large.variance(1024 * vectors), 1024**2 * one.variance(vectors), rtol=1e-12)
-    assert large.worst_variance == pytest.approx(1024**2 * one.worst_variance, rel=1e-6)
-    assert large.guarantee == one.guarantee
+    np.testing.assert_array_equal(small.encode(vectors, np.random.default_rng(0)), large.encode(1024 * vectors, np.random.default_rng(0)))
+    np.testing.assert_allclose(large.letters, 1024 * small.letters, rtol=1e-15)
+    np.testing.assert_allclose(large.variance(1024 * vectors), 1024**2 * small.variance(vectors), rtol=1e-12)
+    assert large.worst_variance == pytest.approx(1024**2 * small.worst_variance, rel=1e-6)
+    assert large.guarantee == small.guarantee
 
 
 def test_letters_are_decoded_on_the_grid_s_scale() -> None:

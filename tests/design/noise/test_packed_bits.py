@@ -33,8 +33,8 @@ def test_a_bit_is_whether_a_uniform_number_is_below_the_probability(probability:
     numbers = [*near, *rng.integers(0, 2**64, 32, dtype=np.uint64).tolist()]
     digits = [[sum((number >> place & 1) << lane for lane, number in enumerate(numbers))] for place in range(63, -1, -1)]
     packed = random_bits(probability, 1, 64, GivenWords(np.array(digits, dtype=np.uint64)))
-    found = np.unpackbits(packed[0], bitorder="little")
-    np.testing.assert_array_equal(found, [number < threshold for number in numbers])
+    result = np.unpackbits(packed[0], bitorder="little")
+    np.testing.assert_array_equal(result, [number < threshold for number in numbers])
 
 
 @pytest.mark.parametrize("words", [seeded_words(np.random.default_rng(0)), secure_words])
@@ -67,11 +67,11 @@ def test_subsets_are_uniform(draw: Callable[..., Any], size: int, included: bool
     count = 3_000
     drawn = draw(np.full(count, 2), np.full(count, included), size, 6, seeded_words(np.random.default_rng(size)))
     members = drawn if draw is listed_subsets else [np.flatnonzero(np.unpackbits(row, bitorder="little")) for row in drawn]
-    found = Counter(tuple(map(int, row)) for row in members)
+    result = Counter(tuple(map(int, row)) for row in members)
     possible = [subset for subset in itertools.combinations(range(6), size) if (2 in subset) == included]
-    assert set(found) == set(possible)
+    assert set(result) == set(possible)
     if len(possible) > 1:
-        assert chisquare([found[subset] for subset in possible]).pvalue > 1e-6
+        assert chisquare([result[subset] for subset in possible]).pvalue > 1e-6
 
 
 def test_both_kinds_of_subsets_of_large_universes_have_their_size() -> None:

@@ -44,8 +44,8 @@ def test_every_bucket_by_its_definition(dimension: int, rows: int, width: int, s
 def test_sketches_that_were_stored_can_still_be_read() -> None:
     # Buckets with signs, which no later version may choose otherwise: coordinate i is the power 2**i.
     sketch = CountMeanSketch(dimension=11, rows=2, width=5, seed=1)
-    found = sketch.encode(2.0 ** np.arange(11)) * math.sqrt(2)
-    assert np.rint(found).astype(int).tolist() == [0, 829, -16, -1156, 8, -1040, 256, -511, -34, 200]
+    result = sketch.encode(2.0 ** np.arange(11)) * math.sqrt(2)
+    assert np.rint(result).astype(int).tolist() == [0, 829, -16, -1156, 8, -1040, 256, -511, -34, 200]
 
 
 @pytest.mark.parametrize(("dimension", "width"), [(40, 3), (41, 3), (41, 7), (41, 5), (17, 16), (1, 1)])
@@ -137,8 +137,8 @@ def test_the_median_over_rows_by_definition(rows: int) -> None:
     for row in range(rows):
         chosen, signs = places(4, row, 200, 13)
         estimates.append(signs * buckets[row, chosen])
-    found = sketch.decode_median(buckets.ravel() / math.sqrt(rows))
-    np.testing.assert_allclose(found, np.median(estimates, axis=0), rtol=1e-12)
+    result = sketch.decode_median(buckets.ravel() / math.sqrt(rows))
+    np.testing.assert_allclose(result, np.median(estimates, axis=0), rtol=1e-12)
     np.testing.assert_allclose(sketch.decode(buckets.ravel() / math.sqrt(rows)), np.mean(estimates, axis=0), rtol=1e-11, atol=1e-14)
 
 

@@ -15,23 +15,23 @@ def unit_vectors(count: int, dimension: int, seed: int) -> FloatArray:
     return vectors / np.linalg.norm(vectors, axis=1)[:, None]
 
 
-def assert_represents(found: KashinRepresentation, vectors: FloatArray, frame: KashinFrame, level: float) -> None:
-    assert np.abs(found.coefficients).max() <= level
-    assert np.abs(frame.synthesis(found.coefficients) - found.scales[:, None] * vectors).max() <= 1e-14
+def assert_represents(result: KashinRepresentation, vectors: FloatArray, frame: KashinFrame, level: float) -> None:
+    assert np.abs(result.coefficients).max() <= level
+    assert np.abs(frame.synthesis(result.coefficients) - result.scales[:, None] * vectors).max() <= 1e-14
 
 
 def hardest_vectors(frame: KashinFrame, count: int) -> FloatArray:
     """Unit vectors y of nearly the least ||U^T y||_1, by reweighted least squares: each needs coefficients of 1 / ||U^T y||_1 at least."""
     columns = frame.synthesis(np.eye(frame.size)).T
     rng = np.random.default_rng(0)
-    found = []
+    result = []
     for _ in range(count):
         vector = rng.normal(size=frame.dimension)
         for step in range(40):
             weights = np.abs(columns.T @ vector) + 1e-6 * 0.7**step + 1e-12
             vector = np.linalg.eigh((columns / weights) @ columns.T)[1][:, 0]
-        found.append(vector)
-    return np.array(found)
+        result.append(vector)
+    return np.array(result)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_vectors_are_represented_exactly(dimension: int, seed: int) -> None:
     special = np.zeros((4, dimension))
     special[0, 3], special[1], special[2] = 1.0, 1 / math.sqrt(dimension), rng.choice([-1, 1], dimension) / math.sqrt(dimension)
     vectors = np.vstack([unit_vectors(100, dimension, seed), special, 0.3 * unit_vectors(5, dimension, seed)])
-    found = kashin_representation(vectors, frame, level)
-    np.testing.assert_array_equal(found.scales, 1.0)
-    assert_represents(found, vectors, frame, level)
+    representation = kashin_representation(vectors, frame, level)
+    np.testing.assert_array_equal(representation.scales, 1.0)
+    assert_represents(representation, vectors, frame, level)
 
 
 def test_blocks_do_not_matter() -> None:
@@ -82,20 +82,20 @@ def test_a_linear_program_agrees_on_which_vectors_can_be_represented() -> None:
     level = KASHIN_CONSTANT / math.sqrt(frame.size)
     columns = frame.synthesis(np.eye(frame.size)).T
     vectors = np.vstack([unit_vectors(75, 8, seed=5), hardest_vectors(frame, 10)])
-    found = kashin_representation(vectors, frame, level)
-    assert_represents(found, vectors, frame, level)
+    representation = kashin_representation(vectors, frame, level)
+    assert_represents(representation, vectors, frame, level)
     # Least t with U a = x, -t <= a <= t.
     ones = np.ones((frame.size, 1))
     box = np.vstack([np.hstack([np.eye(frame.size), -ones]), np.hstack([-np.eye(frame.size), -ones])])
     cost, plane = np.append(np.zeros(frame.size), 1.0), np.hstack([columns, np.zeros((8, 1))])
     least = np.array([linprog(cost, box, np.zeros(len(box)), plane, vector, bounds=(None, None), method="highs").fun for vector in vectors])
-    assert np.all(found.scales[least <= 0.9 * level] == 1)
-    assert np.all(found.scales[least > level * (1 + 1e-6)] < 1)
-    assert np.all(found.scales <= level / least * (1 + 1e-7))
+    assert np.all(representation.scales[least <= 0.9 * level] == 1)
+    assert np.all(representation.scales[least > level * (1 + 1e-6)] < 1)
+    assert np.all(representation.scales <= level / least * (1 + 1e-7))
     # Both kinds are there, and scaling down costs little more than it has to.
     assert np.count_nonzero(least <= 0.9 * level) > 50
     assert np.count_nonzero(least > level * (1 + 1e-6)) > 3
-    assert np.all(found.scales >= np.minimum(1, 0.85 * level / least))
+    assert np.all(representation.scales >= np.minimum(1, 0.85 * level / least))
 
 
 @pytest.mark.parametrize("dimension", [4, 32, 128])
@@ -105,10 +105,10 @@ def test_vectors_without_a_representation_are_scaled_down_and_the_sure_level_has
     level = KASHIN_CONSTANT / math.sqrt(frame.size)
     # For any representation, 1 = <y, y> = <U^T y, a> <= level ||U^T y||_1.
     reach = level * np.abs(frame.analysis(vectors)).sum(axis=1)
-    found = kashin_representation(vectors, frame, level)
-    assert_represents(found, vectors, frame, level)
-    assert np.all(found.scales <= reach * (1 + 1e-12))
-    assert np.all(found.scales >= KASHIN_CONSTANT / math.sqrt(dimension) * (1 - 1e-12))
+    result = kashin_representation(vectors, frame, level)
+    assert_represents(result, vectors, frame, level)
+    assert np.all(result.scales <= reach * (1 + 1e-12))
+    assert np.all(result.scales >= KASHIN_CONSTANT / math.sqrt(dimension) * (1 - 1e-12))
     if dimension > 4:
         assert reach.min() < 0.9
     sure = math.sqrt(dimension / frame.size) * (1 + 1e-12)
@@ -148,10 +148,13 @@ def test_bad_levels_are_refused(level: float) -> None:
 @pytest.mark.parametrize("level", [1e-60, 1e-42, 1e60])
 def test_levels_beyond_single_precision_are_kept(level: float) -> None:
     frame, vectors = KashinFrame(37), np.random.default_rng(3).standard_normal((20, 37))
-    found = kashin_representation(vectors, frame, level)
-    assert np.abs(found.coefficients).max() <= level
+    representation = kashin_representation(vectors, frame, level)
+    assert np.abs(representation.coefficients).max() <= level
     np.testing.assert_allclose(
-        frame.synthesis(found.coefficients), found.scales[:, None] * vectors, rtol=1e-12, atol=1e-14 * found.scales[0]
+        frame.synthesis(representation.coefficients),
+        representation.scales[:, None] * vectors,
+        rtol=1e-12,
+        atol=1e-14 * representation.scales[0],
     )
     shortest = level / np.abs(frame.analysis(vectors)).max(axis=1)
-    assert (found.scales >= np.minimum(1.0, shortest * (1 - 1e-12))).all()
+    assert (representation.scales >= np.minimum(1.0, shortest * (1 - 1e-12))).all()

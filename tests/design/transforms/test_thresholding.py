@@ -17,30 +17,30 @@ VECTORS = arrays(float, (5, 8), elements=st.floats(-10, 10))
 
 @given(VECTORS, st.floats(0, 1))
 def test_the_largest_are_kept(vectors: np.ndarray, share: float) -> None:
-    found = keep_largest(vectors, SIZES, share)
+    result = keep_largest(vectors, SIZES, share)
     for column, (start, size) in enumerate(zip((0, 3, 4), SIZES, strict=True)):
-        before, after = vectors[:, start : start + size], found.vectors[:, start : start + size]
+        before, after = vectors[:, start : start + size], result.vectors[:, start : start + size]
         count = math.ceil(share * size)
         largest = [np.sort(np.abs(values), axis=1)[:, size - count :] for values in (before, after)]
         assert np.array_equal(*largest)
         assert np.all((after == before) | (after == 0))
-        assert np.all(found.kept[:, column] <= count)
+        assert np.all(result.kept[:, column] <= count)
         norms = np.linalg.norm(before, axis=1)
-        assert np.all(found.layer_errors[:, column] <= math.sqrt(1 - share) * norms * (1 + 1e-12) + 1e-150)
+        assert np.all(result.layer_errors[:, column] <= math.sqrt(1 - share) * norms * (1 + 1e-12) + 1e-150)
 
 
 @settings(max_examples=50)
 @given(VECTORS, st.floats(0, 1))
 def test_errors_are_exact_and_bound_the_error_of_the_mean(vectors: np.ndarray, share: float) -> None:
-    found = keep_largest(vectors, SIZES, share)
-    assert found.errors == pytest.approx(np.linalg.norm(vectors - found.vectors, axis=1), rel=1e-12, abs=1e-300)
-    assert np.linalg.norm((vectors - found.vectors).mean(axis=0)) <= found.mean_error_bound + 1e-15
-    assert found.kept.sum() == np.count_nonzero(found.vectors)
+    largest = keep_largest(vectors, SIZES, share)
+    assert largest.errors == pytest.approx(np.linalg.norm(vectors - largest.vectors, axis=1), rel=1e-12, abs=1e-300)
+    assert np.linalg.norm((vectors - largest.vectors).mean(axis=0)) <= largest.mean_error_bound + 1e-15
+    assert largest.kept.sum() == np.count_nonzero(largest.vectors)
 
 
 def test_equal_coordinates_attain_the_bound_of_a_share() -> None:
-    found = keep_largest(np.ones((1, 100)), (100,), 0.75)
-    assert found.errors == pytest.approx(math.sqrt(0.25) * 10)
+    largest = keep_largest(np.ones((1, 100)), (100,), 0.75)
+    assert largest.errors == pytest.approx(math.sqrt(0.25) * 10)
 
 
 @pytest.mark.parametrize(
@@ -68,26 +68,26 @@ def test_a_memory_loses_nothing_over_rounds(sums: np.ndarray, threshold: float) 
     memory, kept = np.zeros(8), np.zeros(8)
     for values in sums:
         whole = values + memory
-        found = threshold_with_memory(values, memory, threshold)
+        result = threshold_with_memory(values, memory, threshold)
         # Each coordinate is kept or remembered, by its size.
         limit = threshold * math.sqrt(np.mean(whole**2))
-        assert np.array_equal(found.kept, np.where(np.abs(whole) >= limit, whole, 0.0))
-        assert np.array_equal(found.kept + found.memory, whole)
-        kept, memory = kept + found.kept, found.memory
+        assert np.array_equal(result.kept, np.where(np.abs(whole) >= limit, whole, 0.0))
+        assert np.array_equal(result.kept + result.memory, whole)
+        kept, memory = kept + result.kept, result.memory
     assert kept + memory == pytest.approx(sums.sum(axis=0), abs=1e-12)
 
 
 def test_without_a_threshold_nothing_is_remembered() -> None:
-    found = threshold_with_memory([1.0, -2.0, 0.0], np.zeros(3), 0.0)
-    assert found.kept.tolist() == [1.0, -2.0, 0.0]
-    assert not found.memory.any()
+    result = threshold_with_memory([1.0, -2.0, 0.0], np.zeros(3), 0.0)
+    assert result.kept.tolist() == [1.0, -2.0, 0.0]
+    assert not result.memory.any()
 
 
 def test_a_small_coordinate_is_sent_once_it_has_added_up() -> None:
     memory, sent = np.zeros(2), []
     for _ in range(40):
-        found = threshold_with_memory([1.0, 0.1], memory, 1.0)
-        memory, sent = found.memory, [*sent, found.kept[1]]
+        result = threshold_with_memory([1.0, 0.1], memory, 1.0)
+        memory, sent = result.memory, [*sent, result.kept[1]]
     # The large coordinate waits for the small one, too: the root mean square is of both.
     assert 1 < np.count_nonzero(sent) < 20
     assert sum(sent) == pytest.approx(4.0 - memory[1])

@@ -35,11 +35,11 @@ def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
         kept_other = [mass * mpmath.exp(-mpmath.mpf(value)) for mass, value in zip(kept, losses.tolist(), strict=True)]
         loss = ExactPrivacyLoss(log_masses, losses, float(1 - mpmath.fsum(kept)), float(1 - mpmath.fsum(kept_other)))
         orders = ORDERS if values < 1000 else ORDERS[[1, 4, 6, 9]]
-        for order, found in zip(orders.tolist(), loss.renyi_divergences(orders).tolist(), strict=True):
+        for order, result in zip(orders.tolist(), loss.renyi_divergences(orders).tolist(), strict=True):
             expected = exact_divergence(loss, order)
             # What is left out is a number of 53 bits, which counts for much at orders next to one.
             allowed = abs(expected) * 1e-11 + 4e-16 * (1 / (order - 1) + 1) * (abs(mpmath.log(1 - loss.certain)) + 1)
-            assert abs(found - expected) <= allowed
+            assert abs(result - expected) <= allowed
 
 
 def pair(values: int, scale: float, certain: float = 0.0) -> ExactPrivacyLoss:

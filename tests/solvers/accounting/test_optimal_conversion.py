@@ -25,23 +25,23 @@ ORDERS = np.array(DEFAULT_ORDERS[:-1])
 def test_it_is_the_one_of_dp_accounting(orders: list[float], scale: float, slope: float, delta: float) -> None:
     array = np.array(orders)
     divergences = 10.0**scale * array**slope
-    found = RenyiCurve(array, divergences).epsilon(delta)
+    result = RenyiCurve(array, divergences).epsilon(delta)
     expected, order = compute_epsilon(array, divergences, delta)
     if math.isinf(expected):
         # Nothing is proven: no order is above 1.01.
-        assert math.isinf(found.epsilon)
+        assert math.isinf(result.epsilon)
     else:
-        assert found.epsilon == pytest.approx(expected, rel=1e-15, abs=1e-300)
+        assert result.epsilon == pytest.approx(expected, rel=1e-15, abs=1e-300)
         # Where several orders prove the same, any of them is right.
-        assert found.order == order or found.epsilon == RenyiCurve([order], divergences[array == order]).epsilon(delta).epsilon
+        assert result.order == order or result.epsilon == RenyiCurve([order], divergences[array == order]).epsilon(delta).epsilon
 
 
 @pytest.mark.parametrize("delta", [1e-300, 1e-12, 1e-5, 0.1, 0.9])
 @pytest.mark.parametrize("multiplier", [0.01, 1.0, 30.0, 1e4, 1e9])
 def test_also_for_gaussian_noise_and_next_to_nothing(multiplier: float, delta: float) -> None:
     divergences = ORDERS / (2 * multiplier**2)
-    found = RenyiCurve(ORDERS, divergences).epsilon(delta)
-    assert (found.epsilon, found.order) == compute_epsilon(ORDERS, divergences, delta)
+    result = RenyiCurve(ORDERS, divergences).epsilon(delta)
+    assert (result.epsilon, result.order) == compute_epsilon(ORDERS, divergences, delta)
 
 
 def test_no_divergence_is_no_epsilon() -> None:

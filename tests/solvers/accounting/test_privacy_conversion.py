@@ -95,18 +95,18 @@ def test_the_two_conversions() -> None:
 def test_the_orders_that_are_tried_cost_next_to_nothing() -> None:
     finite = np.array(DEFAULT_ORDERS[:-1])
     for multiplier in (0.5, 1.0, 5.0, 50.0):
-        found = RenyiCurve(finite, finite / (2 * multiplier**2)).epsilon(1e-6).epsilon
+        result = RenyiCurve(finite, finite / (2 * multiplier**2)).epsilon(1e-6).epsilon
         best = minimize_scalar(
             lambda a, z=multiplier: a / (2 * z**2) + math.log1p(-1 / a) - math.log(1e-6 * a) / (a - 1), bounds=(1.01, 1e4), method="bounded"
         )
-        assert best.fun <= found <= best.fun * 1.001
-        assert gaussian_epsilon(multiplier, 1e-6) <= found
+        assert best.fun <= result <= best.fun * 1.001
+        assert gaussian_epsilon(multiplier, 1e-6) <= result
 
 
 def test_the_pure_guarantee_is_taken_where_it_is_the_better_one() -> None:
     curve = RenyiCurve(DEFAULT_ORDERS, pure_renyi_divergences(0.01, DEFAULT_ORDERS))
-    found = curve.epsilon(1e-12)
-    assert (found.epsilon, found.order, found.at_edge) == (0.01, math.inf, False)
+    result = curve.epsilon(1e-12)
+    assert (result.epsilon, result.order, result.at_edge) == (0.01, math.inf, False)
     assert curve.composed(1000).epsilon(1e-12).epsilon < 10 * 0.01 * math.sqrt(1000)
     assert RenyiCurve([math.inf], [0.3]).epsilon(1e-5).epsilon == 0.3
 

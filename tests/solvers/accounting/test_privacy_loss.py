@@ -28,10 +28,10 @@ def test_the_largest_divergences_are_those_of_all_pairs(kind: str, count: int) -
     rows, others = rows[near], others[near]
     assert (len(rows) * 16 <= FEW) == (count == 6)
     factors = (table[rows] / table[others]).max() ** (np.arange(31) / 30 * (1 + 1e-9))
-    found = largest_hockey_sticks(table, rows, others, factors)
+    hockey_sticks = largest_hockey_sticks(table, rows, others, factors)
     expected = np.maximum(table[rows, None] - factors[:, None] * table[others, None], 0).sum(axis=2).max(axis=0)
-    np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-11, atol=2e-15)
-    assert found[-1] == 0.0
+    np.testing.assert_allclose(hockey_sticks[:-1], expected[:-1], rtol=1e-11, atol=2e-15)
+    assert hockey_sticks[-1] == 0.0
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 20.0])

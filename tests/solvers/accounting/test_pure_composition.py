@@ -24,10 +24,10 @@ def exact_delta(epsilon: float, rounds: int, total: float) -> mpmath.mpf:
 
 @pytest.mark.parametrize(("epsilon", "rounds", "delta"), [*SETTINGS, (0.3, 40, 1e-60), (5.0, 3, 1e-200)])
 def test_delta_at_the_epsilon_returned_is_just_below(epsilon: float, rounds: int, delta: float) -> None:
-    found = composed_pure_epsilon(epsilon, rounds, delta)
-    assert exact_delta(epsilon, rounds, found) <= delta
-    if found > 0:
-        assert exact_delta(epsilon, rounds, found * (1 - 1e-7)) > delta
+    result = composed_pure_epsilon(epsilon, rounds, delta)
+    assert exact_delta(epsilon, rounds, result) <= delta
+    if result > 0:
+        assert exact_delta(epsilon, rounds, result * (1 - 1e-7)) > delta
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 15.0])
@@ -35,9 +35,9 @@ def test_delta_at_the_epsilon_returned_is_just_below(epsilon: float, rounds: int
 def test_the_epsilon_of_one_round_that_is_next_to_nothing(epsilon: float, share: float) -> None:
     # At tanh(epsilon / 2) nothing is left of epsilon: of the loss and the logarithm that is taken from it all digits cancel.
     delta = math.tanh(epsilon / 2) * (1 - share)
-    found = composed_pure_epsilon(epsilon, 1, delta)
-    assert exact_delta(epsilon, 1, found) <= delta
-    assert found <= 1e-2
+    result = composed_pure_epsilon(epsilon, 1, delta)
+    assert exact_delta(epsilon, 1, result) <= delta
+    assert result <= 1e-2
 
 
 @pytest.mark.parametrize(("epsilon", "rounds", "delta"), SETTINGS)
@@ -49,10 +49,10 @@ def test_agrees_with_dp_accounting_where_nothing_is_rounded(epsilon: float, roun
 
 
 def test_is_never_more_than_simple_composition_and_falls_with_delta() -> None:
-    found = [composed_pure_epsilon(0.2, 60, 10.0**-power) for power in range(1, 300, 7)]
-    assert found == sorted(found)
-    assert found[-1] <= 60 * 0.2
-    assert found[-1] == pytest.approx(12.0)
+    result = [composed_pure_epsilon(0.2, 60, 10.0**-power) for power in range(1, 300, 7)]
+    assert result == sorted(result)
+    assert result[-1] <= 60 * 0.2
+    assert result[-1] == pytest.approx(12.0)
     # Probabilities that no floating-point number holds: nothing is made of them.
     assert composed_pure_epsilon(0.2, 60, 1e-310) == 0.2 * 60
 

@@ -28,19 +28,19 @@ def test_a_lazy_curve_says_what_the_whole_one_says_from_fewer_orders(conversion:
     asked, most = 0, 0
     for _ in range(150):
         divergences = random_divergences(rng)
-        known = dict(zip(DEFAULT_ORDERS, divergences, strict=True))
+        reference = dict(zip(DEFAULT_ORDERS, divergences, strict=True))
         computed: list[float] = []
 
-        def at(orders: FloatArray, known: dict[float, float] = known, computed: list[float] = computed) -> FloatArray:
+        def at(orders: FloatArray, reference: dict[float, float] = reference, computed: list[float] = computed) -> FloatArray:
             computed.extend(orders)
-            return np.array([known[order] for order in orders])
+            return np.array([reference[order] for order in orders])
 
         rounds, delta = int(rng.integers(1, 1000)), 10 ** -rng.uniform(0.1, 12)
         lazy = LazyRenyiCurve(at).composed(rounds)
-        found, expected = (curve.epsilon(delta, conversion) for curve in (lazy, RenyiCurve(DEFAULT_ORDERS, divergences).composed(rounds)))
-        assert found.epsilon == expected.epsilon
-        if found.epsilon > 0:
-            assert known[found.order] == known[expected.order]
+        result, expected = (curve.epsilon(delta, conversion) for curve in (lazy, RenyiCurve(DEFAULT_ORDERS, divergences).composed(rounds)))
+        assert result.epsilon == expected.epsilon
+        if result.epsilon > 0:
+            assert reference[result.order] == reference[expected.order]
         assert len(computed) == len(set(computed))
         asked, most = asked + len(computed), most + len(divergences)
     assert asked < most / 3

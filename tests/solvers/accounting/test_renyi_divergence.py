@@ -72,9 +72,9 @@ def test_a_letter_that_one_row_next_to_never_sends(weight: int) -> None:
 def test_the_largest_of_each_distance_is_found(scale: float) -> None:
     weights = rows(scale, seed=2, inputs=12)
     distances = np.abs(np.subtract.outer(np.arange(12), np.arange(12)))
-    for order, found in zip(ORDERS, divergence_by_distance(weights, ORDERS), strict=True):
+    for order, result in zip(ORDERS, divergence_by_distance(weights, ORDERS), strict=True):
         matrix = renyi_matrix(weights, order)
-        np.testing.assert_allclose(found, [matrix[distances == k].max() for k in range(12)], rtol=1e-14, atol=0)
+        np.testing.assert_allclose(result, [matrix[distances == k].max() for k in range(12)], rtol=1e-14, atol=0)
 
 
 @settings(max_examples=50, deadline=None)
@@ -169,9 +169,9 @@ def test_the_largest_of_all_pairs_is_found_at_every_order(kind: str) -> None:
     by_distance = np.array([[np.diag(m, k).max(initial=0) for k in range(size)] for o in orders for m in [np.maximum(*_both(table, o))]])
     np.testing.assert_allclose(divergence_by_distance(table, orders), by_distance, rtol=1e-9)
     for reach in (1, 7, size - 1):
-        found = largest_divergences(table, orders, reach)
-        np.testing.assert_allclose(found, by_distance[:, : reach + 1].max(axis=1), rtol=1e-9)
-        assert np.all(found >= by_distance[:, : reach + 1].max(axis=1) * (1 - 1e-13))
+        divergences = largest_divergences(table, orders, reach)
+        np.testing.assert_allclose(divergences, by_distance[:, : reach + 1].max(axis=1), rtol=1e-9)
+        assert np.all(divergences >= by_distance[:, : reach + 1].max(axis=1) * (1 - 1e-13))
 
 
 def _both(table: NDArray[np.float64] | NDArray[np.int64], order: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

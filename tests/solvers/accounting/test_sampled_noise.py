@@ -126,11 +126,11 @@ def poisson(noise_multiplier: float, probability: float, order: int) -> mpmath.m
 
 
 def fixed_size(noise_multiplier: float, share: float, order: int) -> mpmath.mpf:
-    known, cancelled = moments(noise_multiplier), differences(noise_multiplier)
-    total = 1 + math.comb(order, 2) * mpmath.mpf(share) ** 2 * min(4 * (known[2] - 1), 2 * known[2])
+    expected, cancelled = moments(noise_multiplier), differences(noise_multiplier)
+    total = 1 + math.comb(order, 2) * mpmath.mpf(share) ** 2 * min(4 * (expected[2] - 1), 2 * expected[2])
     for i in range(3, order + 1):
         mean = mpmath.sqrt(cancelled[i // 2 * 2] * cancelled[(i + 1) // 2 * 2])
-        total += math.comb(order, i) * mpmath.mpf(share) ** i * min(4 * mean, 2 * known[i])
+        total += math.comb(order, i) * mpmath.mpf(share) ** i * min(4 * mean, 2 * expected[i])
     return mpmath.log(total)
 
 
@@ -140,8 +140,8 @@ def test_they_are_the_sums_rounded_upward(noise_multiplier: float, rate: float) 
     # The 256th difference is about 1e250 / noise_multiplier**256 where noise is large.
     with mpmath.workdps(100 + max(0, round(256 * math.log10(noise_multiplier)))):
         for own, exact in ((poisson_cumulants, poisson), (fixed_size_cumulants, fixed_size)):
-            found = own(noise_multiplier, rate, ORDERS)
-            for order, cumulant, most in zip(ORDERS.tolist(), found.tolist(), everyone.tolist(), strict=True):
+            result = own(noise_multiplier, rate, ORDERS)
+            for order, cumulant, most in zip(ORDERS.tolist(), result.tolist(), everyone.tolist(), strict=True):
                 expected = float(exact(noise_multiplier, rate, order))
                 if own is fixed_size_cumulants and expected > most:
                     assert cumulant == most
@@ -157,8 +157,8 @@ def test_they_are_those_of_dp_accounting_where_noise_is_small(noise_multiplier: 
     np.testing.assert_allclose(poisson_cumulants(noise_multiplier, sampled / 1000, orders) / (orders - 1), theirs, rtol=1e-9)
     accountant = RdpAccountant(orders.tolist(), NeighboringRelation.REPLACE_ONE)
     theirs = accountant.compose(SampledWithoutReplacementDpEvent(1000, sampled, event)).rdp
-    found = fixed_size_cumulants(noise_multiplier, sampled / 1000, orders) / (orders - 1)
-    np.testing.assert_allclose(found, np.minimum(theirs, orders / 2 / noise_multiplier**2), rtol=1e-9)
+    result = fixed_size_cumulants(noise_multiplier, sampled / 1000, orders) / (orders - 1)
+    np.testing.assert_allclose(result, np.minimum(theirs, orders / 2 / noise_multiplier**2), rtol=1e-9)
 
 
 def test_differences_that_cancel_are_not_taken_for_losses() -> None:
@@ -166,20 +166,20 @@ def test_differences_that_cancel_are_not_taken_for_losses() -> None:
     theirs = (
         RdpAccountant([64], NeighboringRelation.REPLACE_ONE).compose(SampledWithoutReplacementDpEvent(2, 1, GaussianDpEvent(20.0))).rdp[0]
     )
-    found = fixed_size_cumulants(20.0, 0.5, np.array([64]))[0] / 63
-    assert found < theirs / 2
+    result = fixed_size_cumulants(20.0, 0.5, np.array([64]))[0] / 63
+    assert result < theirs / 2
 
 
 @pytest.mark.parametrize("noise_multiplier", [1e-3, 1e-1, 1.0, 1e3, 1e6])
 def test_extremes_are_finite_and_rise_with_the_order_and_the_rate(noise_multiplier: float) -> None:
     orders = np.array([2, 255, 256, 257, 4096])
     for own in (poisson_cumulants, fixed_size_cumulants):
-        found = np.array([own(noise_multiplier, rate, orders) for rate in (1e-9, 1e-3, 0.5, 0.999, 1.0)])
-        assert np.all(np.isfinite(found))
-        assert np.all(found >= 0)
-        assert np.all(np.diff(found, axis=0) >= -SLACK * found[:-1])
+        result = np.array([own(noise_multiplier, rate, orders) for rate in (1e-9, 1e-3, 0.5, 0.999, 1.0)])
+        assert np.all(np.isfinite(result))
+        assert np.all(result >= 0)
+        assert np.all(np.diff(result, axis=0) >= -SLACK * result[:-1])
         # Those beyond order 256 know less.
-        assert np.all(np.diff(found / (orders - 1), axis=1) >= -SLACK)
+        assert np.all(np.diff(result / (orders - 1), axis=1) >= -SLACK)
 
 
 def test_with_everyone_it_is_gaussian_noise() -> None:
@@ -217,19 +217,21 @@ def integral(noise_multiplier: float, probability: float, order: float) -> mpmat
     ],
 )
 def test_it_is_close_to_the_integral_and_errs_upward(noise_multiplier: float, probability: float, looseness: tuple[float, ...]) -> None:
-    found = sampled_gaussian_cumulants(noise_multiplier, probability, np.array(FRACTIONAL_ORDERS))
-    for order, cumulant, most in zip(FRACTIONAL_ORDERS, found.tolist(), looseness, strict=True):
+    cumulants = sampled_gaussian_cumulants(noise_multiplier, probability, np.array(FRACTIONAL_ORDERS))
+    for order, cumulant, most in zip(FRACTIONAL_ORDERS, cumulants.tolist(), looseness, strict=True):
         exact = float(integral(noise_multiplier, probability, order))
         assert exact * (1 - 1e-15) <= cumulant <= exact * (1 + most)
 
 
 @pytest.mark.parametrize(("noise_multiplier", "probability"), [(1e-3, 1e-9), (1e-3, 0.999), (1e3, 1e-9), (1e3, 0.999)])
 def test_extremes_are_finite(noise_multiplier: float, probability: float) -> None:
-    found = sampled_gaussian_cumulants(noise_multiplier, probability, np.array(FRACTIONAL_ORDERS))
-    assert np.all(np.isfinite(found))
-    assert np.all(found >= 0)
+    cumulants = sampled_gaussian_cumulants(noise_multiplier, probability, np.array(FRACTIONAL_ORDERS))
+    assert np.all(np.isfinite(cumulants))
+    assert np.all(cumulants >= 0)
     # Less than what a round with everyone reveals, up to the slack for rounding and what counting magnitudes adds.
-    assert np.all(found <= (np.array(FRACTIONAL_ORDERS) - 1) * np.array(FRACTIONAL_ORDERS) / 2 / noise_multiplier**2 * (1 + 1e-9) + 1e-6)
+    assert np.all(
+        cumulants <= (np.array(FRACTIONAL_ORDERS) - 1) * np.array(FRACTIONAL_ORDERS) / 2 / noise_multiplier**2 * (1 + 1e-9) + 1e-6
+    )
 
 
 @pytest.mark.parametrize("order", [1.5, 2.7, 9.75])

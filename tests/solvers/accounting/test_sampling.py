@@ -36,10 +36,10 @@ ORDERS = np.arange(2.0, 41.0)
 @pytest.mark.parametrize("rounds", [1, 7, 400])
 @pytest.mark.parametrize("failure", [0.3, 1e-3, 1e-12])
 def test_more_participations_are_as_rare_as_asked_and_one_less_is_not(probability: float, rounds: int, failure: float) -> None:
-    found = likely_participations(probability, rounds, failure)
+    participations = likely_participations(probability, rounds, failure)
     terms = [math.comb(rounds, k) * probability**k * (1 - probability) ** (rounds - k) for k in range(rounds + 1)]
-    assert math.fsum(terms[found + 1 :]) <= failure
-    assert found == 0 or math.fsum(terms[found:]) > failure * (1 - 1e-6)
+    assert math.fsum(terms[participations + 1 :]) <= failure
+    assert participations == 0 or math.fsum(terms[participations:]) > failure * (1 - 1e-6)
 
 
 def test_nothing_is_left_out_without_a_failure_probability() -> None:
@@ -48,8 +48,8 @@ def test_nothing_is_left_out_without_a_failure_probability() -> None:
 
 def test_rounds_without_number() -> None:
     mean, deviation = 10**10, math.sqrt(0.99 * 10**10)
-    found = likely_participations(0.01, 10**12, 1e-6)
-    assert mean + 4.7 * deviation < found < mean + 4.8 * deviation
+    participations = likely_participations(0.01, 10**12, 1e-6)
+    assert mean + 4.7 * deviation < participations < mean + 4.8 * deviation
 
 
 def test_more_rounds_and_less_failure_never_mean_fewer() -> None:
@@ -117,9 +117,9 @@ def test_poisson_sampling_by_enumeration(seed: int, contrast: float, rate: float
     without, with_it = rows(seed, 2, contrast)
     bound = poisson_sampled_curve(curve_of([(without, with_it)]), rate)
     mixed = (1 - rate) * without + rate * with_it
-    for order, found in zip(bound.orders, bound.divergences, strict=True):
+    for order, result in zip(bound.orders, bound.divergences, strict=True):
         truth = max(divergence(mixed, without, order), divergence(without, mixed, order))
-        assert truth <= found * (1 + 1e-9) + 1e-14
+        assert truth <= result * (1 + 1e-9) + 1e-14
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -131,8 +131,8 @@ def test_sampling_one_of_several_by_enumeration(seed: int, contrast: float, size
     for others in [*([row] * (size - 1) for row in table), [table[k % 3] for k in range(size - 1)]]:
         for own, other in itertools.permutations(table, 2):
             first, second = (np.mean([*others, last], axis=0) for last in (own, other))
-            for order, found in zip(bound.orders, bound.divergences, strict=True):
-                assert divergence(first, second, order) <= found * (1 + 1e-9) + 1e-14
+            for order, result in zip(bound.orders, bound.divergences, strict=True):
+                assert divergence(first, second, order) <= result * (1 + 1e-9) + 1e-14
 
 
 def test_for_gaussian_noise_the_bound_is_above_dp_accountings() -> None:

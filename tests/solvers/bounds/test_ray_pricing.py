@@ -112,8 +112,8 @@ def test_the_best_walk_for_a_letter_is_the_best_of_all_walks() -> None:
         duals = random_duals(9, rng, zeros=2)
         chosen = best_walks(duals, inputs, letters, METRIC.log_ratio)
         values = gains(duals, inputs, letters)
-        found = (chosen / chosen[:, :1] * values).sum(axis=1)
-        assert found == pytest.approx((values @ rays.T).max(axis=1), rel=1e-12, abs=1e-12)
+        result = (chosen / chosen[:, :1] * values).sum(axis=1)
+        assert result == pytest.approx((values @ rays.T).max(axis=1), rel=1e-12, abs=1e-12)
 
 
 def test_the_best_staircase_for_a_letter_is_the_best_of_all_staircases() -> None:
@@ -122,5 +122,5 @@ def test_the_best_staircase_for_a_letter_is_the_best_of_all_staircases() -> None
     for _ in range(20):
         duals = random_duals(9, rng, zeros=2)
         values = gains(duals, inputs, letters)
-        found = (best_staircases(duals, inputs, letters, LOCAL.log_ratio) * values).sum(axis=1)
-        assert found == pytest.approx((values @ rays.T).max(axis=1), rel=1e-12, abs=1e-12)
+        result = (best_staircases(duals, inputs, letters, LOCAL.log_ratio) * values).sum(axis=1)
+        assert result == pytest.approx((values @ rays.T).max(axis=1), rel=1e-12, abs=1e-12)

@@ -36,15 +36,15 @@ def test_it_finds_what_enumeration_finds(measurements: int, dimension: int, clie
         with pytest.raises(InfeasibleError, match=f"no histogram of {clients} items has these {measurements} sums"):
             decode_histogram(matrix, sums, clients)
         return
-    found = decode_histogram(matrix, sums, clients)
-    assert found.counts.tolist() in expected
-    assert found.unique is (len(expected) == 1)
+    result = decode_histogram(matrix, sums, clients)
+    assert result.counts.tolist() in expected
+    assert result.unique is (len(expected) == 1)
     if len(expected) > 1:
-        assert found.other is not None
-        assert found.other.tolist() in expected
-        assert found.other.tolist() != found.counts.tolist()
+        assert result.other is not None
+        assert result.other.tolist() in expected
+        assert result.other.tolist() != result.counts.tolist()
     else:
-        assert found.other is None
+        assert result.other is None
 
 
 @settings(max_examples=60, deadline=None)
@@ -110,9 +110,9 @@ def test_the_rigorous_size_is_decoded_and_proven() -> None:
     rng = np.random.default_rng(11)
     matrix = rng.integers(0, 2, (120, 1000))
     counts = np.bincount(rng.integers(0, 1000, 30), minlength=1000)
-    found = decode_histogram(matrix, matrix @ counts, 30)
-    assert found.counts.tolist() == counts.tolist()
-    assert found.unique
+    histogram = decode_histogram(matrix, matrix @ counts, 30)
+    assert histogram.counts.tolist() == counts.tolist()
+    assert histogram.unique
 
 
 def test_large_counts() -> None:
@@ -121,9 +121,9 @@ def test_large_counts() -> None:
     matrix = rng.integers(0, 2, (40, 60))
     counts = np.zeros(60, dtype=np.int64)
     counts[[3, 9, 30, 59]] = 1500, 400, 99, 1
-    found = decode_histogram(matrix, matrix @ counts, 2000)
-    assert found.counts.tolist() == counts.tolist()
-    assert found.unique
+    histogram = decode_histogram(matrix, matrix @ counts, 2000)
+    assert histogram.counts.tolist() == counts.tolist()
+    assert histogram.unique
 
 
 def test_wrong_sums_are_refused() -> None:
@@ -149,17 +149,17 @@ def test_a_proof_that_was_not_asked_for_or_not_finished() -> None:
     rng = np.random.default_rng(0)
     matrix = rng.integers(0, 2, (12, 40))
     counts = np.bincount(rng.integers(0, 40, 6), minlength=40)
-    found = decode_histogram(matrix, matrix @ counts, 6, prove_unique=False)
-    assert found.unique is None
-    assert np.array_equal(matrix @ found.counts, matrix @ counts)
+    histogram = decode_histogram(matrix, matrix @ counts, 6, prove_unique=False)
+    assert histogram.unique is None
+    assert np.array_equal(matrix @ histogram.counts, matrix @ counts)
 
 
 @pytest.mark.parametrize(
     ("matrix", "sums", "clients", "expected"), [([[1]], [3], 3, [3]), ([[0]], [0], 3, [3]), ([[1, 0]], [0], 0, [0, 0])]
 )
 def test_small_domains(matrix: list, sums: list, clients: int, expected: list) -> None:
-    found = decode_histogram(matrix, sums, clients)
-    assert (found.counts.tolist(), found.unique) == (expected, True)
+    histogram = decode_histogram(matrix, sums, clients)
+    assert (histogram.counts.tolist(), histogram.unique) == (expected, True)
 
 
 @pytest.mark.parametrize(

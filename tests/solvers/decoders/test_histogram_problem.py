@@ -12,11 +12,11 @@ def test_it_has_the_sums_and_is_the_histogram_where_they_are_many(measurements: 
     rng = np.random.default_rng(0)
     matrix = rng.integers(0, 2, (measurements, 40))
     counts = np.bincount(rng.integers(0, 40, 6), minlength=40)
-    found = relaxed_histogram(pose_histogram_problem(matrix, matrix @ counts, 6))
-    np.testing.assert_allclose(matrix @ found, matrix @ counts, atol=1e-6)
-    assert found.sum() == pytest.approx(6)
-    assert (found >= 0).all()
-    assert np.allclose(found, counts, atol=1e-6) == (measurements == 30)
+    histogram = relaxed_histogram(pose_histogram_problem(matrix, matrix @ counts, 6))
+    np.testing.assert_allclose(matrix @ histogram, matrix @ counts, atol=1e-6)
+    assert histogram.sum() == pytest.approx(6)
+    assert (histogram >= 0).all()
+    assert np.allclose(histogram, counts, atol=1e-6) == (measurements == 30)
 
 
 def test_sums_of_nothing_are_refused() -> None:

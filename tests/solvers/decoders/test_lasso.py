@@ -48,15 +48,15 @@ def objective(matrix: Array, observations: Array, penalty: float, vector: Array)
     return float(np.sum((observations - matrix @ vector) ** 2) / (2 * len(observations)) + penalty * np.abs(vector).sum())
 
 
-def check_conditions(matrix: Array, observations: Array, found: LassoSolution) -> None:
+def check_conditions(matrix: Array, observations: Array, result: LassoSolution) -> None:
     """Check |S^T r / m| <= penalty, and equality, with the entry's sign, where the gap leaves no room for anything else."""
-    correlations = matrix.T @ (observations - matrix @ found.solution) / len(observations)
+    correlations = matrix.T @ (observations - matrix @ result.solution) / len(observations)
     # The objective is at least the optimal one plus |S (x - x*)|^2 / (2 m), so that |S^T (r - r*)| / m <= |column| sqrt(2 gap / m).
-    slack = np.linalg.norm(matrix, axis=0) * np.sqrt(2 * found.duality_gap / len(observations)) + 1e-12
-    assert (np.abs(correlations) <= found.penalty + slack).all()
+    slack = np.linalg.norm(matrix, axis=0) * np.sqrt(2 * result.duality_gap / len(observations)) + 1e-12
+    assert (np.abs(correlations) <= result.penalty + slack).all()
     # By convexity the suboptimality is at least sum_i (penalty |x_i| - c*_i x_i), with the optimum's correlations.
-    missing = found.penalty * np.abs(found.solution) - correlations * found.solution
-    assert (missing <= found.duality_gap + 2 * slack * np.abs(found.solution)).all()
+    missing = result.penalty * np.abs(result.solution) - correlations * result.solution
+    assert (missing <= result.duality_gap + 2 * slack * np.abs(result.solution)).all()
 
 
 @pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
@@ -65,14 +65,14 @@ def check_conditions(matrix: Array, observations: Array, found: LassoSolution) -
 def test_optimality_conditions_hold(shape: tuple[int, int], share: float, solver: str) -> None:
     matrix, observations = draw(*shape) if shape[1] >= 3 else (np.arange(1.0, 6.0)[:, None], np.array([1.0, 1.0, 4.0, 3.0, 6.0]))
     penalty = share * critical_penalty(matrix, observations)
-    found = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-10)
-    assert found.solver == solver
-    assert found.penalty == penalty
-    assert found.objective == pytest.approx(objective(matrix, observations, penalty, found.solution), rel=1e-12)
-    assert found.relative_gap == pytest.approx(found.duality_gap / objective(matrix, observations, penalty, np.zeros(shape[1])))
-    assert 0 <= found.relative_gap <= 1e-10
-    assert found.support.tolist() == np.flatnonzero(found.solution).tolist() != []
-    check_conditions(matrix, observations, found)
+    lasso = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-10)
+    assert lasso.solver == solver
+    assert lasso.penalty == penalty
+    assert lasso.objective == pytest.approx(objective(matrix, observations, penalty, lasso.solution), rel=1e-12)
+    assert lasso.relative_gap == pytest.approx(lasso.duality_gap / objective(matrix, observations, penalty, np.zeros(shape[1])))
+    assert 0 <= lasso.relative_gap <= 1e-10
+    assert lasso.support.tolist() == np.flatnonzero(lasso.solution).tolist() != []
+    check_conditions(matrix, observations, lasso)
 
 
 @pytest.mark.parametrize("share", [0.8, 0.2, 0.02])
@@ -113,10 +113,10 @@ def test_the_gap_is_never_below_the_suboptimality(rows: int, columns: int, seed:
     ]
     precise = solve_lasso(matrix, observations, penalty, tolerance=1e-11, max_iterations=10**6)
     rounding = 1e-14 * objective(matrix, observations, penalty, np.zeros(columns))
-    for found in rough:
-        assert found.relative_gap <= tolerance
-        assert found.duality_gap >= found.objective - precise.objective - rounding
-        check_conditions(matrix, observations, found)
+    for result in rough:
+        assert result.relative_gap <= tolerance
+        assert result.duality_gap >= result.objective - precise.objective - rounding
+        check_conditions(matrix, observations, result)
 
 
 # In these units every float is a whole number, and so is a sixteenth of it.
@@ -145,12 +145,12 @@ def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str
     whole, shift = hadamard(16)[:, :columns].astype(object), int(in_units(np.array([penalty]))[0])
     for seed in range(20):
         observations = np.random.default_rng(seed).standard_normal(16)
-        found = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=tolerance)
+        lasso = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=tolerance)
         seen = in_units(observations)
         means = whole.T @ seen // 16
         best = np.where(means > 0, 1, -1) * np.maximum(np.abs(means) - shift, 0)
-        suboptimality = exact_objective(whole, seen, shift, in_units(found.solution)) - exact_objective(whole, seen, shift, best)
-        assert Fraction(found.duality_gap) >= suboptimality >= 0
+        suboptimality = exact_objective(whole, seen, shift, in_units(lasso.solution)) - exact_objective(whole, seen, shift, best)
+        assert Fraction(lasso.duality_gap) >= suboptimality >= 0
 
 
 def test_a_gap_at_any_point_is_a_bound_and_vanishes_only_at_the_optimum() -> None:
@@ -171,10 +171,10 @@ def test_from_the_critical_penalty_on_the_solution_is_exactly_zero(solver: str) 
     critical = critical_penalty(matrix, observations)
     assert critical == np.abs(matrix.T @ observations).max() / 20
     for penalty in (critical, 1.5 * critical, 1e200):
-        found = solve_lasso(matrix, observations, penalty, solver=solver, start=np.ones(60))
-        assert not found.solution.any()
-        assert found.relative_gap < 1e-12
-        assert found.iterations == 0
+        lasso = solve_lasso(matrix, observations, penalty, solver=solver, start=np.ones(60))
+        assert not lasso.solution.any()
+        assert lasso.relative_gap < 1e-12
+        assert lasso.iterations == 0
     below = solve_lasso(matrix, observations, 0.99 * critical, solver=solver, tolerance=1e-9)
     assert len(below.support) == 1
 
@@ -184,9 +184,9 @@ def test_a_sparse_vector_is_recovered() -> None:
     matrix = rng.standard_normal((120, 1000))
     vector = np.zeros(1000)
     vector[rng.choice(1000, 6, replace=False)] = [3.0, -2.0, 2.5, 4.0, -3.0, 2.0]
-    found = solve_lasso(aslinearoperator(matrix), matrix @ vector, 0.01)
-    assert set(np.flatnonzero(vector)) == set(np.flatnonzero(np.abs(found.solution) > 0.1))
-    assert found.solution == pytest.approx(vector, abs=0.05)
+    lasso = solve_lasso(aslinearoperator(matrix), matrix @ vector, 0.01)
+    assert set(np.flatnonzero(vector)) == set(np.flatnonzero(np.abs(lasso.solution) > 0.1))
+    assert lasso.solution == pytest.approx(vector, abs=0.05)
 
 
 def test_a_path_falls_and_starts_from_the_larger_penalty() -> None:
@@ -196,17 +196,17 @@ def test_a_path_falls_and_starts_from_the_larger_penalty() -> None:
     operator = aslinearoperator(matrix)
     path = lasso_path(operator, observations, np.random.default_rng(0).permutation(penalties), tolerance=1e-9)
     assert path.penalties == pytest.approx(penalties, rel=0)
-    assert [len(one.support) for one in path.solutions[:1]] == [0]
+    assert [len(solution.support) for solution in path.solutions[:1]] == [0]
     alone = [solve_lasso(operator, observations, penalty, tolerance=1e-9) for penalty in penalties]
-    for one, other in zip(path.solutions, alone, strict=True):
-        assert one.relative_gap <= 1e-9
-        assert abs(one.objective - other.objective) <= one.duality_gap + other.duality_gap
+    for solution, other in zip(path.solutions, alone, strict=True):
+        assert solution.relative_gap <= 1e-9
+        assert abs(solution.objective - other.objective) <= solution.duality_gap + other.duality_gap
     # Starting near the solution is what a path is for: from the same problem's there is nothing left to do.
-    assert sum(one.iterations for one in path.solutions) < sum(one.iterations for one in alone)
+    assert sum(solution.iterations for solution in path.solutions) < sum(solution.iterations for solution in alone)
     first, again = lasso_path(operator, observations, [penalties[5]] * 2).solutions
     assert first.iterations > again.iterations == 0
     dense = lasso_path(matrix, observations, penalties, tolerance=1e-9)
-    assert {one.solver for one in dense.solutions} == {"coordinate-descent"}
+    assert {solution.solver for solution in dense.solutions} == {"coordinate-descent"}
     assert dense.solutions[-1].solution == pytest.approx(path.solutions[-1].solution, abs=1e-4)
 
 
@@ -229,8 +229,8 @@ def test_a_step_that_is_too_long_is_shortened() -> None:
     true = problem.spectral_norm
     assert 0.95 * np.linalg.norm(matrix, 2) <= true <= np.linalg.norm(matrix, 2) * (1 + 1e-12)
     problem.__dict__["spectral_norm"] = true / 1000
-    found = accelerated_proximal(problem, penalty, problem.certify(np.zeros(60), penalty), 1e-8, 5000)
-    assert found.vector == pytest.approx(solve_lasso(matrix, observations, penalty, tolerance=1e-11).solution, abs=1e-3)
+    approximation = accelerated_proximal(problem, penalty, problem.certify(np.zeros(60), penalty), 1e-8, 5000)
+    assert approximation.vector == pytest.approx(solve_lasso(matrix, observations, penalty, tolerance=1e-11).solution, abs=1e-3)
 
 
 def test_restarts_make_progress_steady_where_columns_differ_in_size() -> None:
@@ -251,10 +251,10 @@ def test_degenerate_problems(solver: str) -> None:
     # Zero columns stay zero, and twins share what one would have had.
     padded = np.hstack([np.zeros((20, 2)), matrix, matrix[:, :1]])
     penalty = 0.2 * critical_penalty(matrix, observations)
-    found = solve_lasso(padded, observations, penalty, solver=solver, tolerance=1e-10)
+    lasso = solve_lasso(padded, observations, penalty, solver=solver, tolerance=1e-10)
     plain = solve_lasso(matrix, observations, penalty, solver=solver, tolerance=1e-10)
-    assert found.solution[:2].tolist() == [0.0, 0.0]
-    merged = found.solution[2:62] + np.concatenate([found.solution[62:], np.zeros(59)])
+    assert lasso.solution[:2].tolist() == [0.0, 0.0]
+    merged = lasso.solution[2:62] + np.concatenate([lasso.solution[62:], np.zeros(59)])
     assert merged == pytest.approx(plain.solution, abs=1e-4)
     nothing = solve_lasso(matrix, np.zeros(20), 1e-3, solver=solver)
     assert (nothing.objective, nothing.duality_gap, nothing.relative_gap, nothing.solution.any()) == (0.0, 0.0, 0.0, False)
@@ -272,8 +272,8 @@ def test_precision_of_the_numbers_is_accounted_for() -> None:
     penalty = 0.2 * critical_penalty(single, observations)
     # A matrix of single precision is multiplied in double precision.
     for numbers in (single, aslinearoperator(single)):
-        found = solve_lasso(numbers, observations, penalty, tolerance=1e-10)
-        check_conditions(single.astype(float), observations, found)
+        lasso = solve_lasso(numbers, observations, penalty, tolerance=1e-10)
+        check_conditions(single.astype(float), observations, lasso)
     # An operator that returns single precision has a gap that says how little that is.
     operator = LinearOperator(
         (20, 60),
@@ -281,8 +281,8 @@ def test_precision_of_the_numbers_is_accounted_for() -> None:
         rmatvec=lambda values: single.T @ values.astype(np.float32),
         dtype=np.float32,
     )
-    found = solve_lasso(operator, observations, penalty, tolerance=0.01)
-    assert 1e-5 < found.relative_gap < 0.01
+    lasso = solve_lasso(operator, observations, penalty, tolerance=0.01)
+    assert 1e-5 < lasso.relative_gap < 0.01
     with pytest.raises(ConvergenceError, match="above the tolerance 1e-06"):
         solve_lasso(operator, observations, penalty, max_iterations=500)
     # One that hides single precision in doubles is refused: its certificate would be wrong.
@@ -385,10 +385,10 @@ def test_noise_is_seldom_above_the_penalty(kind: str) -> None:
 
 
 def test_it_is_the_union_bound() -> None:
-    found = noise_penalty(1000, 0.7, 14.0, 200, 0.05)
-    assert found == pytest.approx(math.sqrt(2 * math.log(2 * 1000 / 0.05)) * 0.7 * 14.0 / 200, rel=1e-15)
+    penalty = noise_penalty(1000, 0.7, 14.0, 200, 0.05)
+    assert penalty == pytest.approx(math.sqrt(2 * math.log(2 * 1000 / 0.05)) * 0.7 * 14.0 / 200, rel=1e-15)
     # The Gaussian tail is below Chernoff's bound, and not by much.
-    tail = 2 * 1000 * norm.sf(found * 200 / (0.7 * 14.0))
+    tail = 2 * 1000 * norm.sf(penalty * 200 / (0.7 * 14.0))
     assert 0.05 / 20 < tail < 0.05
 
 
@@ -411,39 +411,39 @@ def test_bad_arguments_of_noise_penalty(change: dict, message: str) -> None:
 @pytest.mark.parametrize("given", [REFIT_MATRIX, aslinearoperator(REFIT_MATRIX)], ids=["matrix", "operator"])
 @pytest.mark.parametrize("support", [[40], [77, 3, 40], list(range(20)), list(range(30))])
 def test_the_residual_is_orthogonal_to_the_columns_of_the_support(given: object, support: list[int]) -> None:
-    found = refit_support(given, REFIT_OBSERVATIONS, support)
-    residual = REFIT_OBSERVATIONS - REFIT_MATRIX @ found.solution
-    assert found.support.tolist() == sorted(support)
-    assert not np.delete(found.solution, support).any()
+    result = refit_support(given, REFIT_OBSERVATIONS, support)
+    residual = REFIT_OBSERVATIONS - REFIT_MATRIX @ result.solution
+    assert result.support.tolist() == sorted(support)
+    assert not np.delete(result.solution, support).any()
     assert REFIT_MATRIX[:, support].T @ residual == pytest.approx(np.zeros(len(support)), abs=1e-5)
-    assert found.residual_norm == pytest.approx(np.linalg.norm(residual), rel=1e-12, abs=1e-12)
+    assert result.residual_norm == pytest.approx(np.linalg.norm(residual), rel=1e-12, abs=1e-12)
     expected = np.linalg.lstsq(REFIT_MATRIX[:, support], REFIT_OBSERVATIONS)[0]
-    assert found.solution[support] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert result.solution[support] == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
 def test_a_refit_takes_back_what_the_lasso_has_shrunk() -> None:
-    found = solve_lasso(REFIT_MATRIX, REFIT_OBSERVATIONS, 1.0)
-    assert found.support.tolist() == [3, 40, 77]
-    assert (np.abs(found.solution[found.support]) < np.abs(VECTOR[found.support]) - 0.5).all()
-    refit = refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS, found.support)
+    lasso = solve_lasso(REFIT_MATRIX, REFIT_OBSERVATIONS, 1.0)
+    assert lasso.support.tolist() == [3, 40, 77]
+    assert (np.abs(lasso.solution[lasso.support]) < np.abs(VECTOR[lasso.support]) - 0.5).all()
+    refit = refit_support(REFIT_MATRIX, REFIT_OBSERVATIONS, lasso.support)
     assert refit.solution == pytest.approx(VECTOR, abs=0.1)
-    assert np.sum((refit.solution - VECTOR) ** 2) < 0.02 * np.sum((found.solution - VECTOR) ** 2)
+    assert np.sum((refit.solution - VECTOR) ** 2) < 0.02 * np.sum((lasso.solution - VECTOR) ** 2)
 
 
 @pytest.mark.parametrize("given", [REFIT_MATRIX, aslinearoperator(REFIT_MATRIX)], ids=["matrix", "operator"])
 def test_an_empty_support_is_the_zero_vector(given: object) -> None:
-    found = refit_support(given, REFIT_OBSERVATIONS, [])
-    assert not found.solution.any()
-    assert found.residual_norm == pytest.approx(np.linalg.norm(REFIT_OBSERVATIONS))
-    assert found.iterations == 0
+    support = refit_support(given, REFIT_OBSERVATIONS, [])
+    assert not support.solution.any()
+    assert support.residual_norm == pytest.approx(np.linalg.norm(REFIT_OBSERVATIONS))
+    assert support.iterations == 0
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, aslinearoperator], ids=["matrix", "operator"])
 def test_of_several_least_squares_it_is_the_smallest(wrap) -> None:
     matrix = np.hstack([np.zeros((30, 1)), REFIT_MATRIX[:, :1], REFIT_MATRIX[:, :1]])
-    found = refit_support(wrap(matrix), REFIT_OBSERVATIONS, [0, 1, 2])
+    support = refit_support(wrap(matrix), REFIT_OBSERVATIONS, [0, 1, 2])
     alone = REFIT_MATRIX[:, 0] @ REFIT_OBSERVATIONS / (REFIT_MATRIX[:, 0] @ REFIT_MATRIX[:, 0])
-    assert found.solution == pytest.approx([0.0, alone / 2, alone / 2], abs=1e-8)
+    assert support.solution == pytest.approx([0.0, alone / 2, alone / 2], abs=1e-8)
 
 
 def test_no_half_solved_refit_is_returned() -> None:

@@ -11,15 +11,15 @@ from quietbits.solvers.decoders.simplex_projection import project_onto_simplex
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30), st.sampled_from([1.0, 0.25, 40.0]))
 def test_the_optimality_conditions_hold(values: list[float], total: float) -> None:
-    found = project_onto_simplex(values, total)
-    assert (found >= 0).all()
-    assert found.sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
+    projection = project_onto_simplex(values, total)
+    assert (projection >= 0).all()
+    assert projection.sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
     # All positive coordinates are lowered by the same shift, and none that is zero is above it.
-    lowered = np.array(values) - found
-    shift = lowered[found > 0].mean()
-    np.testing.assert_allclose(lowered[found > 0], shift, atol=1e-9)
-    assert (np.array(values)[found == 0] <= shift + 1e-9).all()
-    np.testing.assert_allclose(project_onto_simplex(found, total), found, atol=1e-9)
+    lowered = np.array(values) - projection
+    shift = lowered[projection > 0].mean()
+    np.testing.assert_allclose(lowered[projection > 0], shift, atol=1e-9)
+    assert (np.array(values)[projection == 0] <= shift + 1e-9).all()
+    np.testing.assert_allclose(project_onto_simplex(projection, total), projection, atol=1e-9)
 
 
 def test_large_values_lose_no_digits() -> None:

@@ -28,9 +28,9 @@ def test_a_sparse_vector_is_found_exactly_and_refitted_under_noise(seed: int) ->
     np.testing.assert_allclose(exact.values, values, rtol=1e-6)
     assert exact.residual_norm < 1e-6
     noisy = MATRIX[:, support] @ values + 0.05 * rng.normal(size=ROWS)
-    found = pursued(noisy, 6)
-    assert found.support.tolist() == support.tolist()
-    np.testing.assert_allclose(found.values, np.linalg.lstsq(MATRIX[:, support], noisy)[0], rtol=1e-6)
+    result = pursued(noisy, 6)
+    assert result.support.tolist() == support.tolist()
+    np.testing.assert_allclose(result.values, np.linalg.lstsq(MATRIX[:, support], noisy)[0], rtol=1e-6)
 
 
 def test_small_and_negative_entries_are_left_out() -> None:

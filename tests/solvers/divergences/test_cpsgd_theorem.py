@@ -58,8 +58,8 @@ def test_theorem_in_fifty_digits(probability: float, dimension: int, delta: floa
         expected += (l2 * c * mpmath.sqrt(log(10 / mpmath.mpf(delta))) + l1 * b) / (scale * v * (1 - mpmath.mpf(delta) / 10))
         expected += mpmath.mpf(2) / 3 * linf * log(1.25 / mpmath.mpf(delta)) / (scale * v)
         expected += linf * d * log(20 * dimension / mpmath.mpf(delta)) * log(10 / mpmath.mpf(delta)) / (scale * v)
-    found = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, delta)
-    assert found == pytest.approx(float(expected), rel=1e-13)
+    epsilon = binomial_theorem_epsilon(trials, probability, scale, dimension, l1, l2, linf, delta)
+    assert epsilon == pytest.approx(float(expected), rel=1e-13)
 
 
 def test_theorem_for_fair_coins_has_the_mended_constants() -> None:
@@ -225,20 +225,20 @@ def test_infinite_order_is_the_largest_loss() -> None:
 def test_divergences_with_their_failures_bound_delta(neglected: float) -> None:
     trials, probability, shift = 60, 0.3, 2
     orders = [1.5, 2.0, 4.0, 16.0]
-    found = shifted_binomial_renyi(trials, probability, shift, orders, neglected)
+    result = shifted_binomial_renyi(trials, probability, shift, orders, neglected)
     for epsilon in (0.5, 1.0, 3.0):
         truth = shifted_binomial_delta(trials, probability, shift, epsilon)
-        for order, divergence in zip(orders, found.divergences.tolist(), strict=True):
+        for order, divergence in zip(orders, result.divergences.tolist(), strict=True):
             # Canonne, Kamath, Steinke 2020, proposition 12.
             bound = math.exp((order - 1) * (divergence - epsilon)) / order * (1 - 1 / order) ** (order - 1)
-            assert truth <= found.failure + bound
+            assert truth <= result.failure + bound
     smallest = shifted_binomial_losses(trials, probability, shift)
-    assert found.failure <= max(smallest.forth.certain, smallest.back.certain) + neglected
+    assert result.failure <= max(smallest.forth.certain, smallest.back.certain) + neglected
 
 
 def test_a_shift_beyond_the_support_has_no_divergence() -> None:
-    found = shifted_binomial_renyi(5, 0.5, 6, [2.0], 0.0)
-    assert (found.divergences.tolist(), found.failure) == ([math.inf], 1.0)
+    result = shifted_binomial_renyi(5, 0.5, 6, [2.0], 0.0)
+    assert (result.divergences.tolist(), result.failure) == ([math.inf], 1.0)
 
 
 def test_rare_values_become_failures() -> None:

@@ -56,8 +56,8 @@ def log_masses(clients: int, sigma: float) -> np.ndarray:
             there = (np.abs(own) <= reach) & (np.abs(rest) <= reach)
             total[there] = np.logaddexp(total[there], few[own[there] + reach] + others[rest[there] + reach])
         return total
-    one = -(value.astype(np.longdouble) ** 2) / (2 * np.longdouble(sigma) ** 2)
-    return one - np.logaddexp.reduce(one)
+    logarithms = -(value.astype(np.longdouble) ** 2) / (2 * np.longdouble(sigma) ** 2)
+    return logarithms - np.logaddexp.reduce(logarithms)
 
 
 def exact_divergences(own: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -105,9 +105,9 @@ def test_above_the_exact_sum(clients: int, sigma: float) -> None:
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_above_the_exact_sum_in_several_dimensions(sigma: float) -> None:
     # Coordinates are independent: their divergences add up.
-    one = {0: np.zeros(len(ORDERS)), **{shift: shifted_divergences(3, sigma, shift) for shift in SHIFTS}}
+    per_shift = {0: np.zeros(len(ORDERS)), **{shift: shifted_divergences(3, sigma, shift) for shift in SHIFTS}}
     for shifts in [(1, 1), (2, 1), (3, 3), (1, 0, 0, 0), (1, 1, 1, 1), (3, 2, 1, 0), (2, 2, 2, 2)]:
-        exact = np.sum([one[shift] for shift in shifts], axis=0)
+        exact = np.sum([per_shift[shift] for shift in shifts], axis=0)
         claimed = discrete_gaussian_renyi(3, sigma, math.hypot(*shifts), len(shifts), ORDERS)
         assert np.all(exact <= claimed * (1 + ROUNDING))
 
@@ -203,12 +203,12 @@ def test_one_discrete_gaussian_in_fifty_digits() -> None:
 def test_a_sum_of_three_by_enumeration() -> None:
     sigma, order = 0.6, 2.0
     value = np.arange(-12, 13)
-    one = np.exp(-(value**2) / (2 * sigma**2))
-    one /= one.sum()
+    weights = np.exp(-(value**2) / (2 * sigma**2))
+    weights /= weights.sum()
     total = np.zeros(73)
-    for a, first in zip(value, one, strict=True):
-        for b, second in zip(value, one, strict=True):
-            total[a + b + 24 : a + b + 49] += first * second * one
+    for a, first in zip(value, weights, strict=True):
+        for b, second in zip(value, weights, strict=True):
+            total[a + b + 24 : a + b + 49] += first * second * weights
     kept = total > 1e-40
     own = total[kept]
     expected = math.log(float((own[1:] ** order * own[:-1] ** (1 - order)).sum())) / (order - 1)
@@ -231,11 +231,11 @@ def test_tau_overstates_what_is_lost() -> None:
     gaussian = 2.0 / (2 * 50 * 0.5**2)
     assert gaussian * 1.1 < coarse < gaussian * 1.2
     # Even though the noise of as few clients is counted as is best.
-    found = discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0]
+    divergences = discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0]
     of_some = [(2 / math.sqrt(some), discrete_gaussian_tau(some, 0.5)) for some in range(1, 51)]
-    assert found == pytest.approx(min(min(ratio**2 + tau, (ratio + tau) ** 2) for ratio, tau in of_some), rel=1e-12)
-    assert found > 16 * gaussian
-    assert found < 1 / (50 * 0.5**2) + discrete_gaussian_tau(50, 0.5)
+    assert divergences == pytest.approx(min(min(ratio**2 + tau, (ratio + tau) ** 2) for ratio, tau in of_some), rel=1e-12)
+    assert divergences > 16 * gaussian
+    assert divergences < 1 / (50 * 0.5**2) + discrete_gaussian_tau(50, 0.5)
     fine = summed_discrete_gaussian_losses(50, 2.0, 1).renyi_divergences([2.0])[0]
     assert fine == pytest.approx(2.0 / (2 * 50 * 4), rel=1e-9)
 
@@ -331,9 +331,9 @@ def test_ratios_of_probabilities_are_as_stated() -> None:
     # The sum against the discrete Gaussian of its variance, and that against a Gaussian rounded at random, by quadrature.
     clients, sigma = 3, 0.6
     value = np.arange(-30, 31)
-    one = np.exp(-(value**2) / (2 * sigma**2))
-    one /= one.sum()
-    total = np.convolve(np.convolve(one, one), one)[60:121]
+    weights = np.exp(-(value**2) / (2 * sigma**2))
+    weights /= weights.sum()
+    total = np.convolve(np.convolve(weights, weights), weights)[60:121]
     variance = clients * sigma**2
     nearest = np.exp(-(value**2) / (2 * variance))
     nearest /= nearest.sum()

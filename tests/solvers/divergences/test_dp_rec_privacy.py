@@ -172,12 +172,12 @@ def moments_by_order(clip_ratio: float, population: int) -> dict[int, float]:
 @pytest.mark.parametrize(("clip_ratio", "population", "draws", "delta"), TRAININGS)
 def test_the_order_is_the_best_of_all(clip_ratio: float, population: int, draws: int, delta: float, variant: str) -> None:
     bits, factor = 80, 1 if variant == "published" else 2
-    found = dp_rec_epsilon(clip_ratio, population, draws, bits, delta, variant)
+    result = dp_rec_epsilon(clip_ratio, population, draws, bits, delta, variant)
     constant = -factor * math.log(delta - 12 * draws * math.exp(clip_ratio**2) / 2**bits)
     tried = {order: (2 * draws * moment + constant) / (order - 1) for order, moment in moments_by_order(clip_ratio, population).items()}
-    assert found.order == min(tried, key=tried.__getitem__)
-    assert not found.at_edge
-    assert 0 <= found.epsilon - tried[found.order] <= 1e-12 * found.epsilon
+    assert result.order == min(tried, key=tried.__getitem__)
+    assert not result.at_edge
+    assert 0 <= result.epsilon - tried[result.order] <= 1e-12 * result.epsilon
 
 
 @pytest.mark.parametrize(("clip_ratio", "population", "draws", "delta"), TRAININGS)
@@ -198,8 +198,8 @@ def test_epsilon_rises_and_falls_with_what_it_should(variant: str) -> None:
 
 
 def test_the_largest_order_is_an_edge() -> None:
-    found = dp_rec_epsilon(1e-5, 100, 1, 60, 1e-5)
-    assert (found.order, found.at_edge) == (LARGEST_ORDER, True)
+    epsilon = dp_rec_epsilon(1e-5, 100, 1, 60, 1e-5)
+    assert (epsilon.order, epsilon.at_edge) == (LARGEST_ORDER, True)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -284,8 +284,8 @@ def moments(weights: FloatArray, masses: FloatArray, population: int, order: int
 @pytest.mark.parametrize(("samples", "nodes"), [(2, 40), (3, 24), (4, 14)])
 @pytest.mark.parametrize("order", [2, 3, 6])
 def test_the_indices_reveal_no_more_than_the_bound(clip_ratio: float, population: int, samples: int, nodes: int, order: int) -> None:
-    found = moments(*relative_weights(clip_ratio, samples, nodes), population, order)
-    assert max(found) <= index_log_moment(clip_ratio, population, order)
+    result = moments(*relative_weights(clip_ratio, samples, nodes), population, order)
+    assert max(result) <= index_log_moment(clip_ratio, population, order)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
@@ -295,8 +295,8 @@ def test_nor_do_those_of_two_groups(share: float, clip_ratio: float, population:
     # A share of the squared norm is in the first group, with two samples; the rest in the second, with three.
     first, first_masses = relative_weights(clip_ratio * math.sqrt(share), 2, 12)
     second, second_masses = relative_weights(clip_ratio * math.sqrt(1 - share), 3, 8)
-    found = moments(np.outer(first, second).ravel(), np.outer(first_masses, second_masses).ravel(), population, order)
-    assert max(found) <= index_log_moment(clip_ratio, population, order)
+    result = moments(np.outer(first, second).ravel(), np.outer(first_masses, second_masses).ravel(), population, order)
+    assert max(result) <= index_log_moment(clip_ratio, population, order)
 
 
 @pytest.mark.parametrize("length", [0.3, 1.0])
@@ -339,11 +339,11 @@ def test_epsilon_is_the_least_over_whole_orders(clip_ratio: float, population: i
         for order in range(2, 600)
     }
     best = min(tried.values())
-    found = index_epsilon(clip_ratio, population, draws, delta)
-    assert best <= found.epsilon * (1 + 1e-12)
+    result = index_epsilon(clip_ratio, population, draws, delta)
+    assert best <= result.epsilon * (1 + 1e-12)
     # Beyond 64 not every order is tried.
-    assert found.epsilon <= best * 1.01
-    assert found.epsilon == pytest.approx(tried[int(found.order)], rel=1e-12) if found.order < 600 else found.order < ORDERS[-1]
+    assert result.epsilon <= best * 1.01
+    assert result.epsilon == pytest.approx(tried[int(result.order)], rel=1e-12) if result.order < 600 else result.order < ORDERS[-1]
 
 
 @pytest.mark.parametrize(
@@ -366,11 +366,11 @@ def test_a_bad_argument_of_an_index_is_named(call: Callable[[], float], message:
 @pytest.mark.parametrize("length", [0.1, 0.8, 2.0])
 def test_messages_of_opposite_updates_reveal_no_more_than_the_bound(samples: int, length: float) -> None:
     orders = [2, 3, 8]
-    found = resampling_renyi_divergences(length, -length, samples, orders)
-    assert (found <= message_divergences(length, orders)).all()
+    divergences = resampling_renyi_divergences(length, -length, samples, orders)
+    assert (divergences <= message_divergences(length, orders)).all()
     # 2 a c^2 of (5 a^2 - 6 a + 2) / (2 a - 2) c^2, less what few samples hide.
     if (samples, length) == (64, 0.1):
-        assert (found > 0.75 * message_divergences(length, orders)).all()
+        assert (divergences > 0.75 * message_divergences(length, orders)).all()
 
 
 @pytest.mark.parametrize("angle", [0.0, 0.5, 1.6, 2.5, math.pi])
@@ -390,11 +390,11 @@ def test_nor_do_those_of_any_two_updates_in_two_groups(angle: float, length: flo
 
 
 def test_divergences_of_messages_at_all_orders() -> None:
-    found = message_divergences(0.3, [1.01, 1.9, 2.0, 2.5, 100.0, math.inf])
-    assert found[0] == found[1] == found[2] == pytest.approx(5 * 0.09, rel=1e-13)
-    assert found[3] == pytest.approx((5 * 2.5**2 - 6 * 2.5 + 2) / 3 * 0.09, rel=1e-13)
-    assert (np.diff(found[2:]) > 0).all()
-    assert found[-1] == math.inf
+    divergences = message_divergences(0.3, [1.01, 1.9, 2.0, 2.5, 100.0, math.inf])
+    assert divergences[0] == divergences[1] == divergences[2] == pytest.approx(5 * 0.09, rel=1e-13)
+    assert divergences[3] == pytest.approx((5 * 2.5**2 - 6 * 2.5 + 2) / 3 * 0.09, rel=1e-13)
+    assert (np.diff(divergences[2:]) > 0).all()
+    assert divergences[-1] == math.inf
     with pytest.raises(ValueError, match="orders must be above 1, got 1"):
         message_divergences(0.3, [1.0])
     with pytest.raises(ValueError, match="clip_ratio must be a number from 1e-06 to 100, got 0"):

@@ -17,11 +17,11 @@ ORDERS = np.array([1.1, 2.0, 5.0, 20.0, 100.0, np.inf])
 
 @pytest.mark.parametrize(("clients", "trials", "theta"), [(1, 3, 0.3), (2, 1, 0.499), (5, 4, 0.2), (31, 4, 0.05), (64, 2, 0.4)])
 def test_few_clients_have_the_exact_worst_case(clients: int, trials: int, theta: float) -> None:
-    found = extreme_tosses(clients, trials, theta)
-    assert found.exact
+    tosses = extreme_tosses(clients, trials, theta)
+    assert tosses.exact
     # There all numbers of trials at either extreme are searched: whole clients at one extreme are among them, and are the worst.
     np.testing.assert_allclose(
-        found.renyi_divergences(ORDERS), poisson_binomial_pairs(clients, trials, theta).renyi_divergences(ORDERS), rtol=1e-6
+        tosses.renyi_divergences(ORDERS), poisson_binomial_pairs(clients, trials, theta).renyi_divergences(ORDERS), rtol=1e-6
     )
 
 
@@ -60,9 +60,9 @@ def test_fewer_cells_give_more_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_left_out_counts() -> None:
     # So high an order depends on values of negligible probability: nothing but the pure epsilon is left.
-    found = extreme_tosses(10_000, 1, 0.3)
-    assert found.renyi_divergences([1e4])[0] == pytest.approx(found.largest_loss, rel=0.02)
-    assert found.renyi_divergences([np.inf])[0] == found.largest_loss == pytest.approx(np.log(4))
+    tosses = extreme_tosses(10_000, 1, 0.3)
+    assert tosses.renyi_divergences([1e4])[0] == pytest.approx(tosses.largest_loss, rel=0.02)
+    assert tosses.renyi_divergences([np.inf])[0] == tosses.largest_loss == pytest.approx(np.log(4))
 
 
 @pytest.mark.parametrize(

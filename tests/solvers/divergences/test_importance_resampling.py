@@ -20,13 +20,13 @@ from quietbits.solvers.divergences.importance_resampling import (
 @pytest.mark.parametrize("shift", [0.0, 1e-9, 1e-5, 0.1, 1.0, 3.0])
 def test_bounds_are_rounded_upward(shift: float, samples: int) -> None:
     orders = [2, 3, 8, 64]
-    found = proven_divergences(shift, samples, orders)
+    divergences = proven_divergences(shift, samples, orders)
     with mpmath.workdps(50):
         for position, order in enumerate(orders):
             m, share = mpmath.mpf(shift), mpmath.mpf(1) / samples
             added = order**2 * m**2 * (1 - share) / 2 / (order - 1)
             removed = mpmath.log(share + (1 - share) * mpmath.exp(((order - 1) * m) ** 2)) / (order - 1)
-            for exact, bound in ((added, found.added[position]), (removed, found.removed[position])):
+            for exact, bound in ((added, divergences.added[position]), (removed, divergences.removed[position])):
                 assert exact <= float(bound) <= exact * (1 + mpmath.mpf(3) / 10**12) + mpmath.mpf(10) ** -15 * (samples == 1)
 
 

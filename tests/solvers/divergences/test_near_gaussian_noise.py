@@ -92,8 +92,8 @@ def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
     for index in (0, 8, 16, 24):
         full = float(np.sum(np.exp(gaussian) * np.expm1(exponents[index] * (log_masses - gaussian))))
         # The Bessel function of scipy has relative errors of some 1e-13, which the exponent multiplies; and both ends are added.
-        found = math.expm1(float(ratio_log_moments(ratio, sign)[index]))
-        assert found == pytest.approx(full, rel=1e-3, abs=abs(exponents[index]) * 3e-13)
+        result = math.expm1(float(ratio_log_moments(ratio, sign)[index]))
+        assert result == pytest.approx(full, rel=1e-3, abs=abs(exponents[index]) * 3e-13)
 
 
 @pytest.mark.parametrize("trials", [4000, 40_000, 10**6])
@@ -101,25 +101,27 @@ def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
 def test_one_shift_of_binomial_noise(trials: int, delta: float) -> None:
     for multiplier in (0.5, 2.0, 10.0):
         shift = max(1, round(math.sqrt(trials) / 2 / multiplier))
-        found = binomial_near_gaussian_epsilon(trials, 0.5, float(shift), 1, delta)
+        epsilon = binomial_near_gaussian_epsilon(trials, 0.5, float(shift), 1, delta)
         exact = shifted_binomial_epsilon(trials, 0.5, shift, delta)
-        assert found is not None
+        assert epsilon is not None
         # How near it comes depends on the noise: the smallest variance is the least that is accounted for so.
-        assert exact <= found <= exact * {4000: 1.3, 40_000: 1.03, 10**6: 1.002}[trials] + 1e-3
+        assert exact <= epsilon <= exact * {4000: 1.3, 40_000: 1.03, 10**6: 1.002}[trials] + 1e-3
 
 
 @pytest.mark.parametrize("probability", [0.3, 0.5])
 def test_several_coordinates_of_binomial_noise(probability: float) -> None:
     trials, shift, coordinates, delta = 40_000, 9, 16, 1e-6
-    found = binomial_near_gaussian_epsilon(trials, probability, shift * math.sqrt(coordinates), coordinates, delta)
+    epsilon = binomial_near_gaussian_epsilon(trials, probability, shift * math.sqrt(coordinates), coordinates, delta)
     losses = shifted_binomial_losses(trials, probability, shift)
     exact = composed_exact_epsilon(losses.forth, None if probability == 0.5 else losses.back, coordinates, delta)
-    assert found is not None
+    assert epsilon is not None
     assert exact is not None
     # Skewed noise is farther from a Gaussian.
-    assert exact <= found <= exact * (1.02 if probability == 0.5 else 1.6)
+    assert exact <= epsilon <= exact * (1.02 if probability == 0.5 else 1.6)
     # The same in sixteen rounds of one coordinate.
-    assert binomial_near_gaussian_epsilon(trials, probability, float(shift), 1, delta, rounds=coordinates) == pytest.approx(found, rel=1e-9)
+    assert binomial_near_gaussian_epsilon(trials, probability, float(shift), 1, delta, rounds=coordinates) == pytest.approx(
+        epsilon, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("delta", [1e-3, 1e-6])
@@ -130,19 +132,19 @@ def test_one_shift_of_skellam_noise(delta: float) -> None:
     for shift in (15, 60, 200):
         loss = ExactPrivacyLoss(log_masses[shift:], log_masses[shift:] - log_masses[:-shift], 0.0, 0.0)
         exact = loss.epsilon(delta)
-        found = skellam_near_gaussian_epsilon(variance, float(shift), 1, delta)
-        assert found is not None
-        assert exact <= found <= exact * 1.02 + 1e-3
+        result = skellam_near_gaussian_epsilon(variance, float(shift), 1, delta)
+        assert result is not None
+        assert exact <= result <= exact * 1.02 + 1e-3
 
 
 def test_more_noise_is_nearer_to_gaussian_noise() -> None:
     gaussian = gaussian_epsilon(3.73, 1e-5)
     before = math.inf
     for variance in (1e4, 1e6, 1e8, 1e12):
-        found = skellam_near_gaussian_epsilon(variance, math.sqrt(variance) / 3.73, 65_536, 1e-5)
-        assert found is not None
-        assert gaussian < found < before
-        before = found
+        epsilon = skellam_near_gaussian_epsilon(variance, math.sqrt(variance) / 3.73, 65_536, 1e-5)
+        assert epsilon is not None
+        assert gaussian < epsilon < before
+        before = epsilon
     assert before < gaussian * (1 + 1e-4)
 
 

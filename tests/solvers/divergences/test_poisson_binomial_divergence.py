@@ -61,9 +61,9 @@ def test_no_assignment_of_all_clients_is_worse(clients: int, trials: int, theta:
             noise = np.convolve(noise, row)
         sums = np.array([np.convolve(row, noise) for row in rows])
         # Of every row from every other one.
-        found = np.array([divergence(sums[:, None], sums, order).max() for order in orders])
-        assert np.all(found <= bounds * (1 + 1e-9))
-        np.maximum(reached, found, out=reached)
+        result = np.array([divergence(sums[:, None], sums, order).max() for order in orders])
+        assert np.all(result <= bounds * (1 + 1e-9))
+        np.maximum(reached, result, out=reached)
     # The worst case is one of these assignments.
     np.testing.assert_allclose(reached, bounds, rtol=1e-9)
 
@@ -120,14 +120,14 @@ def test_beyond_the_search_the_divergences_go_on(clients: int, trials: int, thet
 def test_small_theta_follows_the_law_of_variances() -> None:
     # About a (2 theta L)^2 / (2 n L / 4) = 8 a theta^2 L / n.
     clients, trials, theta = 10**5, 4, 0.01
-    found = poisson_binomial_renyi(clients, trials, theta, [2.0, 8.0])
-    np.testing.assert_allclose(found, 8 * np.array([2.0, 8.0]) * theta**2 * trials / clients, rtol=1e-2)
+    divergences = poisson_binomial_renyi(clients, trials, theta, [2.0, 8.0])
+    np.testing.assert_allclose(divergences, 8 * np.array([2.0, 8.0]) * theta**2 * trials / clients, rtol=1e-2)
 
 
 def test_a_large_sum_at_high_orders() -> None:
     # Next to impossible sums matter at high orders: the bound on what is left out must not.
-    found = poisson_binomial_renyi(10**6, 16, 0.25, [2.0, 64.0, 256.0])
-    np.testing.assert_allclose(found, np.array([2.0, 64.0, 256.0]) * found[0] / 2, rtol=2e-3)
+    divergences = poisson_binomial_renyi(10**6, 16, 0.25, [2.0, 64.0, 256.0])
+    np.testing.assert_allclose(divergences, np.array([2.0, 64.0, 256.0]) * divergences[0] / 2, rtol=2e-3)
 
 
 def logarithms(trials: int, probability: float) -> np.ndarray:

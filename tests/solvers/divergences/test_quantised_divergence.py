@@ -112,11 +112,11 @@ def test_rounding_that_is_not_coupled_exceeds_equation_ten() -> None:
 
 def test_the_three_bounds_by_hand() -> None:
     # k = 5 on [-2, 2]: steps of 1, and a distance of 3 steps; ln(2 / delta) = 2.
-    found = quantised_sensitivity(16, 5, 2.0, 3.0, 2 * math.exp(-2))
+    sensitivity = quantised_sensitivity(16, 5, 2.0, 3.0, 2 * math.exp(-2))
     l1 = 12 + math.sqrt(48) + 8 / 3
-    assert found.linf == 6
-    assert found.l1 == pytest.approx(l1, rel=1e-14)
-    assert found.l2 == pytest.approx(3 + math.sqrt(l1 + math.sqrt(48)), rel=1e-14)
+    assert sensitivity.linf == 6
+    assert sensitivity.l1 == pytest.approx(l1, rel=1e-14)
+    assert sensitivity.l2 == pytest.approx(3 + math.sqrt(l1 + math.sqrt(48)), rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_the_relaxation_is_above_every_vector_and_close_to_the_worst(largest: fl
         best = np.zeros(len(orders))
         equal = [np.repeat([1.0, 0.0], [changed, dimension - changed]) for changed in range(1, dimension + 1)]
         for vector in [*equal, *rng.random((50, dimension)) ** 3]:
-            found = divergence(np.minimum(vector * distance / np.linalg.norm(vector), largest)).sum(axis=1)
-            assert np.all(found <= ceiling)
-            best = np.maximum(best, found)
+            result = divergence(np.minimum(vector * distance / np.linalg.norm(vector), largest)).sum(axis=1)
+            assert np.all(result <= ceiling)
+            best = np.maximum(best, result)
         # Equal coordinates, some of them zero, come near the optimum.
         assert np.all(best >= 0.9 * ceiling)
 
@@ -200,18 +200,18 @@ def test_tiny_divergences_of_many_coordinates_do_not_cancel_out() -> None:
     bound = FairBinomialBound(square=orders * 1e-13, linear=1e-17, failure=0.0)
     whole = (orders - 1) * (bound.square + bound.linear)
     even = dimension * np.log1p(np.expm1(whole) / 1024) / (orders - 1)
-    found = quantised_renyi(bound, orders, dimension, 1.0, 1.0)
-    assert np.all(even <= found)
-    assert found == pytest.approx(even, rel=1e-6)
+    divergences = quantised_renyi(bound, orders, dimension, 1.0, 1.0)
+    assert np.all(even <= divergences)
+    assert divergences == pytest.approx(even, rel=1e-6)
 
 
 def test_divergences_beyond_all_numbers_are_infinite() -> None:
     bound = FairBinomialBound(square=np.array([0.01, 1.0]), linear=0.0, failure=0.0)
-    found = quantised_renyi(bound, np.array([2.0, 10_000.0]), 8, 2.0, 2.0)
+    divergences = quantised_renyi(bound, np.array([2.0, 10_000.0]), 8, 2.0, 2.0)
     # All coordinates alike come near the worst.
     even = 8 * math.log1p(math.sqrt(0.5) * math.expm1(0.01))
-    assert even <= found[0] < 1.1 * even
-    assert found[1] == np.inf
+    assert even <= divergences[0] < 1.1 * even
+    assert divergences[1] == np.inf
 
 
 def test_nothing_is_lost_where_nothing_differs() -> None:
@@ -220,9 +220,9 @@ def test_nothing_is_lost_where_nothing_differs() -> None:
 
 def test_epsilon_grows_with_rounds_and_distance_and_falls_with_trials() -> None:
     def epsilon(trials: int = 10**6, distance: float = 8.0, rounds: int = 1) -> float:
-        found = quantised_epsilon(trials, 256, 17, distance, 1e-5, rounds)
-        assert found is not None
-        return found.epsilon
+        result = quantised_epsilon(trials, 256, 17, distance, 1e-5, rounds)
+        assert result is not None
+        return result.epsilon
 
     assert epsilon(trials=4 * 10**6) < epsilon() < epsilon(distance=9.0)
     assert epsilon() < epsilon(rounds=4) < 4 * epsilon()

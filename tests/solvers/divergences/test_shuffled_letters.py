@@ -44,8 +44,8 @@ def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(len(table)), clients - 1):
         laws = [histogram_law([table[own], *table[list(others)]]) for own in range(len(table))]
-        for one, two in itertools.permutations(laws, 2):
-            worst = max(worst, sum(max(0.0, one[counts] - math.exp(epsilon) * two[counts]) for counts in one))
+        for left, right in itertools.permutations(laws, 2):
+            worst = max(worst, sum(max(0.0, left[counts] - math.exp(epsilon) * right[counts]) for counts in left))
     return worst
 
 
@@ -193,10 +193,10 @@ def test_the_loss_composes_upward(times: int) -> None:
     truth, lie = ratio / (ratio + 1), 1 / (ratio + 1)
     row, other = np.array([truth, lie]), np.array([lie, truth])
     for held in (row, other):
-        one, two = (np.array(list(histogram_law([own, held]).values())) for own in (row, other))
-        first, second = one, two
+        left, right = (np.array(list(histogram_law([own, held]).values())) for own in (row, other))
+        first, second = left, right
         for _ in range(times - 1):
-            first, second = np.outer(first, one).ravel(), np.outer(second, two).ravel()
+            first, second = np.outer(first, left).ravel(), np.outer(second, right).ravel()
         for epsilon in (0.1, 0.5, 1.0, 1.5):
             assert np.maximum(first - math.exp(epsilon) * second, 0.0).sum() <= composed.get_delta_for_epsilon(epsilon) + 1e-12
 

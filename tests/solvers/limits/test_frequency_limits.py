@@ -57,8 +57,8 @@ def test_no_quantiser_of_all_histograms_beats_the_bound(categories: int, clients
         used, cell = np.unique(cell, return_inverse=True)
         cells = [points[cell == index] for index in range(len(used))]
         for middle in (lambda of: (of.max(axis=0) + of.min(axis=0)) / 2, lambda of: of.mean(axis=0), lambda of: of[0]):
-            found = losses(points - np.array([middle(of) for of in cells])[cell])
-            best = {loss: min(best[loss], float(found[loss].max())) for loss in LOSSES}
+            result = losses(points - np.array([middle(of) for of in cells])[cell])
+            best = {loss: min(best[loss], float(result[loss].max())) for loss in LOSSES}
     for loss in LOSSES:
         assert frequency_compression_bound(categories, clients, math.log2(messages), loss=loss) <= best[loss] + 1e-12
 
@@ -101,10 +101,10 @@ def test_the_curve_of_one_item_is_that_of_blahut_and_arimoto(size: int, steps: i
     distortion = ((np.eye(size)[:, None] - grid) ** 2).sum(axis=2)
     curve = one_hot_curves(np.array([float(size)]))
     for target in (0.05, 0.2, 0.4):
-        found = rate_distortion(np.full(size, 1 / size), distortion, target)
+        result = rate_distortion(np.full(size, 1 / size), distortion, target)
         nats = float(curve.rate(np.array([target]))[0])
         # The grid of estimates errs upward.
-        assert nats <= found.rate * math.log(2) <= nats + 0.02
+        assert nats <= result.rate * math.log(2) <= nats + 0.02
         assert float(curve.distortion(np.array([nats]))[0]) == pytest.approx(target, rel=1e-3)
 
 

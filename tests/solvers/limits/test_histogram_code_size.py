@@ -22,8 +22,8 @@ def histograms(clients: int, dimension: int) -> list[Vector]:
 def differences(clients: int, dimension: int) -> set[Vector]:
     """Differences of two histograms, one of each pair of opposite ones."""
     every = histograms(clients, dimension)
-    found = {tuple(np.subtract(one, other).tolist()) for one in every for other in every if one != other}
-    return {vector for vector in found if vector > tuple(-entry for entry in vector)}
+    result = {tuple(np.subtract(first, second).tolist()) for first in every for second in every if first != second}
+    return {vector for vector in result if vector > tuple(-entry for entry in vector)}
 
 
 def failure_probability(vectors: set[Vector], dimension: int, rows: int) -> float:

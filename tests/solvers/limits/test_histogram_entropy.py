@@ -22,13 +22,13 @@ def enumerated(probabilities: list[float], clients: int) -> float:
     ("categories", "clients"), [(1, 5), (2, 1), (2, 30), (5, 3), (17, 15), (16, 17), (300, 40), (10**4, 100), (10**5, 1000)]
 )
 def test_the_number_of_histograms(categories: int, clients: int) -> None:
-    found = uniform_histogram_entropy(categories, clients)
+    entropy = uniform_histogram_entropy(categories, clients)
     count = math.comb(clients + categories - 1, clients)
     shift = max(count.bit_length() - 500, 0)
     exact = math.log2(count >> shift) + shift
-    assert found.lower <= exact * (1 + 1e-15)
-    assert exact * (1 - 1e-15) <= found.upper
-    assert found.upper - found.lower <= 1e-10 + 1e-12 * exact
+    assert entropy.lower <= exact * (1 + 1e-15)
+    assert exact * (1 - 1e-15) <= entropy.upper
+    assert entropy.upper - entropy.lower <= 1e-10 + 1e-12 * exact
 
 
 def test_the_figures_of_the_literature() -> None:
@@ -38,8 +38,8 @@ def test_the_figures_of_the_literature() -> None:
 
 @pytest.mark.parametrize(("categories", "clients"), [(2**53, 2**53), (2**53, 1), (2, 2**53), (2**40, 50_000)])
 def test_huge_sizes_stay_precise(categories: int, clients: int) -> None:
-    found = uniform_histogram_entropy(categories, clients)
-    assert found.lower <= found.upper <= found.lower * (1 + 1e-13) + 1e-10
+    entropy = uniform_histogram_entropy(categories, clients)
+    assert entropy.lower <= entropy.upper <= entropy.lower * (1 + 1e-13) + 1e-10
 
 
 @pytest.mark.parametrize(
@@ -47,10 +47,10 @@ def test_huge_sizes_stay_precise(categories: int, clients: int) -> None:
     [([0.5, 0.5], 9), ([0.2, 0.3, 0.5], 6), ([0.9, 0.05, 0.05], 5), ([1 - 1e-6, 1e-6], 4), ([0.4, 0.2, 0.2, 0.2], 5)],
 )
 def test_the_entropy_of_a_multinomial_histogram(probabilities: list[float], clients: int) -> None:
-    found = multinomial_histogram_entropy(probabilities, clients)
+    entropy = multinomial_histogram_entropy(probabilities, clients)
     exact = enumerated(probabilities, clients)
-    assert found.lower <= exact <= found.upper
-    assert found.upper - found.lower < 1e-11
+    assert entropy.lower <= exact <= entropy.upper
+    assert entropy.upper - entropy.lower < 1e-11
 
 
 def test_equal_categories_may_be_grouped() -> None:
@@ -70,11 +70,11 @@ def test_uniform_items_are_nearly_as_uncertain_as_uniform_histograms_where_few_c
 
 
 def test_many_clients_make_a_count_gaussian() -> None:
-    found = multinomial_histogram_entropy([0.3, 0.7], 10**6)
+    entropy = multinomial_histogram_entropy([0.3, 0.7], 10**6)
     gaussian = 0.5 * math.log2(2 * math.pi * math.e * 1e6 * 0.21)
-    assert found.lower <= gaussian + 1e-5
-    assert gaussian - 1e-5 <= found.upper
-    assert found.upper - found.lower < 0.01
+    assert entropy.lower <= gaussian + 1e-5
+    assert gaussian - 1e-5 <= entropy.upper
+    assert entropy.upper - entropy.lower < 0.01
 
 
 def test_certain_items_have_no_entropy() -> None:

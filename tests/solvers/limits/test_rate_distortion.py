@@ -17,9 +17,9 @@ TOLERANCES = {"interior-point": 1e-8, "blahut-arimoto": 1e-4}
 
 
 def solved(source: FloatArray, distortion: FloatArray, target: float, method: str) -> RateDistortion:
-    found = rate_distortion(source, distortion, target, tolerance=TOLERANCES[method], method=method)
-    assert 0 <= found.gap <= TOLERANCES[method]
-    return found
+    result = rate_distortion(source, distortion, target, tolerance=TOLERANCES[method], method=method)
+    assert 0 <= result.gap <= TOLERANCES[method]
+    return result
 
 
 def entropy(*probabilities: float) -> float:
@@ -60,26 +60,26 @@ def hard_problem(seed: int) -> tuple[FloatArray, FloatArray, float]:
 @pytest.mark.parametrize("share", [1e-9, 0.01, 0.5, 0.9])
 def test_bernoulli_source_with_hamming_distortion(method: str, ones: float, share: float) -> None:
     target = ones * share
-    found = solved(np.array([1 - ones, ones]), 1 - np.eye(2), target, method)
+    result = solved(np.array([1 - ones, ones]), 1 - np.eye(2), target, method)
     exact = entropy(ones, 1 - ones) - entropy(target, 1 - target)
-    assert found.lower_bound <= exact <= found.rate
+    assert result.lower_bound <= exact <= result.rate
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("target", [0.001, 0.3, 0.9])
 def test_uniform_source_with_hamming_distortion(method: str, target: float) -> None:
-    found = solved(np.full(17, 1 / 17), 1 - np.eye(17), target, method)
-    assert found.lower_bound <= math.log2(17) - entropy(target, 1 - target) - target * math.log2(16) <= found.rate
-    assert found.slope == pytest.approx(math.log2(16 * (1 - target) / target), rel=0.01)
+    result = solved(np.full(17, 1 / 17), 1 - np.eye(17), target, method)
+    assert result.lower_bound <= math.log2(17) - entropy(target, 1 - target) - target * math.log2(16) <= result.rate
+    assert result.slope == pytest.approx(math.log2(16 * (1 - target) / target), rel=0.01)
 
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("target", [0.0, 0.1, 0.25, 0.5, 0.999])
 def test_erasures_with_forbidden_errors_have_a_straight_curve(method: str, target: float) -> None:
     distortion = np.array([[0, np.inf, 1], [np.inf, 0, 1]])
-    found = solved(np.array([0.5, 0.5]), distortion, target, method)
-    assert found.lower_bound <= 1 - target <= found.rate
-    assert found.channel[0, 1] == found.channel[1, 0] == 0
+    result = solved(np.array([0.5, 0.5]), distortion, target, method)
+    assert result.lower_bound <= 1 - target <= result.rate
+    assert result.channel[0, 1] == result.channel[1, 0] == 0
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -87,34 +87,34 @@ def test_erasures_with_forbidden_errors_have_a_straight_curve(method: str, targe
 def test_discretised_gaussian_source(method: str, target: float) -> None:
     points = np.linspace(-6, 6, 241)
     source = np.exp(-(points**2) / 2)
-    found = solved(source / source.sum(), (points[:, None] - points) ** 2, target, method)
-    assert found.rate == pytest.approx(0.5 * math.log2(1 / target), abs=2e-3)
+    result = solved(source / source.sum(), (points[:, None] - points) ** 2, target, method)
+    assert result.rate == pytest.approx(0.5 * math.log2(1 / target), abs=2e-3)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_certificates_hold_when_computed_again(seed: int) -> None:
     source, distortion, target = hard_problem(seed)
-    found = [solved(source, distortion, target, method) for method in METHODS]
-    for one in found:
-        np.testing.assert_allclose(one.channel.sum(axis=1), 1, atol=1e-12)
-        spent = np.where(one.channel > 0, distortion, 0) * one.channel
+    result = [solved(source, distortion, target, method) for method in METHODS]
+    for point in result:
+        np.testing.assert_allclose(point.channel.sum(axis=1), 1, atol=1e-12)
+        spent = np.where(point.channel > 0, distortion, 0) * point.channel
         assert float(source @ spent.sum(axis=1)) <= target * (1 + 1e-13)
-        assert mutual_information(source, one.channel) == pytest.approx(one.rate, abs=1e-11)
-    assert max(one.lower_bound for one in found) <= min(one.rate for one in found)
+        assert mutual_information(source, point.channel) == pytest.approx(point.rate, abs=1e-11)
+    assert max(point.lower_bound for point in result) <= min(point.rate for point in result)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_least_distortion_without_ties_takes_the_entropy(method: str) -> None:
     source = np.random.default_rng(0).dirichlet(np.ones(30))
-    found = solved(source, 1 - np.eye(30), 0.0, method)
-    assert found.distortion == 0
-    assert found.lower_bound <= entropy(*source) <= found.rate
+    result = solved(source, 1 - np.eye(30), 0.0, method)
+    assert result.distortion == 0
+    assert result.lower_bound <= entropy(*source) <= result.rate
 
 
 def test_ties_at_the_least_distortion_save_bits() -> None:
     distortion = np.array([[0, 0, 1.0], [1.0, 0, 1.0], [1.0, 1.0, 0]])
-    found = rate_distortion([0.25, 0.25, 0.5], distortion, 0.0)
-    assert found.rate == pytest.approx(1.0, abs=1e-6)
+    result = rate_distortion([0.25, 0.25, 0.5], distortion, 0.0)
+    assert result.rate == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("method", METHODS)

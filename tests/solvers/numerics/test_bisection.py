@@ -53,23 +53,23 @@ def test_a_good_guess_saves_half_of_the_trials(threshold: int) -> None:
 
 
 def test_neighbouring_numbers() -> None:
-    found = bisect(lambda number: number**3 <= 5, 1.0, 2.0, 200)
-    assert found.holds**3 <= 5 < found.fails**3
-    assert found.fails == math.nextafter(found.holds, 2.0)
+    result = bisect(lambda number: number**3 <= 5, 1.0, 2.0, 200)
+    assert result.holds**3 <= 5 < result.fails**3
+    assert result.fails == math.nextafter(result.holds, 2.0)
     falling = bisect(lambda number: number**3 > 5, 2.0, 1.0, 200)
-    assert (falling.holds, falling.fails) == (found.fails, found.holds)
+    assert (falling.holds, falling.fails) == (result.fails, result.holds)
 
 
 def test_ratios_are_halved() -> None:
-    found = bisect(lambda number: number <= 3e-60, 1e-100, 1e100, 12, geometric=True)
-    assert found.holds <= 3e-60 < found.fails
-    assert math.log(found.fails / found.holds) == pytest.approx(math.log(1e100) * 2 / 2**12, rel=1e-9)
+    result = bisect(lambda number: number <= 3e-60, 1e-100, 1e100, 12, geometric=True)
+    assert result.holds <= 3e-60 < result.fails
+    assert math.log(result.fails / result.holds) == pytest.approx(math.log(1e100) * 2 / 2**12, rel=1e-9)
     same = bisect(lambda number: pytest.fail(f"{number} was tried"), 0.3, 0.3, 5, geometric=True)
     assert (same.holds, same.fails) == (0.3, 0.3)
 
 
 def test_each_entry_has_its_bracket() -> None:
     targets = np.array([[2.0, 3.0], [5.0, 7.5]])
-    found = bisect_each(lambda points: points**2 <= targets, np.zeros((2, 2)), np.full((2, 2), 4.0), 40)
-    assert np.all((found.holds**2 <= targets) & (targets < found.fails**2))
-    np.testing.assert_allclose(found.fails - found.holds, 4.0 * 2.0**-40)
+    brackets = bisect_each(lambda points: points**2 <= targets, np.zeros((2, 2)), np.full((2, 2), 4.0), 40)
+    assert np.all((brackets.holds**2 <= targets) & (targets < brackets.fails**2))
+    np.testing.assert_allclose(brackets.fails - brackets.holds, 4.0 * 2.0**-40)

@@ -15,8 +15,8 @@ LOGARITHMS = arrays(
 @settings(max_examples=50)
 @given(LOGARITHMS, st.sampled_from((None, 0, 1)))
 def test_it_is_what_scipy_finds(logarithms: np.ndarray, axis: int | None) -> None:
-    found = log_sum_exp(logarithms, axis)
-    assert found == pytest.approx(np.asarray(scipy.special.logsumexp(logarithms, axis=axis)), rel=1e-14, abs=1e-14)
+    result = log_sum_exp(logarithms, axis)
+    assert result == pytest.approx(np.asarray(scipy.special.logsumexp(logarithms, axis=axis)), rel=1e-14, abs=1e-14)
 
 
 def test_terms_may_have_weights_of_both_signs() -> None:

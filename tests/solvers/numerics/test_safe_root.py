@@ -61,8 +61,8 @@ def test_a_function_may_be_zero_and_infinite_at_its_ends(start: float) -> None:
     def function(argument: float) -> float:
         return 0.0 if argument < 1e-2 else math.inf if argument > 3.0 else argument**2
 
-    found = safe_root(function, 2.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
-    assert 0 <= 2.0 - found**2 <= 1e-9
+    root = safe_root(function, 2.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
+    assert 0 <= 2.0 - root**2 <= 1e-9
     edge = safe_root(function, 100.0, start=start, low=1e-5, high=1e4, tolerance=1e-9)
     assert 3.0 * (1 - 1e-6) <= edge <= 3.0
 
@@ -85,8 +85,8 @@ def test_a_falling_root_is_on_the_safe_side_and_close(function: Callable[[float]
         tried.append(argument)
         return function(argument)
 
-    found = falling_root(counted, 0.0, 11.0, tolerance=1e-9, jump=1e-10)
-    assert found in tried
-    assert function(found) <= 0
-    assert function(found) >= -1e-9 or function(found - 2e-9) > 0
+    root = falling_root(counted, 0.0, 11.0, tolerance=1e-9, jump=1e-10)
+    assert root in tried
+    assert function(root) <= 0
+    assert function(root) >= -1e-9 or function(root - 2e-9) > 0
     assert len(tried) < 60

@@ -51,5 +51,5 @@ def test_no_vector_of_the_ball_has_a_larger_sum(norm: float) -> None:
 
 
 def test_a_function_that_is_largest_at_zero_costs_nothing() -> None:
-    one = np.ones(1)
-    assert largest_piecewise_sum(0 * one, one, -one, 0 * one, dimension=7, norm=2.0, radius=1.0) == pytest.approx(7.0, rel=1e-10)
+    unit = np.ones(1)
+    assert largest_piecewise_sum(0 * unit, unit, -unit, 0 * unit, dimension=7, norm=2.0, radius=1.0) == pytest.approx(7.0, rel=1e-10)

@@ -50,9 +50,9 @@ def test_the_table_is_private_and_under_a_large_penalty_that_of_the_linear_progr
     table = TableStep(INPUTS, 4, constraint, weights, 0.5).solve(alphabet, 1e5)
     assert table.sum(axis=1) == pytest.approx(np.ones(4), abs=1e-7)
     pairs = pairwise(table) if metric else product(table, table)
-    for one, other in pairs:
-        assert np.all(one <= np.exp(constraint.log_ratio) * other + 1e-6)
-        assert np.all(other <= np.exp(constraint.log_ratio) * one + 1e-6)
+    for row, neighbour in pairs:
+        assert np.all(row <= np.exp(constraint.log_ratio) * neighbour + 1e-6)
+        assert np.all(neighbour <= np.exp(constraint.log_ratio) * row + 1e-6)
     errors = (table * (INPUTS[:, None] - alphabet) ** 2).sum(axis=1)
     value = errors.max() if weights is None else weights @ errors
     assert value == pytest.approx(TableProgram(INPUTS, 4, constraint, weights).solve(alphabet).value, rel=1e-3)

@@ -8,12 +8,18 @@ import pytest
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import staircase_bound
 from quietbits.solvers.table_search.letter_search import LetterProblem, solve_letters
-from quietbits.solvers.table_search.multistart import TableDesign
+from quietbits.solvers.table_search.multistart import SearchedTable
 
 
 def search(
-    epsilon: float, metric: str | None, start: TableDesign | None = None, letters: int = 4, starts: int = 2, seed: int = 0, **effort: object
-) -> TableDesign:
+    epsilon: float,
+    metric: str | None,
+    start: SearchedTable | None = None,
+    letters: int = 4,
+    starts: int = 2,
+    seed: int = 0,
+    **effort: object,
+) -> SearchedTable:
     constraint, weights = ratio_constraint(epsilon, 5, metric), np.full(32, 1 / 32)
     problem = LetterProblem(32, letters, constraint, weights)
     origin = staircase_bound(5, constraint, weights) if start is None else start
@@ -21,7 +27,7 @@ def search(
 
 
 @cache
-def full_search(metric: str | None) -> TableDesign:
+def full_search(metric: str | None) -> SearchedTable:
     return search(2.0, metric)
 
 

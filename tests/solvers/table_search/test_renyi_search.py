@@ -51,9 +51,9 @@ def design() -> RenyiDesign:
 def test_it_uses_the_budget(design: RenyiDesign) -> None:
     table = design.solution.probabilities
     curve = RenyiCurve(DEFAULT_ORDERS, vector_divergences(table / table.sum(axis=1, keepdims=True), DEFAULT_ORDERS, 64, 2.0, 1.3))
-    found = curve.epsilon(1e-5)
-    assert found.epsilon == pytest.approx(3.0, abs=1e-3)
-    assert found.order == pytest.approx(design.order, abs=1.0)
+    result = curve.epsilon(1e-5)
+    assert result.epsilon == pytest.approx(3.0, abs=1e-3)
+    assert result.order == pytest.approx(design.order, abs=1.0)
 
 
 def test_no_step_away_is_better(design: RenyiDesign) -> None:
@@ -80,8 +80,8 @@ def test_a_start_away_from_the_guess_leads_to_the_same(design: RenyiDesign) -> N
 def test_in_many_dimensions_it_is_close_to_the_cramer_rao_limit(design: RenyiDesign) -> None:
     assert design.solution.value >= least_coordinate_variance(BUDGET)
     many = replace(BUDGET, dimension=5000)
-    found = search_renyi_table(many, 4, PRICES, 1 / 5000, NOWHERE)
-    assert 1 <= found.solution.value / least_coordinate_variance(many) <= 1.1
+    result = search_renyi_table(many, 4, PRICES, 1 / 5000, NOWHERE)
+    assert 1 <= result.solution.value / least_coordinate_variance(many) <= 1.1
 
 
 def test_the_guess_reaches_beyond_the_grid() -> None:
@@ -179,24 +179,24 @@ def reciprocals(point: np.ndarray) -> Curved:
 
 def test_a_smooth_constraint() -> None:
     # x = y = 2 by symmetry; the multiplier solves 1 = lambda / x**2.
-    found = minimise_convex(np.ones(2), np.zeros((0, 2)), np.zeros(0), NO_ROWS, reciprocals, np.array([1.0, 9.0]))
-    assert found.point == pytest.approx([2, 2], rel=1e-6)
-    assert found.curved_duals == pytest.approx([4], rel=1e-6)
+    optimum = minimise_convex(np.ones(2), np.zeros((0, 2)), np.zeros(0), NO_ROWS, reciprocals, np.array([1.0, 9.0]))
+    assert optimum.point == pytest.approx([2, 2], rel=1e-6)
+    assert optimum.curved_duals == pytest.approx([4], rel=1e-6)
 
 
 def test_an_equation_beside_it() -> None:
     # x = 2 y: 1.5 / y <= 1. Stationarity of x: 1 + nu - lambda / 9 = 0, of y: 1 - 2 nu - lambda / 2.25 = 0, so that lambda = 4.5.
-    found = minimise_convex(np.ones(2), np.array([[1.0, -2.0]]), np.zeros(1), NO_ROWS, reciprocals, np.ones(2))
-    assert found.point == pytest.approx([3, 1.5], rel=1e-6)
-    assert found.curved_duals == pytest.approx([4.5], rel=1e-5)
-    assert found.equation_duals == pytest.approx([-0.5], rel=1e-5)
+    optimum = minimise_convex(np.ones(2), np.array([[1.0, -2.0]]), np.zeros(1), NO_ROWS, reciprocals, np.ones(2))
+    assert optimum.point == pytest.approx([3, 1.5], rel=1e-6)
+    assert optimum.curved_duals == pytest.approx([4.5], rel=1e-5)
+    assert optimum.equation_duals == pytest.approx([-0.5], rel=1e-5)
 
 
 def test_linear_inequalities_beside_it() -> None:
     # 3 y <= x: 4 / (3 y) <= 1.
-    found = minimise_convex(np.ones(2), np.zeros((0, 2)), np.zeros(0), np.array([[-1.0, 3.0]]), reciprocals, np.ones(2))
-    assert found.point == pytest.approx([4, 4 / 3], rel=1e-6)
-    assert found.row_duals == pytest.approx([2 / 3], rel=1e-5)
+    optimum = minimise_convex(np.ones(2), np.zeros((0, 2)), np.zeros(0), np.array([[-1.0, 3.0]]), reciprocals, np.ones(2))
+    assert optimum.point == pytest.approx([4, 4 / 3], rel=1e-6)
+    assert optimum.row_duals == pytest.approx([2 / 3], rel=1e-5)
 
 
 def test_what_has_no_solution_is_refused() -> None:

@@ -58,8 +58,8 @@ def test_every_candidate_is_as_likely_as_its_density_to_a_factor_of_e_to_the_eps
 def test_epsilon_is_reached() -> None:
     mechanism = mechanism_of(2.0, 2, 1)
     for seed in range(100):
-        one, other = (mechanism.index_probabilities([sign], seed) for sign in (1.0, -1.0))
-        if np.abs(np.log(one / other)).max() == pytest.approx(2.0, abs=1e-12):
+        first, second = (mechanism.index_probabilities([sign], seed) for sign in (1.0, -1.0))
+        if np.abs(np.log(first / second)).max() == pytest.approx(2.0, abs=1e-12):
             return
     pytest.fail("no seed of 100 shows the difference that is claimed")
 
@@ -266,13 +266,13 @@ def test_bias_and_variance_are_exact(bits: int, unbiased: bool) -> None:
     mechanism = PlainRandomCodingMechanism(4.0, bits, NormBall(6, 2.0, 2.0), unbiased)
     vectors = np.tile([[0.0, 2.0, 0.0, 0.0, 0.0, 0.0]], (1200, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(0))
-    found = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(len(messages))])
-    spread = found.std(axis=0) / math.sqrt(len(found))
-    assert (np.abs(found.mean(axis=0) - [0, 2 * mechanism.shrinking, 0, 0, 0, 0]) < 5 * spread).all()
+    result = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(len(messages))])
+    spread = result.std(axis=0) / math.sqrt(len(result))
+    assert (np.abs(result.mean(axis=0) - [0, 2 * mechanism.shrinking, 0, 0, 0, 0]) < 5 * spread).all()
     assert mechanism.bias_bound == pytest.approx(2 * (1 - mechanism.shrinking), abs=1e-12)
     np.testing.assert_allclose(mechanism.known_bias(2 * vectors[:1]), [[0, -mechanism.bias_bound, 0, 0, 0, 0]], atol=1e-12)
     assert (mechanism.shrinking == 1) is unbiased
-    squares = np.square(found - found.mean(axis=0)).sum(axis=1)
+    squares = np.square(result - result.mean(axis=0)).sum(axis=1)
     assert abs(squares.mean() - mechanism.variance(vectors)[0]) < 5 * squares.std() / math.sqrt(len(squares))
 
 
@@ -284,8 +284,8 @@ def test_many_candidates_are_privunit_g() -> None:
 
 @pytest.mark.parametrize(("epsilon", "bits"), [(0.001, 1), (1.0, 8), (20.0, 20)])
 def test_the_epsilon_that_is_asked_for_is_kept_and_used(epsilon: float, bits: int) -> None:
-    found = plain_random_coding_mechanism(epsilon, bits, NormBall(20, 2.0)).epsilon
-    assert epsilon * (1 - 1e-9) < found <= epsilon
+    mechanism = plain_random_coding_mechanism(epsilon, bits, NormBall(20, 2.0)).epsilon
+    assert epsilon * (1 - 1e-9) < mechanism <= epsilon
 
 
 def test_other_norms_are_refused() -> None:
@@ -299,5 +299,5 @@ def test_epsilon_is_rounded_upward(epsilon: float, bits: int) -> None:
     with mpmath.workdps(50):
         density, others = mpmath.exp(epsilon), 2**bits - 1
         exact = epsilon + mpmath.log((1 + others * density) / (density + others))
-        found = PlainRandomCodingMechanism(epsilon, bits, NormBall(8, 2.0)).epsilon
-        assert exact < found < exact * (1 + mpmath.mpf("2e-14"))
+        mechanism = PlainRandomCodingMechanism(epsilon, bits, NormBall(8, 2.0)).epsilon
+        assert exact < mechanism < exact * (1 + mpmath.mpf("2e-14"))

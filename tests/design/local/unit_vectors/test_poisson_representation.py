@@ -38,7 +38,7 @@ def test_points_beyond_the_horizon(alpha: float) -> None:
         beyond = expected(mpmath.inf)
     words, rng = seeded_words(np.random.default_rng(1)), np.random.default_rng(2)
     drawn = [list(points.draw(words)) for _ in range(500)]
-    counts = np.array([len(one) for one in drawn])
+    counts = np.array([len(draw) for draw in drawn])
     assert abs(counts.mean() - beyond) < 5 * math.sqrt(beyond / len(counts))
     assert abs(counts.var() - beyond) < 5 * math.sqrt((2 * beyond**2 + beyond) / len(counts))
     # The same by brute force, up to a time.
@@ -47,10 +47,10 @@ def test_points_beyond_the_horizon(alpha: float) -> None:
         times = 20 + np.sort(rng.uniform(0, 60, rng.poisson(60)))
         races = times * rng.exponential(size=len(times)) ** (1 / alpha)
         brute += [(place, race) for place, race in enumerate(races) if race <= 14]
-    early = [(point.before, point.race) for one in drawn for point in one if point.before < 30]
-    wanted = [one for one in brute if one[0] < 30]
+    early = [(point.before, point.race) for draw in drawn for point in draw if point.before < 30]
+    wanted = [point for point in brute if point[0] < 30]
     for column in (0, 1):
-        assert stats.ks_2samp([one[column] for one in early], [one[column] for one in wanted]).pvalue > 1e-6
+        assert stats.ks_2samp([point[column] for point in early], [point[column] for point in wanted]).pvalue > 1e-6
 
 
 @pytest.mark.parametrize(("epsilon", "alpha"), [(4.0, 2.0), (9.0, 1.5), (12.0, 3.0)])
@@ -93,9 +93,9 @@ def test_weights_of_two_vectors_differ_by_epsilon_at_most_for_any_points_and_tim
         largest = max(largest, float(np.abs(np.log(shares[0] / shares[1])).max()))
     times = np.cumsum(rng.exponential(size=2000))
     alone = np.where(np.arange(2000) == 1999, high, low), np.where(np.arange(2000) == 1999, low, high)
-    one, two = ((density / times) ** alpha / np.sum((density / times) ** alpha) for density in alone)
+    first, second = ((density / times) ** alpha / np.sum((density / times) ** alpha) for density in alone)
     assert largest <= mechanism.epsilon == epsilon
-    assert math.log(one[-1] / two[-1]) == pytest.approx(epsilon, rel=1e-3)
+    assert math.log(first[-1] / second[-1]) == pytest.approx(epsilon, rel=1e-3)
 
 
 def test_bad_arguments_say_what_is_needed() -> None:

@@ -20,9 +20,9 @@ CASES = [(1, 1.0), (2, 0.5), (3, 4.0), (200, 6.0), (1000, 20.0)]
 @pytest.mark.parametrize("epsilon", REFERENCES)
 def test_published_figures(epsilon: float) -> None:
     ball, unit = NormBall(200, 2.0), np.eye(1, 200)
-    found = [kind(epsilon, ball).variance(unit)[0] for kind in (PrivUnitMechanism, PrivUnitGMechanism)]
+    result = [kind(epsilon, ball).variance(unit)[0] for kind in (PrivUnitMechanism, PrivUnitGMechanism)]
     # To the digits that are given.
-    assert found == pytest.approx(REFERENCES[epsilon], abs=0.05 if epsilon == 1 else 0.006)
+    assert result == pytest.approx(REFERENCES[epsilon], abs=0.05 if epsilon == 1 else 0.006)
 
 
 @pytest.mark.parametrize(("dimension", "epsilon"), CASES)

@@ -117,10 +117,10 @@ def test_opposite_vectors_reveal_what_is_stated_and_others_less(epsilon: float, 
 def test_divergences_rise_to_epsilon_below_those_of_pure_privacy(epsilon: float, dimension: int) -> None:
     mechanism = mechanism_of(epsilon, dimension)
     orders = np.array([1.001, 1.5, 2.0, 64.0, 1e5, math.inf])
-    found = mechanism.renyi_divergences(orders)
-    assert (np.diff(found) >= 0).all()
-    assert (found <= pure_renyi_divergences(epsilon, orders) * (1 + 1e-12)).all()
-    assert found[-1] == epsilon
+    divergences = mechanism.renyi_divergences(orders)
+    assert (np.diff(divergences) >= 0).all()
+    assert (divergences <= pure_renyi_divergences(epsilon, orders) * (1 + 1e-12)).all()
+    assert divergences[-1] == epsilon
     assert mechanism.privacy_loss().get_epsilon_for_delta(0.0) == pytest.approx(epsilon, rel=1e-11)
 
 

@@ -26,12 +26,12 @@ def estimates(mechanism: ProjectedPrivUnitMechanism, vectors: np.ndarray, seed: 
         # All frames are made together, and some one by one as the server makes them.
         lifted = frame_vectors(messages[:, 0].astype(int).tolist(), messages[:, 1:], mechanism.ball.dimension)
         one_by_one = 20
-    found = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(one_by_one)])
+    result = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(one_by_one)])
     if one_by_one < len(messages):
         together = lifted * (mechanism.ball.clip_norm / mechanism.scale)
-        np.testing.assert_allclose(together[:one_by_one], found, atol=1e-12)
+        np.testing.assert_allclose(together[:one_by_one], result, atol=1e-12)
         return together
-    return found
+    return result
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -132,5 +132,5 @@ def test_a_hundred_thousand_coordinates() -> None:
     mechanism = FastProjUnitMechanism(6.0, 1024, NormBall(100_000, 2.0))
     vectors = np.zeros((25, 100_000))
     vectors[:, 3] = 1.0
-    found = estimates(mechanism, vectors, 5)[:, 3]
-    assert abs(found.mean() - 1) < 5 * found.std() / 5 + mechanism.bias_bound
+    result = estimates(mechanism, vectors, 5)[:, 3]
+    assert abs(result.mean() - 1) < 5 * result.std() / 5 + mechanism.bias_bound

@@ -20,12 +20,12 @@ def corners_of(mechanism: RotatingSimplexMechanism, seed: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("count", "largest"), [(2, 1), (5, 2), (16, 3), (40, 25)])
 def test_expected_sums_of_the_largest_normal_numbers(count: int, largest: int) -> None:
-    choices = [math.comb(count - 1, one) for one in range(largest)]
+    choices = [math.comb(count - 1, number) for number in range(largest)]
     with mpmath.workdps(15):
 
         def integrand(z: mpmath.mpf) -> mpmath.mpf:
             above = mpmath.ncdf(-z)
-            few = mpmath.fsum(choices[one] * above**one * (1 - above) ** (count - 1 - one) for one in range(largest))
+            few = mpmath.fsum(choices[number] * above**number * (1 - above) ** (count - 1 - number) for number in range(largest))
             return z * mpmath.npdf(z) * few
 
         expected = count * mpmath.quad(integrand, [-10, -5, -2, -1, 0, 1, 2, 5, 10])
@@ -71,12 +71,12 @@ def test_errors_of_unit_vectors_are_as_predicted(epsilon: float, bits: int) -> N
     messages = mechanism.encode(vectors, np.random.default_rng(3))
     # All frames are made together, and some one by one as the server makes them.
     corners = hadamard_entries(messages[:, 1, None].astype(int), np.arange(1, mechanism.corners)) / math.sqrt(mechanism.corners - 1)
-    found = frame_vectors(messages[:, 0].tolist(), corners, 100) / mechanism.projection_mean
+    result = frame_vectors(messages[:, 0].tolist(), corners, 100) / mechanism.projection_mean
     one_by_one = [mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(20)]
-    np.testing.assert_allclose(found[:20], one_by_one, atol=1e-12)
-    along = np.einsum("ij,ij->i", found, vectors)
+    np.testing.assert_allclose(result[:20], one_by_one, atol=1e-12)
+    along = np.einsum("ij,ij->i", result, vectors)
     assert abs(along.mean() - 1) < 5 * along.std() / math.sqrt(len(along))
-    squares = np.square(found - vectors).sum(axis=1)
+    squares = np.square(result - vectors).sum(axis=1)
     assert abs(squares.mean() - mechanism.variance(vectors).mean()) < 5 * squares.std() / math.sqrt(len(squares))
 
 

@@ -41,7 +41,7 @@ def reproduce_command(
 ) -> None:
     """Draw the papers' figures again, with tables (`quietbits.figures.registry.FIGURES`).
 
-    The files are SVG, PDF and PNG, and the table as CSV and Markdown.
+    The command writes each figure as SVG, PDF and PNG, and its table as CSV and Markdown.
     """
     from ..figures.registry import reproduce
 

@@ -15,7 +15,8 @@ from ...arrays import FloatArray
 from ...design.relative_entropy.dp_rec import DpRecMechanism, unit_directions
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT, resampled_moments
 
-# Smallest clip ratio for the choice of the best; with smaller ratios a mean of a million messages is no better than zero.
+# Smallest clip ratio in the search for the best clip ratio. With smaller ratios, the mean of a million messages is no more accurate than
+# the estimate zero.
 SMALLEST_USEFUL_RATIO = 1e-3
 # Normal numbers per batch of draws.
 _NUMBERS_PER_CHUNK = 2**20

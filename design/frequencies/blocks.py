@@ -125,7 +125,8 @@ class BlockMechanism(SupportMechanism):
     def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
         """Return the share of clients with items of each block, at least 0, with a sum of 1.
 
-        The shares come from the numbers of messages. The sums of items' estimates estimate the same, with all of their noise.
+        The number of messages of each block determines the shares. Sums of the items' estimated frequencies would estimate the same
+        shares, but with the noise of every item.
         """
         with_items = -(-self.categories // self.block_items)
         return project_onto_simplex(self._raw_shares(self.block_messages(aggregate)[:with_items], clients))

@@ -76,12 +76,12 @@ class SkellamMechanism(VectorMechanism):
         L2 ball of the vectors.
     bits : int
         Bits per coordinate, 2 to 32.
-    Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
-        What one step of the whole numbers stands for, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
+    granularity : float
+        Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
         Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**27 on.
-    Failure probability of the stated guarantee, above 0 and below 1.
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+    delta : float
+        Failure probability of the stated guarantee, above 0 and below 1.
 
     Examples
     --------

@@ -130,8 +130,8 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
     ----------
     biases : ndarray of float64, any shape
         Probabilities of success less 1/2, from -0.499 to 0.499.
-    Number of trials of each coin, from 1 to 2**20.
-        From 1 to 2**20.
+    trials : int
+        Number of trials of each coin, from 1 to 2**20.
     words : WordSource or numpy.random.Generator
         ``quietbits.secure_words`` for releases; a generator for experiments.
 

@@ -67,8 +67,9 @@ BETA = math.exp(-0.5)
 MOST_BITS = 62
 # Largest number of terms in the direct sum of tau.
 DIRECT_TERMS = 100_000
-# Relative error of tau: 2^-53 for each of at most 8 operations in an exponent of at most 745 makes 7e-13 of its exponential; the other 30
-# operations of a term, of which one cancels four fifths of a number, and 40 levels of a pairwise sum make less than 1e-13.
+# Relative error of tau: at most 8 operations on an exponent of at most 745, each off by 2^-53, change its exponential by less than 7e-13.
+# The other 30 operations of a term, including a subtraction that cancels four fifths of a number, and the 40 levels of a pairwise sum add
+# less than 1e-13.
 TAU_ERROR = 1e-12
 # Terms of the theta functions: omitted terms are below exp(-36 pi) of the first.
 THETA = np.arange(1, 6)

@@ -35,7 +35,7 @@ from ..numerics.rounding import UNIT
 ORDERS = (*range(2, 64), *(round(64 * 2 ** (k / 4)) for k in range(29)))
 
 VARIANTS = ("published", "conservative")
-# Largest Rényi order to try. Sampling stops to help long before, except for tiny clip ratios.
+# Largest Rényi order to try. Sampling stops amplifying privacy at much smaller orders, except for tiny clip ratios.
 LARGEST_ORDER = 2**14
 SMALLEST_CLIP_RATIO, LARGEST_CLIP_RATIO = 1e-6, 100.0
 LARGEST_POPULATION = 10**12

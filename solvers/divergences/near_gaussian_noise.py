@@ -160,7 +160,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
     largest = 0.0
     for expected, sign in ((successes, 1), (failures, -1)):
         relative = sign * offsets / expected
-        # This is (1 + y) ln(1 + y) - y without its square.
+        # The series is `expected` times (1 + y) ln(1 + y) - y - y**2 / 2.
         series = expected * relative**3 * np.polynomial.polynomial.polyval(relative, (-1.0) ** SERIES / (SERIES * (SERIES - 1)))
         exponents -= series
         largest += float(np.abs(series).max())

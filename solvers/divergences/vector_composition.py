@@ -205,8 +205,8 @@ class DistancePrices:
 def distance_prices(inputs: int, norm: float, distance: float) -> DistancePrices:
     """Return the price of each number of grid steps, for a finite p, and a vector's budget.
 
-    The budget is rounded upward, so that it covers a choice that costs all of it. A budget that no float can hold, of a large norm and
-    distance, is infinite.
+    The budget is rounded upward, so that rounding excludes no choice of steps that uses the whole budget. A budget too large for a
+    float, from a large norm and distance, is infinite.
     """
     with np.errstate(over="ignore"):
         budget = np.float64((inputs - 1) * distance) ** norm * (1 + SLACK)

@@ -86,7 +86,7 @@ def test_messages_are_as_long_as_the_bits_say(case: Case) -> None:
         assert mechanism.bits_per_client <= typed
         assert option.kind is float or mechanism.bits_per_client == typed
         return
-    # Tosses of a few clients do not fill their bits.
+    # Poisson-binomial sums of few clients need fewer bits than the option allows, but more than half of them.
     sent = mechanism.padded_dimension if isinstance(mechanism, SecureSumMechanism) else mechanism.domain.dimension
     assert mechanism.bits_per_client <= typed * sent
     assert mechanism.bits_per_client > typed / 2 * sent

@@ -85,7 +85,7 @@ def scores_of_runs(mechanism: FrequencyMechanism, population: str, clients: int,
     scores = []
     for run in range(runs):
         rng = np.random.default_rng(run)
-        # Collisions are errors over the seed.
+        # Standard errors count collisions as random over the sketch's seed, so each run has a new seed.
         of_run = mechanism.renewed(run) if isinstance(mechanism, SketchedFrequencies) and not mechanism.sketch.direct else mechanism
         assert isinstance(of_run, FrequencyMechanism)
         scores.append(z_scores(of_run, held(population, rng, mechanism.categories, clients), rng))

@@ -296,7 +296,7 @@ class Reproduced:
     picture: Figure
 
 
-# One by one, so that processes share them.
+# Each figure is a parameter of the fixture, so that parallel test processes share the figures.
 @pytest.fixture(scope="module", params=FIGURES)
 def reproduced(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, tables: Path) -> Reproduced:
     drawn: list[tuple[pd.DataFrame, Figure]] = []

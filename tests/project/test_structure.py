@@ -1,6 +1,8 @@
 """The folders show the design: files and folders of a size that can be read, names that say what is inside, and tests where one looks."""
 
 import ast
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import quietbits
@@ -48,3 +50,30 @@ def test_tests_of_a_folder_stand_in_a_folder_of_the_same_name() -> None:
 
 def test_every_floor_has_tests() -> None:
     assert [floor for floor in FLOORS if not list((ROOT / "tests" / floor).rglob("test_*.py"))] == []
+
+
+def items(docstring: str, section: str) -> Iterator[str]:
+    """Yield the names that a section of a numpydoc docstring describes; a line without a name comes as it is."""
+    listed = re.search(rf"^{section}\n-+\n(.*?)(?=\n\n[A-Z]\w*(?: \w+)?\n-+$|\Z)", docstring, re.DOTALL | re.MULTILINE)
+    for line in listed[1].splitlines() if listed else []:
+        if line and not line.startswith(" "):
+            yield from (item.strip().lstrip("*") for item in line.split(" : ")[0].split(","))
+
+
+def test_docstrings_describe_items_by_name() -> None:
+    assert list(items("Round.\n\nParameters\n----------\nx, y : int\n    Two.\nNumber of z.\n\nReturns\n-------\nint", "Parameters")) == [
+        "x",
+        "y",
+        "Number of z.",
+    ]
+    wrong = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                arguments = {argument.arg for argument in ast.walk(node.args) if isinstance(argument, ast.arg)}
+                described = items(ast.get_docstring(node) or "", "Parameters")
+                wrong += [(name(file), node.name, item) for item in described if item not in arguments]
+            elif isinstance(node, ast.ClassDef):
+                described = items(ast.get_docstring(node) or "", "Attributes")
+                wrong += [(name(file), node.name, item) for item in described if not item.isidentifier()]
+    assert wrong == []

@@ -172,7 +172,8 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     Attributes
     ----------
-    Privacy parameter, 0.001 to 20.
+    epsilon : float
+        Privacy parameter, 0.001 to 20.
     message_bits : int
         log2 of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall

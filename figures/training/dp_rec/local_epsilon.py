@@ -1,4 +1,4 @@
-"""DP-REC and Gaussian noise on each client's update when one message has the same epsilon: accuracy against it."""
+"""Accuracy against the epsilon of one message: DP-REC, and Gaussian noise on each update."""
 
 from collections.abc import Sequence
 from pathlib import Path

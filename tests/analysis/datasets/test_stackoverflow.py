@@ -14,7 +14,7 @@ import pytest
 from quietbits.analysis.datasets.stackoverflow import read_example, stackoverflow_tags, stackoverflow_words
 from quietbits.errors import DataError
 
-# Those of TensorFlow Federated's own synthetic data, and one without known words.
+# Posts of TensorFlow Federated's synthetic data, and a post without known words.
 POSTS = {
     "00000002": [
         ("css3 does finally define the", "creating rounded corners using css", "css|cross-browser|rounded-corners|css3"),

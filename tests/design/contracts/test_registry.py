@@ -65,7 +65,7 @@ def test_values_come_back_as_their_kind() -> None:
     assert isinstance(SHARE.check(1), float)
     assert [NORM.check(norm) for norm in (2, 2.0, 1.1, math.inf, "l2")] == ["2", "2", "1.1", "inf", "l2"]
     assert FOLDER.check("tables") == Path("tables")
-    # None where that is the default.
+    # An option whose default is None accepts None.
     assert FOLDER.check(None) is None
     assert Option("anything", float, "Any number.").check(-1e300) == -1e300
 

@@ -170,7 +170,7 @@ def test_wrapping_brings_a_coordinate_back_at_the_other_end_and_its_bounds_hold(
     assert 0 < bias <= mechanism.bias_bound
     variance = float(pmf @ (folded - pmf @ folded) ** 2)
     assert abs(messages.mean() - 20 + bias) < 5 * math.sqrt(variance / clients)
-    # The bias is seen, so that the test above could fail.
+    # The bias exceeds the sampling error by far, so the assertion above would fail without the bias term.
     assert bias > 10 * math.sqrt(variance / clients)
 
 

@@ -156,7 +156,10 @@ def output_distribution(mechanism: CpsgdMechanism, values: tuple[float, float]) 
 
 @lru_cache(maxsize=4)
 def outputs_of(mechanism: CpsgdMechanism, other: float) -> np.ndarray:
-    """The distributions for a grid of inputs of one client, shape (9, modulus), beside one input of the other; in the middle that of 0."""
+    """Return the output distributions of one client's grid of inputs, shape (9, modulus).
+
+    The other client's input is `other`; row 4 is the distribution for the input 0.
+    """
     return np.array([output_distribution(mechanism, (value, other)) for value in np.linspace(-1, 1, 9)])
 
 

@@ -168,7 +168,7 @@ def test_letters_that_coincide_share_a_column_or_stand_at_the_centre(alphabet: l
     assert_rows(rounded)
     assert rounded.weights.shape == (8, len(alphabet))
     assert realised_epsilon(rounded.weights, None) <= 1 + 1e-9
-    # Only a mirrored table with an odd number of letters in use has one twice: 1/2.
+    # Only a mirrored table with an odd number of used letters repeats a letter, and that letter is 1/2.
     twice = {letter for letter, after in zip(rounded.alphabet, rounded.alphabet[1:], strict=False) if letter == after}
     assert twice <= ({Fraction(1, 2)} if symmetric else set())
     if symmetric:

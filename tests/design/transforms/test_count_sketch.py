@@ -71,7 +71,7 @@ def test_long_vectors_are_hashed_like_short_ones(width: int) -> None:
     np.testing.assert_array_equal(encoded, by_definition(sketch, vector)[0])
     buckets, signs = places(6, 0, dimension, width)
     np.testing.assert_array_equal(sketch.decode(encoded), signs * encoded[buckets])
-    # What comes first does not depend on what follows.
+    # The hashes of the first coordinates do not depend on the dimension.
     np.testing.assert_array_equal(CountMeanSketch(dimension - 7, 1, width, seed=6).decode(encoded), sketch.decode(encoded)[:-7])
 
 

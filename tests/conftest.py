@@ -59,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CheckoutIsNoTestPackage())
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(FewerReports())
-    # click 8.1, with which typer 0.15 comes, mixes both streams unless it is told not to; later ones keep them apart.
+    # The CliRunner of click 8.1, which typer 0.15 installs, mixes stdout and stderr by default; later versions of click keep them apart.
     if version("click").startswith("8.1."):
         from click.testing import CliRunner
 

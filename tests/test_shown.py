@@ -17,7 +17,7 @@ def table() -> quietbits.LookupTable:
     return quietbits.design_mvu(3.0, 2, 2)
 
 
-# Made by the tests: every process that runs some of all tests imports this.
+# Tests build each result when they need it, because every test process imports this module, even for other tests.
 RESULTS: dict[str, Callable[[], Shown]] = {
     "table": table,
     "certificate": lambda: table().certificate,

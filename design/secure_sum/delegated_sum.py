@@ -142,7 +142,7 @@ class NumberSum(DelegatedSum, ScalarMechanism):
         return self.inner
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts of the mechanism for vectors, with the errors of the numbers."""
+        """Return the facts of `inner`, with the error and the bias bound of the sum of numbers."""
         return {**self.inner.facts(), "worst_squared_error": self.error().of_mean(self.clients), "bias_bound": self.bias_bound}
 
     @property

@@ -213,9 +213,9 @@ class _Grid:
 def dp_sgd_figure(
     name: str, described: str, *, model: str, paper_model: str, data: Sequence[str], claim: str, quick_repetitions: int
 ) -> FigureEntry:
-    """Return the figure of one of the paper's models; `model` replaces it on the digits.
+    """Return the figure of one of the paper's models.
 
-    The paper trains its model on `data`, and `claim` states the result of its pictures.
+    The paper trains its model on `data`; on the digits, `model` takes its place. `claim` states what the paper's pictures show.
     """
 
     def draw(frame: pd.DataFrame) -> Figure:

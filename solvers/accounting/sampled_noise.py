@@ -323,7 +323,8 @@ def _logarithm(order: float, deviation: float, probability: float, middle: float
     coefficients = np.concatenate([[1.0], np.cumprod(np.abs(order - number[:-1]) / (number[:-1] + 1))])
     log_rate, log_rest = math.log(probability), math.log1p(-probability)
     total = []
-    # u^i lies below the middle, and u^(a - i) above: a normal integral, of which Mills' ratio remains where exponents cancel.
+    # The powers u^i are integrated below the middle, and the powers u^(a - i) above it. Each integral is a normal probability; Mills' ratio
+    # takes its place where large exponents would cancel.
     for powers, sign in ((number, 1.0), (order - number, -1.0)):
         room = sign * (middle - powers) / deviation
         inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + scipy.special.log_ndtr(room)

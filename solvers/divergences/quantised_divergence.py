@@ -41,7 +41,8 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 LARGEST_DISTANCE = 1e12
 # The window's cubic terms are small where it is shorter than this share of the support.
 LONGEST_WINDOW = 0.9
-# Chains of positive terms have fewer than 100 units, and 8 times as many as an exponent of up to LARGEST_EXPONENT has: less than SLACK.
+# The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT:
+# less than SLACK.
 UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
 # Smallest positive number: next to nothing, and yet no division by zero.
@@ -83,8 +84,8 @@ def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log
         exp(s j (1 + k) / 2 + s'**2 N / 8) (1 + k s (s' N / 4 + sqrt(N) / 2)),    s' = s (1 + k);
 
     take the logarithm, ln(1 + z) <= z and N <= 2 M. The other direction, and negative shifts, are mirror images. The leading term is ``a
-    j**2 / M``. The bound is for shifts up to the largest and finite orders; it is None where trials are too few for it and for a failure of
-    E with at most the probability given by its logarithm.
+    j**2 / M``. The bound is for shifts up to the largest and finite orders; E fails with at most the probability whose logarithm is given.
+    The result is None if the trials are too few for the largest shift and this probability.
     """
     half = (trials + 1) / 2
     window = math.sqrt(-trials * log_failure / 2)

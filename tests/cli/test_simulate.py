@@ -27,7 +27,7 @@ CHEAP = {
     "mvu": ["--bits-in", "2", "--bits-out", "1", "--metric", "l1"],
     "poisson-binomial": ["--bits", "6"],
     **as_typed(SKETCHES),
-    # With enough of a sketch to find the one coordinate that its stated error is for.
+    # The sketch is long enough to find the only nonzero coordinate, which the stated error assumes to be found.
     "sparse-discrete-gaussian": ["--sparsity", "1", "--sketch-dimension", "8", "--population", "sparse-mean", "--nonzero", "1"],
 }
 

@@ -428,7 +428,7 @@ def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
         least = reproduced.table.groupby("trust_model")["predicted_error"].min().to_dict()
         assert {name: errors[-1] for name, errors in fronts.items()} == least
         assert all((np.diff(errors) <= 0).all() for errors in fronts.values())
-        # Bounds are of the best designs: those of more restricted messages may be above them.
+        # Each drawn bound is that of the best design of a trust model. Bounds for more restricted messages may be above its error.
         named = {str(line.get_label()): np.asarray(line.get_ydata())[0] for line in lines}
         bounds = {label.removeprefix("proven bound, "): height for label, height in named.items() if label.startswith("proven bound")}
         assert "local" in bounds

@@ -150,7 +150,7 @@ def module_of(page: Path) -> Path:
 
 @cache
 def loaded(path: Path) -> ModuleType:
-    """Return a module of `docs_numbers`, which is no package: tests import `shared` as it is imported here."""
+    """Load a module of `docs_numbers` from its path, as the folder has no `__init__.py`."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

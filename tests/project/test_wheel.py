@@ -11,8 +11,8 @@ import pytest
 NOT_INSTALLED = {".ci", "attack", "benchmarks", "docs", "pyproject.toml", "tests"}
 DATA = {".jinja", ".json", ".pyi", ".toml", ".typed"}
 
-# Argument: the folder of the unpacked wheel. An editable install would find the checkout's modules for those that the wheel lacks.
-# Models that are made of torch's parts need torch.
+# The script's argument is the folder of the unpacked wheel. The script disables editable installs, which would supply modules missing from
+# the wheel. Only models made of torch's parts may fail to import, for lack of torch.
 IMPORT_ALL = """
 import importlib
 import sys

@@ -82,7 +82,8 @@ def test_more_than_one_dimension_adds_nothing_on_a_line() -> None:
 
 
 def test_opposite_updates_are_the_furthest_apart() -> None:
-    # Replace-one in two dimensions: intervals do not meet, so that the order has a chance below 1e-5 to be one of luck.
+    # Replace-one adjacency in two dimensions. The intervals are disjoint, so the chance that their order is a coincidence is below
+    # 1e-5.
     rng = np.random.default_rng(1)
     angles = (math.pi / 3, 2 * math.pi / 3, math.pi)
     found = [estimate_delta([1.0, 0.0], [math.cos(a), math.sin(a)], 8, 0.5, 40_000, rng) for a in angles]

@@ -155,7 +155,7 @@ def test_others_on_the_other_side_of_the_prior_refute_the_theorem(
     report = dp_rec_account(clip_ratio, population, 1, 1, bits, delta)
     assert report.epsilon_by(account) == pytest.approx(claimed, abs=1e-3)
     assert two_normals(clip_ratio, population, realised - 1e-3) > delta > two_normals(clip_ratio, population, realised + 1e-3)
-    # Not the account that assumes nothing.
+    # This case does not refute `report.epsilon`, the account without assumptions.
     assert two_normals(clip_ratio, population, report.epsilon) < 0.1 * delta
 
 

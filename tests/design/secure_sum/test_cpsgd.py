@@ -60,7 +60,8 @@ def test_the_mean_is_unbiased_and_its_error_as_predicted(rotated: bool, probabil
 
 
 def test_the_worst_variance_is_reached_half_way_between_levels() -> None:
-    # Levels -2, 0, 2 of 5 coordinates, each half-way: of norm 2.236 times 1, inside the ball of radius 4.
+    # Levels are 2 apart, so each of the 5 coordinates, which are 1, is half-way between two levels. The vector's norm, sqrt(5) = 2.236, is
+    # below the ball's radius 4.
     mechanism = made(ball=NormBall(5, 2.0, 4.0), levels=5)
     assert mechanism.variance(np.ones((1, 5)))[0] == pytest.approx(5 * 4 * 30 / 4 + 5 * 4 / 4, rel=1e-12)
     assert mechanism.worst_variance == pytest.approx(5 * 4 * 30 / 4 + 5 * 4 / 4, rel=1e-11)

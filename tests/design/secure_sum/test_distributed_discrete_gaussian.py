@@ -46,7 +46,8 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
 
 
 def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
-    # A quarter of each coordinate's square for halves, in one dimension: the rotation is a sign.
+    # In one dimension the rotation is a sign. Rounding adds f (1 - f) times the squared granularity for a coordinate with a fraction f of
+    # a step: a quarter of it half-way between grid points.
     mechanism = made(ball=NormBall(1, 2.0, 4.0), granularity=2.0, local_sigma=6.0)
     assert mechanism.variance([[1.0], [0.5], [2.0], [-3.0]]) == pytest.approx(36 + 4 * np.array([1 / 4, 3 / 16, 0, 1 / 4]), rel=1e-12)
 

@@ -128,7 +128,8 @@ def test_rounds_of_a_number_are_one_round_of_as_many_coordinates(clients: int, s
 
 
 def test_a_ratio_counts_in_sampled_divergences_as_often_as_it_can_change_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    # P^a Q^(1 - a) changes by a factor of at most e^(a r) e^((a - 1) r) where both differ by e^r: beside Gaussian noise without divergence.
+    # If P and Q change by factors of at most e^r each, P^a Q^(1 - a) changes by at most e^(a r) e^((a - 1) r). The Gaussian curve is
+    # replaced by zero, so that only this factor remains.
     orders, made = np.array([1.5, 2.0, 20.0]), list[RenyiCurve]()
 
     def curve(*fields: np.ndarray) -> RenyiCurve:

@@ -93,7 +93,7 @@ def test_the_keys_are_those_of_the_format() -> None:
 def refusal(path: Path) -> TableError:
     with pytest.raises(TableError) as caught:
         read_table(path)
-    # One line that says which file, and what is wrong, whatever was written into it.
+    # The message is a printable line that names the file and the failed check, whatever the file contains.
     line = str(caught.value)
     assert line.startswith(f"{path}: refused: {caught.value.check}: ")
     assert line.isprintable()

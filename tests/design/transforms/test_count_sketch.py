@@ -1,6 +1,6 @@
-"""Count-mean sketches: every bucket by its definition, in any blocks, in little memory, and the median beside the mean.
+"""Count-mean sketches: buckets, hashing in blocks, memory use, and the median decoder.
 
-Seeds are fixed; where chance has a part, of all seeds about one in a million would fail.
+Seeds are fixed; about one seed in a million would make a statistical test fail.
 """
 
 import math

@@ -48,7 +48,10 @@ TOSSES_SKETCH, TOSSES_BEST = "Poisson-binomial sketch, L = 10", "Poisson-binomia
 
 
 def cells_cost(clients: int, theta: float = 0.05) -> float:
-    """Return by how many percent 64 cells exceed the divergence with all others at one extreme, at order 2."""
+    """Return the excess, in percent, of the 64-cell bound over the divergence at one extreme.
+
+    The divergence is of order 2, with all other clients at the same extreme.
+    """
     cells, extremes = (function(clients, 1, theta).renyi_divergences([2.0])[0] for function in (extreme_tosses, poisson_binomial_pairs))
     return 100 * (cells / extremes - 1)
 

@@ -191,7 +191,8 @@ def test_rare_values_of_large_losses_count_beside_many_of_small_ones(order: floa
 
 @pytest.mark.parametrize("order", [12.0, 19.0])
 def test_next_to_impossible_values_of_large_losses_decide_at_high_orders(order: float) -> None:
-    # Values of probability e^-200 that are e^20 times as likely: whole blocks of them, beside blocks that are likely.
+    # Half of the values, whole blocks of them, have a total probability of e^-200 and a privacy loss of 20; the other half are likely and
+    # have a loss of 0.5.
     size = 2**13
     log_masses = np.concatenate([np.full(size, -math.log(size)), np.full(size, -200 - math.log(size))])
     losses = np.concatenate([np.full(size, 0.5), np.full(size, 20.0)])

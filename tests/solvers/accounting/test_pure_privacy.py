@@ -1,4 +1,4 @@
-"""What pure privacy implies: the divergences of binary randomised response in many digits."""
+"""Rényi divergences implied by pure privacy, against randomised response in many digits."""
 
 import math
 

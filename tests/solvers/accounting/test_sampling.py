@@ -1,6 +1,6 @@
-"""In how many rounds a secretly sampled client takes part.
+"""Sampled rounds: the number of rounds of a client, and Rényi divergences.
 
-Rényi divergences of sampled rounds of any mechanism: the published bounds against enumeration, and against dp-accounting.
+The published bounds on the divergences are compared with enumeration and with dp-accounting.
 """
 
 import itertools

@@ -140,7 +140,7 @@ def exact_objective(matrix: NDArray[np.object_], observations: NDArray[np.object
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-11])
 @pytest.mark.parametrize("columns", [1, 16])
 def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str) -> None:
-    """With orthogonal columns the optimum is known. With one, its rounding alone makes the computed residual look optimal."""
+    """With orthogonal columns the optimum is known; with one column, rounding alone makes the residual look optimal."""
     matrix, penalty = hadamard(16)[:, :columns].astype(float), 0.1
     whole, shift = hadamard(16)[:, :columns].astype(object), int(in_units(np.array([penalty]))[0])
     for seed in range(20):

@@ -112,7 +112,7 @@ def test_gradients_are_those_of_the_linear_model_on_features() -> None:
     rng, network = np.random.default_rng(5), network_named("scatter-softmax", 64, 4, (8, 8, 1))
     parameters, inputs, labels = rng.normal(0, 0.1, network.layers.dimension), rng.random((3, 2, 64)), rng.integers(0, 4, (3, 2))
     linear = network_named("softmax", 324, 4)
-    # To single precision; made when they are first asked for, and kept.
+    # The network rounds features to single precision and computes them at the first request; the second pass uses the stored features.
     features = np.stack([network.features(one) for one in inputs]).astype(np.float32).astype(float)
     for _ in range(2):
         np.testing.assert_allclose(

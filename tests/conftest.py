@@ -102,7 +102,7 @@ def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any
     cache = tmp_path_factory.mktemp("tables")
 
     def rows(tasks: Sequence[Any]) -> "pd.DataFrame":
-        found = run_tasks(tasks, tmp_path_factory.mktemp("sweep"), cache=cache)
-        return found.drop(columns=[name for name in found if name == "seed" or name.startswith("version_")])
+        output = run_tasks(tasks, tmp_path_factory.mktemp("sweep"), cache=cache)
+        return output.drop(columns=[name for name in output if name == "seed" or name.startswith("version_")])
 
     return rows

@@ -30,13 +30,13 @@ def test_a_symbolic_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -
 
 @posix_only
 def test_a_fifo_is_written_into_and_stays(tmp_path: Path) -> None:
-    fifo, found = tmp_path / "fifo", list[bytes]()
+    fifo, result = tmp_path / "fifo", list[bytes]()
     os.mkfifo(fifo)
-    reader = threading.Thread(target=lambda: found.append(fifo.read_bytes()))
+    reader = threading.Thread(target=lambda: result.append(fifo.read_bytes()))
     reader.start()
     write_atomically(fifo, b"content")
     reader.join(timeout=20)
-    assert found == [b"content"]
+    assert result == [b"content"]
     assert stat.S_ISFIFO(fifo.stat().st_mode)
     assert list(tmp_path.iterdir()) == [fifo]
 

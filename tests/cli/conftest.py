@@ -43,9 +43,9 @@ def answer(run: Callable[..., Result]) -> Callable[..., Document]:
         assert result.exit_code == 0, result.output
         assert AT_WORK.sub("", result.stderr) == ""
         assert result.stdout.count("\n") == 1
-        found = json.loads(result.stdout, parse_constant=refuse)
-        assert isinstance(found, dict)
-        return found
+        loaded = json.loads(result.stdout, parse_constant=refuse)
+        assert isinstance(loaded, dict)
+        return loaded
 
     return ask
 

@@ -126,19 +126,19 @@ def accounted(answer: Answer) -> Answer:
 
 @pytest.mark.parametrize("name", TYPED)
 def test_every_answer_has_the_same_shape(accounted: Answer, name: str) -> None:
-    found, accounts = accounted(name), TYPED[name][1]
-    assert found.keys() >= KEYS
-    assert found["accounts"].keys() == accounts
-    for one in found["accounts"].values():
-        assert one.keys() >= {"epsilon", "proven", "assumes", "adjacency", "reason"}
-        assert (one["epsilon"] is None) == (one["reason"] is not None)
+    result, accounts = accounted(name), TYPED[name][1]
+    assert result.keys() >= KEYS
+    assert result["accounts"].keys() == accounts
+    for value in result["accounts"].values():
+        assert value.keys() >= {"epsilon", "proven", "assumes", "adjacency", "reason"}
+        assert (value["epsilon"] is None) == (value["reason"] is not None)
     proven = [
-        one["epsilon"]
-        for one in found["accounts"].values()
-        if one["proven"] and one["assumes"] is None and one["adjacency"] == found["adjacency"] and one["epsilon"] is not None
+        item["epsilon"]
+        for item in result["accounts"].values()
+        if item["proven"] and item["assumes"] is None and item["adjacency"] == result["adjacency"] and item["epsilon"] is not None
     ]
-    assert found["epsilon"] == min(proven, default=None)
-    assert (found["method"] is None) == (found["epsilon"] is None)
+    assert result["epsilon"] == min(proven, default=None)
+    assert (result["method"] is None) == (result["epsilon"] is None)
 
 
 @pytest.mark.parametrize("name", TYPED)
@@ -146,7 +146,7 @@ def test_a_table_for_people_and_a_file(run: Run, accounted: Answer, folder: Path
     typed, accounts = TYPED[name]
     result = run("account", *typed, "--output", "account.json")
     assert result.exit_code == 0, result.output
-    for part in ("epsilon", "adjacency", "trust model", *(f"by {one}" for one in accounts)):
+    for part in ("epsilon", "adjacency", "trust model", *(f"by {account}" for account in accounts)):
         assert part in result.stdout
     document = accounted(name)
     assert json.loads((folder / "account.json").read_text()) == document
@@ -155,36 +155,36 @@ def test_a_table_for_people_and_a_file(run: Run, accounted: Answer, folder: Path
 
 
 def test_a_vector_at_an_order(answer: Answer) -> None:
-    found = answer("account", *VECTOR, "--order", 8)
+    result = answer("account", *VECTOR, "--order", 8)
     # On the grid -1, 0, 1 eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to three ones at most; opposite ones are
     # 2 sqrt(3) apart, of 3 steps.
     distance = 2 * math.sqrt(3) / 3
-    bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, found["input_distance"])
-    assert (found["rdp_lp"], found["rdp_greedy"], found["rdp_integer"]) == (bounds.linear_program, bounds.greedy, bounds.integer)
-    assert (found["rdp_order"], found["dimension"], found["norm"], found["clip"]) == (8.0, 8, 2.0, 1.0)
-    assert found["input_distance"] == pytest.approx(distance, rel=1e-9)
-    assert found["rdp_greedy"] >= found["rdp_lp"] >= found["rdp_integer"] > 0
-    assert found["bits_per_client"] == 16
+    bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, result["input_distance"])
+    assert (result["rdp_lp"], result["rdp_greedy"], result["rdp_integer"]) == (bounds.linear_program, bounds.greedy, bounds.integer)
+    assert (result["rdp_order"], result["dimension"], result["norm"], result["clip"]) == (8.0, 8, 2.0, 1.0)
+    assert result["input_distance"] == pytest.approx(distance, rel=1e-9)
+    assert result["rdp_greedy"] >= result["rdp_lp"] >= result["rdp_integer"] > 0
+    assert result["bits_per_client"] == 16
     # Without delta the guarantee is the pure one.
-    assert (found["method"], found["epsilon"]) == ("pure", found["accounts"]["pure"]["epsilon"])
+    assert (result["method"], result["epsilon"]) == ("pure", result["accounts"]["pure"]["epsilon"])
 
 
 @pytest.mark.parametrize(("typed", "norm"), [("1", 1.0), ("inf", "inf"), ("2.5", 2.5)])
 def test_norms(answer: Answer, typed: str, norm: float | str) -> None:
-    found = answer("account", *VECTOR, "--norm", typed, "--order", 2)
-    assert found["norm"] == norm
+    result = answer("account", *VECTOR, "--norm", typed, "--order", 2)
+    assert result["norm"] == norm
     # The dynamic programme counts whole units of the budget.
-    assert (found["rdp_integer"] is None) == (typed == "2.5")
+    assert (result["rdp_integer"] is None) == (typed == "2.5")
 
 
 def test_the_infinite_order_is_the_pure_epsilon(answer: Answer) -> None:
-    found = answer("account", *VECTOR, "--norm", "1", "--order", "inf")
-    assert found["rdp_order"] is None
-    assert found["rdp_integer"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
-    found = answer("account", *POISSON, "--order", "inf")
+    result = answer("account", *VECTOR, "--norm", "1", "--order", "inf")
+    assert result["rdp_order"] is None
+    assert result["rdp_integer"] == pytest.approx(result["accounts"]["pure"]["epsilon"])
+    result = answer("account", *POISSON, "--order", "inf")
     # By default one number, of which two coefficients are sent.
-    assert (found["dimension"], found["padded_dimension"]) == (1, 2)
-    assert 2 * found["rdp"] == pytest.approx(found["accounts"]["pure"]["epsilon"])
+    assert (result["dimension"], result["padded_dimension"]) == (1, 2)
+    assert 2 * result["rdp"] == pytest.approx(result["accounts"]["pure"]["epsilon"])
 
 
 def test_what_a_vector_reveals_counts_what_dithering_adds(answer: Answer, folder: Path) -> None:
@@ -193,10 +193,10 @@ def test_what_a_vector_reveals_counts_what_dithering_adds(answer: Answer, folder
     options = ["--dimension", 128, "--norm", 2, "--delta", "1e-5", "--rounds", 10]
     for dithering in ("systematic", "rejection"):
         mechanism = VectorTableMechanism(table, NormBall(128, 2.0, 3.0), delta=1e-5, dithering=dithering)
-        found = answer("account", "vector", "fine.json", *options, "--clip", 3, "--dithering", dithering)
-        assert found["epsilon"] == mechanism.privacy().epsilon(1e-5, rounds=10)
-        assert (found["input_distance"], found["dithering"]) == (mechanism.input_distance, dithering)
-        assert found == answer("account", "mvu", "fine.json", *options, "--clip", 3, "--dithering", dithering)
+        result = answer("account", "vector", "fine.json", *options, "--clip", 3, "--dithering", dithering)
+        assert result["epsilon"] == mechanism.privacy().epsilon(1e-5, rounds=10)
+        assert (result["input_distance"], result["dithering"]) == (mechanism.input_distance, dithering)
+        assert result == answer("account", "mvu", "fine.json", *options, "--clip", 3, "--dithering", dithering)
     # With 7 steps on either side of zero: 49, a quarter for each of 128 coordinates, and less than 13 for the last one that is rounded up.
     systematic = answer("account", "vector", "fine.json", *options)
     assert systematic["input_distance"] == pytest.approx(2 * math.sqrt(93) / 15, rel=1e-9)
@@ -209,15 +209,15 @@ def test_how_far_apart_two_items_are_is_computed_from_their_sketch(answer: Answe
     typed = ["--clients", 100, "--categories", 1000, "--rows", 5, "--width", 8, "--sketch-seed", 3, "--signed", *DELTA]
     mechanism = SketchedDiscreteGaussianFrequencies(sketch, 100, 4, 3.0, 1e-5, "replace-one")
     of_items = ["account", "sketched-discrete-gaussian-frequencies", *typed, "--steps", 4, "--local-sigma", 3]
-    found = answer(*of_items, "--adjacency", "replace-one")
+    result = answer(*of_items, "--adjacency", "replace-one")
     # The worst of half a million pairs has opposite signs in one bucket of three rows or more.
-    assert found["squared_distance"] == mechanism.squared_distance > 2 * (5 + 2)
-    assert found["epsilon"] == mechanism.privacy().epsilon(1e-5, "replace-one")
+    assert result["squared_distance"] == mechanism.squared_distance > 2 * (5 + 2)
+    assert result["epsilon"] == mechanism.privacy().epsilon(1e-5, "replace-one")
     assert answer(*of_items, "--adjacency", "add-or-remove-one")["squared_distance"] == 5
     tosses = SketchedPoissonBinomialFrequencies(sketch, 100, 1, 0.1, 1e-5)
-    found = answer("account", "sketched-poisson-binomial", *typed, "--theta", 0.1)
-    assert found["differing_coordinates"] == tosses.differing_coordinates > 4 * (5 + 2)
-    assert found["epsilon"] == tosses.privacy().epsilon(1e-5)
+    result = answer("account", "sketched-poisson-binomial", *typed, "--theta", 0.1)
+    assert result["differing_coordinates"] == tosses.differing_coordinates > 4 * (5 + 2)
+    assert result["epsilon"] == tosses.privacy().epsilon(1e-5)
 
 
 def test_a_table_is_a_vector_of_one_coordinate(answer: Answer) -> None:
@@ -244,11 +244,11 @@ def test_the_rounds_that_a_client_is_drawn_for_are_said(run: Run) -> None:
 
 
 def test_pure_mechanisms(answer: Answer) -> None:
-    found = answer("account", *TYPED["cldp"][0])
+    result = answer("account", *TYPED["cldp"][0])
     report = quietbits.account("cldp", epsilon=0.5, delta=1e-6, rounds=20)
-    assert found == json.loads(json.dumps(report.document()))
+    assert result == json.loads(json.dumps(report.document()))
     assert answer("account", "cldp", "--epsilon", 0.5, "--rounds", 20)["epsilon"] == 10.0
-    assert answer("account", *TYPED["laplace"][0])["epsilon"] < found["epsilon"]
+    assert answer("account", *TYPED["laplace"][0])["epsilon"] < result["epsilon"]
     # With the dimension CLDP on the L2 ball is known to be more private than its declared epsilon.
     assert answer("account", "cldp", "--epsilon", 5, "--dimension", 128, "--norm", 2)["epsilon"] == pytest.approx(2.1362, abs=1e-4)
 
@@ -272,11 +272,11 @@ def test_the_usual_adjacency_is_what_the_sampling_asks_for(answer: Answer) -> No
 
 
 def test_theorem_1_is_never_the_guarantee(answer: Answer) -> None:
-    found = answer("account", "binomial", "--trials", 10_000, *SENSITIVITIES, "--l1", 1000, "--l2", 1000, "--linf", 1000)
-    theorem = found["accounts"]["theorem-1"]
+    result = answer("account", "binomial", "--trials", 10_000, *SENSITIVITIES, "--l1", 1000, "--l2", 1000, "--linf", 1000)
+    theorem = result["accounts"]["theorem-1"]
     assert (theorem["proven"], theorem["doubtful"], round(theorem["epsilon"], 1)) == (False, True, 186.1)
     # By exact convolution.
-    assert found["epsilon"] >= 297.3
+    assert result["epsilon"] >= 297.3
 
 
 def test_binomial_noise_without_a_worst_pair(answer: Answer) -> None:
@@ -286,49 +286,49 @@ def test_binomial_noise_without_a_worst_pair(answer: Answer) -> None:
 
 
 def test_cpsgd_without_the_theorem_has_its_reason(answer: Answer) -> None:
-    found = answer("account", *CPSGD, "--levels", 3, "--trials", 1)
-    assert found["accounts"]["theorem-1"]["reason"].startswith("trials must be at least ")
-    assert found["squared_error_gaussian"] > 0
+    result = answer("account", *CPSGD, "--levels", 3, "--trials", 1)
+    assert result["accounts"]["theorem-1"]["reason"].startswith("trials must be at least ")
+    assert result["squared_error_gaussian"] > 0
     plain = answer("account", *CPSGD, "--plain", "--probability", 0.25, "--rounds", 3, "--adjacency", "add-or-remove-one")
     assert (plain["rotated"], plain["bias_bound"], plain["accounts"]["rdp"]["epsilon"]) == (False, 0.0, None)
 
 
 def test_poisson_binomial_at_an_order(answer: Answer) -> None:
-    found = answer("account", *POISSON, "--order", 8)
-    assert found["rdp"] == poisson_binomial_renyi(20, 2, 0.25, [8.0])[0]
-    assert (found["rdp_proven"], found["worst_case"], found["rdp_order"]) == (found["rdp"], "all configurations", 8.0)
+    result = answer("account", *POISSON, "--order", 8)
+    assert result["rdp"] == poisson_binomial_renyi(20, 2, 0.25, [8.0])[0]
+    assert (result["rdp_proven"], result["worst_case"], result["rdp_order"]) == (result["rdp"], "all configurations", 8.0)
     many = answer("account", *POISSON, "--clients", 1000, "--order", 8, "--delta", 1e-5)
     assert many["rdp_proven"] > 1.9 * many["rdp"]
     assert many["epsilon"] == many["accounts"]["rdp"]["epsilon"] > many["accounts"]["rdp-extremes"]["epsilon"]
 
 
 def test_dp_rec_states_nothing_that_assumes_something(answer: Answer) -> None:
-    found = answer("account", *DP_REC)
-    assert (found["adjacency"], found["trust_model"], found["method"]) == ("replace-one", "central", "any-clients")
-    assert found["epsilon"] == found["accounts"]["any-clients"]["epsilon"]
-    assert {name for name, one in found["accounts"].items() if not one["assumes"]} == {"any-clients", "message"}
+    result = answer("account", *DP_REC)
+    assert (result["adjacency"], result["trust_model"], result["method"]) == ("replace-one", "central", "any-clients")
+    assert result["epsilon"] == result["accounts"]["any-clients"]["epsilon"]
+    assert {name for name, item in result["accounts"].items() if not item["assumes"]} == {"any-clients", "message"}
     assert round(answer("account", *DP_REC, "--delta", 100**-1.1)["accounts"]["published"]["epsilon"], 3) == 3.016
     added = answer("account", *DP_REC, "--adjacency", "add-or-remove-one")
-    assert (added["epsilon"], added["accounts"]) == (None, found["accounts"])
+    assert (added["epsilon"], added["accounts"]) == (None, result["accounts"])
     # Too few bits for the theorem are a reason, and no fault: the other accounts are there.
     few = answer("account", *DP_REC, "--index-bits", 20)["accounts"]
-    assert (few["published"]["epsilon"], few["any-bits"]) == (None, found["accounts"]["any-bits"])
+    assert (few["published"]["epsilon"], few["any-bits"]) == (None, result["accounts"]["any-bits"])
     assert few["published"]["reason"].startswith("index_bits must be at least")
 
 
 def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answer) -> None:
-    found = answer("account", *TYPED["shuffled"][0])
-    assert (found["adjacency"], found["trust_model"], found["method"]) == ("replace-one", "shuffled", "blanket")
-    assert 0.03 < found["epsilon"] < 0.1 < found["accounts"]["clones"]["epsilon"] < found["accounts"]["pure"]["epsilon"] <= 1.0
-    assert found["accounts"]["clones"]["proven"] is False
+    result = answer("account", *TYPED["shuffled"][0])
+    assert (result["adjacency"], result["trust_model"], result["method"]) == ("replace-one", "shuffled", "blanket")
+    assert 0.03 < result["epsilon"] < 0.1 < result["accounts"]["clones"]["epsilon"] < result["accounts"]["pure"]["epsilon"] <= 1.0
+    assert result["accounts"]["clones"]["proven"] is False
     # A shuffler takes the letter, a secure sum four counts of up to 5000.
-    assert (found["bits_per_client"], found["secure_sum_bits"]) == (2.0, pytest.approx(4 * math.log2(5001)))
+    assert (result["bits_per_client"], result["secure_sum_bits"]) == (2.0, pytest.approx(4 * math.log2(5001)))
     by_itself = answer("account", *TYPED["shuffled"][0][:3], "5000")
     assert by_itself["method"] == "pure"
     rounds = answer("account", *TYPED["shuffled"][0], "--rounds", "100")
-    assert 5 * found["epsilon"] < rounds["epsilon"] < 15 * found["epsilon"]
+    assert 5 * result["epsilon"] < rounds["epsilon"] < 15 * result["epsilon"]
     sampled = answer("account", *TYPED["shuffled"][0], "--population", "50000", "--sample-size", "5000")
-    assert sampled["epsilon"] < found["epsilon"] / 5
+    assert sampled["epsilon"] < result["epsilon"] / 5
     few = answer("account", "shuffled", "table.json", "--clients", 100, *DELTA)
     assert few["accounts"]["clones"]["reason"].startswith("epsilon of a letter must be at most ln(clients / (8 ln(2 / delta)) - 1)")
 

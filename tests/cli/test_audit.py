@@ -41,46 +41,46 @@ CHEAP = {
 
 
 def test_an_audit_is_one_call(answer: Answer) -> None:
-    found = answer(*AUDIT, "--seed", 3)
+    result = answer(*AUDIT, "--seed", 3)
     task = quietbits.Task(quietbits.NormBall(1, 2.0), 2, 2.0, 1e-2, "add-or-remove-one")
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 12})
     audited = audit(mechanism, 50_000, named_stream(3, "audit"))
     stated = stated_error(registry.REGISTRY["distributed-discrete-gaussian"], task, mechanism)
-    assert found.items() >= (audited.document() | stated.document()).items()
+    assert result.items() >= (audited.document() | stated.document()).items()
     assert (stated.bits_per_client, stated.worst_squared_error) == (12, mechanism.worst_variance / 2 + mechanism.bias_bound**2)
-    assert found.keys() == KEYS | {"bits"}
-    assert (found["claimed_epsilon"], found["refuted"]) == (mechanism.guarantee.epsilon, False)
-    assert 1 < found["epsilon_lower_bound"] <= 2
+    assert result.keys() == KEYS | {"bits"}
+    assert (result["claimed_epsilon"], result["refuted"]) == (mechanism.guarantee.epsilon, False)
+    assert 1 < result["epsilon_lower_bound"] <= 2
 
 
 @pytest.mark.parametrize("name", [name for name, entry in registry.REGISTRY.items() if entry.private])
 def test_no_mechanism_is_refuted(answer: Answer, name: str) -> None:
-    found = answer("audit", name, "--epsilon", 2, "--delta", 0.05, "--repetitions", 500, *CHEAP.get(name, []))
-    assert found.keys() >= KEYS
-    assert (found["mechanism"], found["refuted"]) == (name, False)
-    assert found["worst_squared_error"] >= (found["lower_bound"] or 0)
-    assert found["epsilon_lower_bound"] <= found["claimed_epsilon"] <= 2
+    result = answer("audit", name, "--epsilon", 2, "--delta", 0.05, "--repetitions", 500, *CHEAP.get(name, []))
+    assert result.keys() >= KEYS
+    assert (result["mechanism"], result["refuted"]) == (name, False)
+    assert result["worst_squared_error"] >= (result["lower_bound"] or 0)
+    assert result["epsilon_lower_bound"] <= result["claimed_epsilon"] <= 2
 
 
 def test_what_claims_nothing_cannot_be_refuted(answer: Answer) -> None:
-    found = answer("audit", "exact-histogram", "--repetitions", 1000)
-    assert (found["claimed_epsilon"], found["refuted"]) == (None, False)
-    assert (found["worst_squared_error"], found["lower_bound"]) == (0, None)
-    assert found["epsilon_lower_bound"] > 4
+    result = answer("audit", "exact-histogram", "--repetitions", 1000)
+    assert (result["claimed_epsilon"], result["refuted"]) == (None, False)
+    assert (result["worst_squared_error"], result["lower_bound"]) == (0, None)
+    assert result["epsilon_lower_bound"] > 4
 
 
 def test_a_table_is_audited(answer: Answer, folder: Path) -> None:
     write_table(generalised_randomised_response(1.0, 2), folder / "table.json")
-    found = answer("audit", "table", "table.json", "--repetitions", 100_000)
-    assert 0.9 < found["epsilon_lower_bound"] <= found["claimed_epsilon"] <= 1.0
-    assert found["bits_per_client"] == 2
-    assert 0.9 < found["lower_bound"] < found["worst_squared_error"] < 2
+    result = answer("audit", "table", "table.json", "--repetitions", 100_000)
+    assert 0.9 < result["epsilon_lower_bound"] <= result["claimed_epsilon"] <= 1.0
+    assert result["bits_per_client"] == 2
+    assert 0.9 < result["lower_bound"] < result["worst_squared_error"] < 2
 
 
 def test_the_table_for_people(run: Run, answer: Answer) -> None:
-    shown, found = run(*AUDIT).stdout, answer(*AUDIT)
+    shown, result = run(*AUDIT).stdout, answer(*AUDIT)
     for text in (
-        f"{found['epsilon_lower_bound']:.4g}, with confidence 0.999",
+        f"{result['epsilon_lower_bound']:.4g}, with confidence 0.999",
         "no, but passing is not a proof",
         "in 25000 draws each",
         "central Gaussian noise",
@@ -99,9 +99,9 @@ def test_a_claim_that_is_wrong_gives_exit_code_1(run: Run, monkeypatch: pytest.M
     monkeypatch.setitem(registry.REGISTRY, name, replace(registry.REGISTRY[name], build=boast))
     result = run(*AUDIT, "--json")
     assert (result.exit_code, result.stderr) == (1, "")
-    found = json.loads(result.stdout)
-    assert found["refuted"] is True
-    assert found["epsilon_lower_bound"] > found["claimed_epsilon"] == 1.0
+    loaded = json.loads(result.stdout)
+    assert loaded["refuted"] is True
+    assert loaded["epsilon_lower_bound"] > loaded["claimed_epsilon"] == 1.0
     assert "yes" in run(*AUDIT).stdout
 
 

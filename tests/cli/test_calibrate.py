@@ -121,23 +121,23 @@ def test_everything_that_can_be_calibrated_is_typed_here() -> None:
 
 @pytest.mark.parametrize("name", TYPED)
 def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer, name: str) -> None:
-    typed, found_names, known = TYPED[name]
-    found = answer("calibrate", name, *typed, *BUDGET)
-    assert found["target_epsilon"] == 2.0
-    reached = found["epsilon"] if found["target_method"] is None else found["accounts"][found["target_method"]]["epsilon"]
+    typed, found_names, exact = TYPED[name]
+    result = answer("calibrate", name, *typed, *BUDGET)
+    assert result["target_epsilon"] == 2.0
+    reached = result["epsilon"] if result["target_method"] is None else result["accounts"][result["target_method"]]["epsilon"]
     # One round of a purely private mechanism states its guarantee at delta = 0.
-    pure = found["accounts"].get("pure", {"epsilon": reached})["epsilon"] if found["rounds"] == 1 else reached
+    pure = result["accounts"].get("pure", {"epsilon": reached})["epsilon"] if result["rounds"] == 1 else reached
     used = max(reached, pure) if pure <= 2.0 else reached
     assert 0 <= 2.0 - used <= (0.1 if name in WHOLE else 1e-3 if name in NEARLY else 1e-6)
-    options = [part for key, flag in found_names.items() for part in (f"--{flag}", found[key])]
+    options = [part for key, flag in found_names.items() for part in (f"--{flag}", result[key])]
     general = [
         part
         for flag in ("--rounds", "--sampling-probability")
-        if flag in typed and flag not in known
+        if flag in typed and flag not in exact
         for part in (flag, typed[typed.index(flag) + 1])
     ]
-    again = answer("account", name, *known, *options, *general, "--delta", "1e-5")
-    assert (again["epsilon"], again["accounts"]) == (found["epsilon"], found["accounts"])
+    again = answer("account", name, *exact, *options, *general, "--delta", "1e-5")
+    assert (again["epsilon"], again["accounts"]) == (result["epsilon"], result["accounts"])
 
 
 @pytest.mark.parametrize(
@@ -148,10 +148,10 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
 def test_the_error_stands_beside_what_is_possible(answer: Answer, run: Run, folder: Path, typed: list[str], zero: float) -> None:
     # Once for people and a file.
     printed = run("calibrate", *typed, *BUDGET, "--output", "found.json").stdout
-    found = json.loads((folder / "found.json").read_text())
-    assert 0 < found["lower_bound"] < found["squared_error_gaussian"] < found["worst_squared_error"]
-    assert found["zero_squared_error"] == zero
-    assert f"{found['lower_bound']:.9g}" in printed
+    loaded = json.loads((folder / "found.json").read_text())
+    assert 0 < loaded["lower_bound"] < loaded["squared_error_gaussian"] < loaded["worst_squared_error"]
+    assert loaded["zero_squared_error"] == zero
+    assert f"{loaded['lower_bound']:.9g}" in printed
     unknown = answer("calibrate", "laplace", *BUDGET)
     assert (unknown["lower_bound"], unknown["zero_squared_error"]) == (None, None)
 
@@ -160,17 +160,19 @@ COMPRESSED = ["--clients", "1000", "--clip", "1", "--bits", "16", "--epsilon", "
 
 
 def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..., str]) -> None:
-    found = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20)
-    assert found.keys() >= {"sketch_dimension", "rows", "epsilon", "compressed_error", "bits_per_client"}
-    assert (found["rows"], found["adjacency"], found["sketch_dimension"] % 15) == (15, "add-or-remove-one", 0)
-    assert found["compression_rate"] == 2**20 / found["sketch_dimension"] > 10
+    result = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20)
+    assert result.keys() >= {"sketch_dimension", "rows", "epsilon", "compressed_error", "bits_per_client"}
+    assert (result["rows"], result["adjacency"], result["sketch_dimension"] % 15) == (15, "add-or-remove-one", 0)
+    assert result["compression_rate"] == 2**20 / result["sketch_dimension"] > 10
     # An even number of coordinates, of 16 bits each.
-    assert found["bits_per_client"] == 16 * found["padded_dimension"] == 16 * (found["sketch_dimension"] + found["sketch_dimension"] % 2)
-    assert 1.99 * found["plain_error"] < found["compressed_error"] <= 2 * found["plain_error"]
+    assert (
+        result["bits_per_client"] == 16 * result["padded_dimension"] == 16 * (result["sketch_dimension"] + result["sketch_dimension"] % 2)
+    )
+    assert 1.99 * result["plain_error"] < result["compressed_error"] <= 2 * result["plain_error"]
     # One round's error is far above that of answering zero, and that of many rounds below.
-    assert found["compressed_error_of_100_rounds"] < found["zero_squared_error"] == 1 < found["compressed_error"]
+    assert result["compressed_error_of_100_rounds"] < result["zero_squared_error"] == 1 < result["compressed_error"]
     shorter = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20, "--slack", 4)
-    assert shorter["sketch_dimension"] < 0.5 * found["sketch_dimension"]
+    assert shorter["sketch_dimension"] < 0.5 * result["sketch_dimension"]
     # With less noise, no sketch of this kind is within the slack; a Hadamard sketch, which loses less, still is.
     refused = fault("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16)
     assert refused.startswith("slack must be at least 2.298 for a sketch of fewer than 65536 coordinates, got 2: compression costs more")
@@ -178,7 +180,7 @@ def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..
     assert hadamard["rows"] is None
     assert hadamard["compressed_error"] <= 2 * hadamard["plain_error"]
     trusted = answer("calibrate", "central-sketch", *COMPRESSED[:4], *COMPRESSED[6:], "--dimension", 2**20)
-    assert 0.9 < trusted["sketch_dimension"] / found["sketch_dimension"] < 1.2
+    assert 0.9 < trusted["sketch_dimension"] / result["sketch_dimension"] < 1.2
 
 
 def test_a_method_names_the_account_that_keeps_the_target(answer: Answer) -> None:
@@ -208,11 +210,11 @@ def test_a_calibrated_table_is_written_and_accounted_for(run: Run, answer: Answe
     assert result.exit_code == 0, result.output
     assert "table epsilon" in result.stdout
     assert read_table(folder / "designed.json").bits_in == 2
-    found = answer("calibrate", *VECTOR, *BUDGET)
-    assert 0 <= 2 - found["epsilon"] <= 1e-6
+    results = answer("calibrate", *VECTOR, *BUDGET)
+    assert 0 <= 2 - results["epsilon"] <= 1e-6
     options = ["--dimension", 4, "--norm", 1, "--delta", "1e-5"]
     accounted = answer("account", "vector", "designed.json", *options)
-    assert (accounted["epsilon"], accounted["input_distance"]) == (found["epsilon"], found["input_distance"])
+    assert (accounted["epsilon"], accounted["input_distance"]) == (results["epsilon"], results["input_distance"])
 
 
 def test_help_says_why_accounts_differ(run: Run) -> None:
@@ -234,16 +236,16 @@ def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -
 def test_a_table_whose_letters_are_shuffled_is_written_and_accounted_for(run: Run, answer: Answer) -> None:
     typed = ["shuffled-mvu", "--clients", "3000", "--bits-in", "2", "--bits-out", "1", "--epsilon", "0.5", "--delta", "1e-6"]
     assert run("calibrate", *typed, "--output", "shuffled.json").exit_code == 0
-    found = answer("calibrate", *typed)
-    assert 0 <= 0.5 - found["epsilon"] <= 2e-3
-    assert found["epsilon_per_round"] > 2
+    result = answer("calibrate", *typed)
+    assert 0 <= 0.5 - result["epsilon"] <= 2e-3
+    assert result["epsilon_per_round"] > 2
     again = answer("account", "shuffled", "shuffled.json", "--clients", "3000", "--delta", "1e-6")
-    assert (again["epsilon"], again["accounts"]) == (found["epsilon"], found["accounts"])
+    assert (again["epsilon"], again["accounts"]) == (result["epsilon"], result["accounts"])
 
 
 def test_a_table_keeps_the_target_by_the_account_that_is_asked_for(answer: Answer) -> None:
-    found = answer("calibrate", *VECTOR, *BUDGET, "--method", "pure")
-    assert 0 <= 2 - found["accounts"]["pure"]["epsilon"] <= 1e-6
+    result = answer("calibrate", *VECTOR, *BUDGET, "--method", "pure")
+    assert 0 <= 2 - result["accounts"]["pure"]["epsilon"] <= 1e-6
 
 
 def test_a_table_by_renyi_divergence_is_written_with_how_it_was_made(run: Run, folder: Path) -> None:

@@ -24,40 +24,40 @@ def data(folder: Path) -> None:
 
 
 def test_the_answer_has_what_others_rely_on(answer: Answer) -> None:
-    found = answer(*COMMAND, "--mechanism", "hadamard-response", "--epsilon", "2", "--domain", "list.txt")
-    assert {"items", "epsilon", "bits_per_client", "lower_bound"} <= found.keys()
-    assert [item.keys() for item in found["items"]] == [{"item", "frequency", "standard_error", "true_frequency", "exceeds_noise"}] * 4
-    assert found["items"][0]["item"] == "pear"
-    assert found["notice"].startswith("This is an experiment, not a private release: it shows true frequencies and errors")
-    assert (found["epsilon"], found["adjacency"], found["numbering"]) == (2, "replace-one", "public list")
+    result = answer(*COMMAND, "--mechanism", "hadamard-response", "--epsilon", "2", "--domain", "list.txt")
+    assert {"items", "epsilon", "bits_per_client", "lower_bound"} <= result.keys()
+    assert [item.keys() for item in result["items"]] == [{"item", "frequency", "standard_error", "true_frequency", "exceeds_noise"}] * 4
+    assert result["items"][0]["item"] == "pear"
+    assert result["notice"].startswith("This is an experiment, not a private release: it shows true frequencies and errors")
+    assert (result["epsilon"], result["adjacency"], result["numbering"]) == (2, "replace-one", "public list")
 
 
 def test_sums_of_items_are_estimated_too(answer: Answer) -> None:
-    found = answer(*COMMAND, "--mechanism", "sketched-discrete-gaussian-frequencies", "--epsilon", "1", "--delta", "1e-5")
-    assert (found["trust_model"], found["items"][0]["item"]) == ("secure-sum", "pear")
-    assert abs(found["items"][0]["frequency"] - 0.5) < 5 * found["items"][0]["standard_error"]
+    result = answer(*COMMAND, "--mechanism", "sketched-discrete-gaussian-frequencies", "--epsilon", "1", "--delta", "1e-5")
+    assert (result["trust_model"], result["items"][0]["item"]) == ("secure-sum", "pear")
+    assert abs(result["items"][0]["frequency"] - 0.5) < 5 * result["items"][0]["standard_error"]
 
 
 def test_a_first_round_may_count_different_items(answer: Answer) -> None:
     budget = ("--epsilon", "2", "--delta", "1e-5")
-    found = answer(*COMMAND, "--mechanism", "sparse-discrete-gaussian-frequencies", *budget, "--count-share", "0.25")
-    assert found["count"]["epsilon"] == 0.5
-    assert 1.99 < found["epsilon"] <= 2
-    assert (found["items"][0]["item"], found["count"]["upper"]) == ("pear", 3)
+    result = answer(*COMMAND, "--mechanism", "sparse-discrete-gaussian-frequencies", *budget, "--count-share", "0.25")
+    assert result["count"]["epsilon"] == 0.5
+    assert 1.99 < result["epsilon"] <= 2
+    assert (result["items"][0]["item"], result["count"]["upper"]) == ("pear", 3)
     assert answer(*COMMAND, "--mechanism", "hadamard-response")["count"] is None
 
 
 def test_exact_frequencies_have_no_epsilon_and_no_error(answer: Answer) -> None:
-    found = answer(*COMMAND, "--mechanism", "exact-histogram", "--domain", "list.txt")
-    assert found["epsilon"] is None
-    assert [(one["item"], one["frequency"], one["standard_error"]) for one in found["items"]] == [
+    result = answer(*COMMAND, "--mechanism", "exact-histogram", "--domain", "list.txt")
+    assert result["epsilon"] is None
+    assert [(item["item"], item["frequency"], item["standard_error"]) for item in result["items"]] == [
         *(("pear", 0.5, 0.0), ("apple", 0.3, 0.0), ("fig", 0.2, 0.0), ("plum", 0.0, 0.0)),
     ]
 
 
 def test_options_of_the_mechanism_are_typed(answer: Answer) -> None:
-    one = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "message_bits=1")
-    assert (one["bits_per_client"], one["options"]) == (1, {"message_bits": 1})
+    result = answer(*COMMAND, "--mechanism", "recursive-hadamard-response", "--option", "message_bits=1")
+    assert (result["bits_per_client"], result["options"]) == (1, {"message_bits": 1})
 
 
 def test_what_takes_long_says_what_it_is_at(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

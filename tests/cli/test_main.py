@@ -111,8 +111,8 @@ def probed(*commands: str) -> list[tuple[int, str, str, set[str]]]:
 def test_help_imports_nothing_heavy() -> None:
     light = ["", "design mvu", "estimate mean", "verify", "export", "demo", "sweep", "reproduce"]
     from_the_registry = ["account vector", "calibrate gaussian", "simulate cpsgd", "audit", "mechanisms"]
-    found = probed(*(f"{command} --help" for command in light + from_the_registry))
-    for command, (code, shown, _, loaded) in zip(light + from_the_registry, found, strict=True):
+    result = probed(*(f"{command} --help" for command in light + from_the_registry))
+    for command, (code, shown, _, loaded) in zip(light + from_the_registry, result, strict=True):
         assert (code, "Usage" in shown) == (0, True), command
         # What the registry stands on.
         assert (HEAVY if command in light else HEAVY - {"numpy", "scipy", "highspy"}) & loaded == set(), command

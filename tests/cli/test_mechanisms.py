@@ -13,30 +13,30 @@ Run = Callable[..., Result]
 
 
 def test_the_registry(answer: Answer) -> None:
-    found = answer("mechanisms")["mechanisms"]
-    assert [one["name"] for one in found] == list(REGISTRY)
-    assert {one["name"] for one in found} >= {
+    result = answer("mechanisms")["mechanisms"]
+    assert [item["name"] for item in result] == list(REGISTRY)
+    assert {item["name"] for item in result} >= {
         *("mvu", "cldp", "laplace", "gaussian", "skellam", "sqkr", "privunit-g", "minimal-random-coding"),
         *("privunit", "projunit", "fast-projunit", "rotating-simplex", "minimal-random-coding-plain", "poisson-private-representation"),
         *("distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial", "dp-rec"),
         *("bitwise-randomised-response", "generalised-randomised-response"),
     }
-    for one in found:
-        assert one["trust_model"] in ("local", "shuffled", "secure-sum", "central")
-        assert one["adjacencies"]
-        assert one["accounts"]
-        for option in one["options"]:
+    for entry in result:
+        assert entry["trust_model"] in ("local", "shuffled", "secure-sum", "central")
+        assert entry["adjacencies"]
+        assert entry["accounts"]
+        for option in entry["options"]:
             assert option.keys() == {"name", "type", "help", "required", "default", "low", "high", "choices", "unit"}
 
 
 @pytest.mark.parametrize("name", REGISTRY)
 def test_one_mechanism(run: Run, answer: Answer, name: str) -> None:
-    (found,) = answer("mechanisms", name)["mechanisms"]
-    assert found["name"] == name
+    (result,) = answer("mechanisms", name)["mechanisms"]
+    assert result["name"] == name
     shown = run("mechanisms", name).stdout
-    for part in (found["trust_model"], *found["adjacencies"], *found["accounts"]):
+    for part in (result["trust_model"], *result["adjacencies"], *result["accounts"]):
         assert part in shown
-    assert ("in its low bits" in " ".join(shown.replace("│", " ").split())) == found["on_real_numbers"]
+    assert ("in its low bits" in " ".join(shown.replace("│", " ").split())) == result["on_real_numbers"]
 
 
 def test_a_table_for_people(run: Run) -> None:

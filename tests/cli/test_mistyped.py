@@ -21,8 +21,8 @@ def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
     """Yield the groups of commands, with the words that are typed before a subcommand."""
     if hasattr(command, "commands"):
         yield path, command
-        for name, one in command.commands.items():
-            yield from groups(one, (*path, name))
+        for name, item in command.commands.items():
+            yield from groups(item, (*path, name))
 
 
 GROUPS = dict(groups(typer.main.get_command(app)))
@@ -107,8 +107,8 @@ def test_a_plan_without_a_mechanism_ends_with_an_error_and_is_written(run: Run, 
 
 def test_a_plan_for_one_trust_model_has_its_mechanisms_alone(answer: Callable[..., Any]) -> None:
     task = ["--clients", 50, "--epsilon", 1, "--delta", 1e-5, "--adjacency", "replace-one", "--categories", 4]
-    found = answer("plan", *task, "--trust", "secure-sum")["mechanisms"]
-    assert {one["name"] for one in found} == {name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum"}
+    result = answer("plan", *task, "--trust", "secure-sum")["mechanisms"]
+    assert {item["name"] for item in result} == {name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum"}
 
 
 def test_two_limits_of_bits_must_agree(run: Run, fault: Fault) -> None:
@@ -119,7 +119,7 @@ def test_two_limits_of_bits_must_agree(run: Run, fault: Fault) -> None:
         run(*task, *limit, "--json").stdout
         for limit in (["--bits", 0.0625], ["--message-bits", 4], ["--bits", 0.0625, "--message-bits", 4])
     ]
-    plans = [[(one["feasible"], one["bits_per_client"], one["options"]) for one in json_of(text)["mechanisms"]] for text in either]
+    plans = [[(item["feasible"], item["bits_per_client"], item["options"]) for item in json_of(text)["mechanisms"]] for text in either]
     assert plans[0] == plans[1] == plans[2]
     assert max(bits for feasible, bits, _ in plans[0] if feasible) <= 4
 

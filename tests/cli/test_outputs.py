@@ -212,13 +212,13 @@ def without_styles(text: str) -> str:
 
 def test_nothing_is_printed_past_the_one_console() -> None:
     ways = {"typer.echo", "print", "Console", "typer.secho", "sys.stdout.write", "sys.stderr.write"}
-    found = set()
+    result = set()
     for file in Path(console.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ways:
-                found.add((file.name, ast.unparse(node.func)))
+                result.add((file.name, ast.unparse(node.func)))
     # The example and the version are ours; the last is what all others call.
-    assert found == {("options.py", "typer.echo"), ("main.py", "typer.echo"), ("commands.py", "typer.echo")}
+    assert result == {("options.py", "typer.echo"), ("main.py", "typer.echo"), ("commands.py", "typer.echo")}
 
 
 # Streams
@@ -330,5 +330,5 @@ def test_every_option_that_names_an_output_is_among_them() -> None:
                 yield (" ".join(words[:1] if words[0] not in ("design", "estimate") else words), option)
 
     options = ("--output", "--report", "--plot")
-    known = {(way.partition(",")[0], next(option for option in options if option in command)) for way, (command, _) in WRITING.items()}
-    assert set(outputs(typer.main.get_command(quietbits.cli.main.app), ())) == known
+    exact = {(way.partition(",")[0], next(option for option in options if option in command)) for way, (command, _) in WRITING.items()}
+    assert set(outputs(typer.main.get_command(quietbits.cli.main.app), ())) == exact

@@ -24,41 +24,41 @@ KEYS = {
 
 
 @pytest.fixture(scope="module")
-def found(answer: Answer) -> dict[str, Any]:
+def answered(answer: Answer) -> dict[str, Any]:
     return answer(*ITEMS)
 
 
-def test_the_answer_is_that_of_the_call(found: dict[str, Any]) -> None:
+def test_the_answer_is_that_of_the_call(answered: dict[str, Any]) -> None:
     plan = quietbits.plan_task(quietbits.Task(quietbits.Categories(20), 500, 1.0, 0.0, "replace-one"))
-    assert [one["name"] for one in found["mechanisms"]] == [one.name for one in plan.mechanisms]
-    assert [one["predicted_error"] for one in found["mechanisms"]] == [one.predicted_error for one in plan.mechanisms]
-    for one in found["mechanisms"]:
-        assert one.keys() >= KEYS
-    assert [one["name"] for one in found["references"]] == ["answer-zero", "central-gaussian"]
+    assert [item["name"] for item in answered["mechanisms"]] == [mechanism.name for mechanism in plan.mechanisms]
+    assert [item["predicted_error"] for item in answered["mechanisms"]] == [mechanism.predicted_error for mechanism in plan.mechanisms]
+    for entry in answered["mechanisms"]:
+        assert entry.keys() >= KEYS
+    assert [item["name"] for item in answered["references"]] == ["answer-zero", "central-gaussian"]
 
 
-def test_commands_run_and_simulate_what_was_predicted(found: dict[str, Any], answer: Answer) -> None:
-    feasible = [one for one in found["mechanisms"] if one["feasible"]]
+def test_commands_run_and_simulate_what_was_predicted(answered: dict[str, Any], answer: Answer) -> None:
+    feasible = [item for item in answered["mechanisms"] if item["feasible"]]
     assert len(feasible) >= 5
-    for one in feasible:
-        simulated = answer(*shlex.split(one["command"])[1:])
-        assert simulated["mechanism"] == one["name"]
-        assert simulated["predicted_squared_error"] == pytest.approx(one["predicted_error"], rel=0.02)
-        assert simulated["bits_per_client"] == one["bits_per_client"]
-        assert (simulated["epsilon"], simulated["delta"]) == (one["epsilon"], one["delta"])
+    for entry in feasible:
+        simulated = answer(*shlex.split(entry["command"])[1:])
+        assert simulated["mechanism"] == entry["name"]
+        assert simulated["predicted_squared_error"] == pytest.approx(entry["predicted_error"], rel=0.02)
+        assert simulated["bits_per_client"] == entry["bits_per_client"]
+        assert (simulated["epsilon"], simulated["delta"]) == (entry["epsilon"], entry["delta"])
 
 
 def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
     vectors = ["--dimension", 5, "--clip", 2.5, "--delta", 1e-5, "--rounds", 2, "--bits", 16, "--trust", "secure-sum", "--norm", "l2"]
     for given in (vectors, ["--interval", -2, 3, "--bits", 1]):
         plan = answer("plan", "--clients", 12, "--epsilon", 2, "--adjacency", "replace-one", "--workers", 1, *given)
-        feasible = [one for one in plan["mechanisms"] if one["feasible"]]
+        feasible = [item for item in plan["mechanisms"] if item["feasible"]]
         assert len(feasible) >= 3
-        for one in feasible:
-            simulated = answer(*shlex.split(one["command"])[1:])
-            assert simulated["on_real_numbers"] == one["on_real_numbers"]
-            assert simulated["bits_per_client"] == one["bits_per_client"]
-            assert simulated["predicted_squared_error"] == pytest.approx(one["predicted_error"], rel=0.3)
+        for entry in feasible:
+            simulated = answer(*shlex.split(entry["command"])[1:])
+            assert simulated["on_real_numbers"] == entry["on_real_numbers"]
+            assert simulated["bits_per_client"] == entry["bits_per_client"]
+            assert simulated["predicted_squared_error"] == pytest.approx(entry["predicted_error"], rel=0.3)
 
 
 def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
@@ -71,8 +71,8 @@ def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
     page = (folder / "plan.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert "http-equiv" not in page
-    for one in frame.to_dict("records"):
-        assert one["name"] in page
+    for item in frame.to_dict("records"):
+        assert item["name"] in page
 
 
 def test_what_people_read_has_a_table_for_each_trust_model(run: Run) -> None:
@@ -101,8 +101,8 @@ def test_bad_questions_say_what_is_needed(fault: Callable[..., str], given: list
 
 def test_a_number_of_bits_that_several_mechanisms_share_is_whole_where_it_is_typed_so(answer: Callable[..., Any]) -> None:
     task = ["plan", "--clients", 100, "--epsilon", 4, "--adjacency", "replace-one", "--dimension", 20, "--trust", "local"]
-    found = {one["name"]: one for one in answer(*task, "--option", "message_bits=3")["mechanisms"]}
-    assert [found[name]["bits_per_client"] for name in ("sqkr", "rotating-simplex", "minimal-random-coding")] == [3, 3, 3]
+    result = {item["name"]: item for item in answer(*task, "--option", "message_bits=3")["mechanisms"]}
+    assert [result[name]["bits_per_client"] for name in ("sqkr", "rotating-simplex", "minimal-random-coding")] == [3, 3, 3]
 
 
 def test_no_dimension_and_a_norm_that_is_none_are_refused(fault: Callable[..., str]) -> None:
@@ -114,7 +114,7 @@ def test_no_dimension_and_a_norm_that_is_none_are_refused(fault: Callable[..., s
 def test_no_number_loses_its_end(run: Run) -> None:
     # The longest names, and all columns.
     budget = ["--epsilon", 1.22, "--delta", 1e-3, "--adjacency", "replace-one", "--rounds", 4, "--workers", 1]
-    found = run("plan", "--clients", 427, "--categories", 9, *budget, "--trust", "secure-sum", "--message-bits", 105.3)
-    rows = [line for line in found.stdout.splitlines() if line.startswith("  sketched-")]
+    output = run("plan", "--clients", 427, "--categories", 9, *budget, "--trust", "secure-sum", "--message-bits", 105.3)
+    rows = [line for line in output.stdout.splitlines() if line.startswith("  sketched-")]
     assert len(rows) == 3
     assert not any("…" in row for row in rows), rows

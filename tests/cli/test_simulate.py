@@ -33,7 +33,7 @@ CHEAP = {
 
 
 def test_a_simulation_is_one_call(answer: Answer) -> None:
-    found = answer(*SIMULATION, "--repetitions", 3, "--seed", 5, "--population", "sparse", "--rotation-seed", 7)
+    result = answer(*SIMULATION, "--repetitions", 3, "--seed", 5, "--population", "sparse", "--rotation-seed", 7)
     task = quietbits.Task(quietbits.NormBall(12, 2.0, 2.0), 50, 2.0, 1e-5, "add-or-remove-one")
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16, "rotation_seed": 7})
     asked = Guarantee(2.0, "add-or-remove-one", "secure-sum", delta=1e-5)
@@ -42,36 +42,36 @@ def test_a_simulation_is_one_call(answer: Answer) -> None:
     assert least is not None
     assert least < summary.worst_squared_error
     beside = {"lower_bound": least, "ratio_to_bound": summary.worst_squared_error / least, "on_real_numbers": False}
-    assert found == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | beside
-    assert found.keys() == {"mechanism", *beside} | {field.name for field in fields(MeanSummary)}
-    assert (found["bits_per_coordinate"], found["bits_per_client"], found["padded_dimension"]) == (256 / 12, 256, 16)
+    assert result == {"mechanism": "distributed-discrete-gaussian"} | summary.document() | beside
+    assert result.keys() == {"mechanism", *beside} | {field.name for field in fields(MeanSummary)}
+    assert (result["bits_per_coordinate"], result["bits_per_client"], result["padded_dimension"]) == (256 / 12, 256, 16)
 
 
 @pytest.mark.parametrize("name", [name for name, entry in REGISTRY.items() if entry.private])
 def test_every_mechanism_is_simulated(answer: Answer, name: str) -> None:
     options = CHEAP.get(name, [])
-    kind = next(one for one in (NormBall, Categories, Interval) if one in REGISTRY[name].domains)
+    kind = next(item for item in (NormBall, Categories, Interval) if item in REGISTRY[name].domains)
     sizes = {NormBall: SIZES, Categories: ["--clients", 50, "--categories", 12, "--epsilon", 2, "--delta", 1e-5]}
-    found = answer("simulate", name, *sizes.get(kind, ["--clients", 50, "--epsilon", 2]), *options, "--repetitions", 2)
-    assert found["dimension"] == (1 if kind is Interval else 12)
-    assert found["trust_model"] == REGISTRY[name].trust_model
-    assert found["epsilon"] <= 2.0
-    assert 0 < found["squared_error"] < 10 * found["worst_squared_error"]
-    assert (found["modulus"] is None) == (found["trust_model"] != "secure-sum")
+    result = answer("simulate", name, *sizes.get(kind, ["--clients", 50, "--epsilon", 2]), *options, "--repetitions", 2)
+    assert result["dimension"] == (1 if kind is Interval else 12)
+    assert result["trust_model"] == REGISTRY[name].trust_model
+    assert result["epsilon"] <= 2.0
+    assert 0 < result["squared_error"] < 10 * result["worst_squared_error"]
+    assert (result["modulus"] is None) == (result["trust_model"] != "secure-sum")
 
 
 def test_exact_frequencies_have_no_error_and_no_epsilon(answer: Answer, run: Run) -> None:
     typed = ("simulate", "exact-histogram", "--clients", 30, "--categories", 1000)
-    found = answer(*typed)
+    result = answer(*typed)
     # A budget may be typed, as for others.
-    assert answer(*typed, "--epsilon", 2, "--delta", 1e-5) == found
-    assert (found["epsilon"], found["squared_error"], found["standard_error"], found["worst_squared_error"]) == (None, 0, 0, 0)
+    assert answer(*typed, "--epsilon", 2, "--delta", 1e-5) == result
+    assert (result["epsilon"], result["squared_error"], result["standard_error"], result["worst_squared_error"]) == (None, 0, 0, 0)
     # The Bernoulli code of 120 measurements, modulo 31.
-    assert (found["padded_dimension"], found["modulus"]) == (120, 31)
+    assert (result["padded_dimension"], result["modulus"]) == (120, 31)
     assert answer(*typed, "--code", "identity", "--masked")["padded_dimension"] == 1000
     assert "epsilon = inf" in run(*typed, "--code", "identity").stdout
     both = answer("simulate", "exact-histogram,frequency-randomised-response", *typed[2:6], "--epsilon", 2, "--adjacency", "replace-one")
-    assert [one["epsilon"] for one in both["mechanisms"]] == [None, 2]
+    assert [item["epsilon"] for item in both["mechanisms"]] == [None, 2]
 
 
 def test_one_round_has_no_standard_error_and_the_seed_counts(answer: Answer) -> None:
@@ -89,24 +89,24 @@ def test_masks_change_nothing(answer: Answer) -> None:
 def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: Run) -> None:
     names = ["cpsgd", "distributed-skellam", "sqkr", "dp-rec", "privunit-g"]
     typed = ["simulate", ",".join(names), *SIZES, "--adjacency", "replace-one"]
-    found = answer(*typed)["mechanisms"]
-    assert [one["mechanism"] for one in found] == names
-    assert {one["adjacency"] for one in found} == {"replace-one"}
+    result = answer(*typed)["mechanisms"]
+    assert [item["mechanism"] for item in result] == names
+    assert {item["adjacency"] for item in result} == {"replace-one"}
     # Of the same inputs.
-    assert len({one["zero_squared_error"] for one in found}) == 1
-    assert found[2] == answer("simulate", "sqkr", *SIZES)
+    assert len({item["zero_squared_error"] for item in result}) == 1
+    assert result[2] == answer("simulate", "sqkr", *SIZES)
     shown = run(*typed).stdout
     assert all(name in shown for name in (*names, "secure-sum", "local"))
     # Of those that send floating-point noise.
     assert "privunit-g: the guarantee is of the mechanism on real numbers" in " ".join(shown.split())
-    assert [one["mechanism"] for one in found if one["on_real_numbers"]] == ["privunit-g"]
+    assert [item["mechanism"] for item in result if item["on_real_numbers"]] == ["privunit-g"]
 
 
 def test_options_that_mechanisms_share_say_whose_they_are(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = " ".join(run("simulate", "sqkr,minimal-random-coding,dp-rec", "--help").stdout.replace("│", " ").split())
     assert "sqkr: Bits of the message; by default the best number; minimal-random-coding: log2 of the number" in shown
     assert "replace-one; must be given to compare mechanisms" in shown
-    other = tuple(replace(one, choices=("1", "2")) if one.name == "message_bits" else one for one in REGISTRY["sqkr"].options)
+    other = tuple(replace(option, choices=("1", "2")) if option.name == "message_bits" else option for option in REGISTRY["sqkr"].options)
     monkeypatch.setitem(REGISTRY, "sqkr", replace(REGISTRY["sqkr"], options=other))
     refused = run("simulate", "sqkr,minimal-random-coding", "--help")
     assert (refused.exit_code, refused.stderr.startswith("quietbits: mechanisms must agree on what message_bits is")) == (2, True)
@@ -143,15 +143,15 @@ def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run)
     """With as many coordinates as the mechanism expects, which the population's default is not."""
     sizes = ("--clients", 300, "--dimension", 1000, "--epsilon", 1, "--delta", 1e-5, "--adjacency", "add-or-remove-one", "--bits", 18)
     typed = ("simulate", "sparse-discrete-gaussian", *sizes, "--sparsity", 3, "--population", "sparse-mean")
-    found = answer(*typed, "--nonzero", 3, "--repetitions", 5)
+    result = answer(*typed, "--nonzero", 3, "--repetitions", 5)
     # The sum of 15 squares, nearly Gaussian.
-    assert 0.3 < found["squared_error"] / found["predicted_squared_error"] < 2.2
-    assert found["squared_error"] < 0.01 * found["zero_squared_error"]
+    assert 0.3 < result["squared_error"] / result["predicted_squared_error"] < 2.2
+    assert result["squared_error"] < 0.01 * result["zero_squared_error"]
     # The bound is on the worst vectors of the ball, which the stated error is not for.
-    assert found["lower_bound"] is found["ratio_to_bound"] is None
+    assert result["lower_bound"] is result["ratio_to_bound"] is None
     assert "of sparse-mean, as the mechanism expects it" in run(*typed).stdout
     # One coordinate in 16: far more than expected, and nothing is promised.
-    assert answer(*typed)["squared_error"] > 0.1 * found["zero_squared_error"]
+    assert answer(*typed)["squared_error"] > 0.1 * result["zero_squared_error"]
 
 
 def test_results_are_written(run: Run, answer: Answer, folder: Path) -> None:

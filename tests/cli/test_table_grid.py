@@ -59,8 +59,8 @@ def test_each_refused_file_takes_a_line(folder: Path) -> None:
     assert first.startswith(f"quietbits: {changed[0]}: refused: format: ")
     assert second == f"quietbits: {changed[1]}: refused: header: it is not the C header of epsilon_2_bits_1_1.json"
     assert run.stdout == f"{folder}: 4 tables, 2 files refused\n"
-    found = json.loads(invoke("verify", folder, "--json").stdout)
-    assert [fault["check"] for fault in found["faults"]] == ["format", "header"]
+    loaded = json.loads(invoke("verify", folder, "--json").stdout)
+    assert [fault["check"] for fault in loaded["faults"]] == ["format", "header"]
     # The same command again writes them as they were.
     assert invoke("design", "grid", folder.parent / "grid.toml", "--output", folder, "--seed", 5).exit_code == 0
     assert [path.read_bytes() for path in changed] == sound

@@ -29,7 +29,7 @@ def answer(call: dict[str, Any], folder: Path) -> dict[str, Any]:
         write_table(design_mvu(1.0, 2, 2), arguments["table"])
     report = {"account": account, "calibrate": calibrate}[call["call"]](call["name"], **arguments)
     document: dict[str, Any] = json.loads(json.dumps(report.document(), allow_nan=False))
-    document["accounts"] = {name: one["epsilon"] for name, one in document["accounts"].items()}
+    document["accounts"] = {name: item["epsilon"] for name, item in document["accounts"].items()}
     return document
 
 

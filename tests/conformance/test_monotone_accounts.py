@@ -81,16 +81,16 @@ def subject_of(name: str, values: Mapping[str, Any], adjacency: str | None = Non
 
 def answers(subject: AccountSubject, delta: float, rounds: int, sampling: Sampling | None = None) -> dict[str, float]:
     report = subject.report(delta, rounds, sampling).privacy
-    return {"epsilon": report.epsilon, **{one.name: one.bound.epsilon for one in report.accounts}}
+    return {"epsilon": report.epsilon, **{account.name: account.bound.epsilon for account in report.accounts}}
 
 
 @pytest.mark.parametrize("name", NOISE)
 def test_more_noise_never_reveals_more(name: str) -> None:
     subjects = [noisy(name, factor) for factor in reversed(MORE)]
     for delta, rounds in ((0.05, 1), (1e-6, 1), (1e-6, 30)):
-        found = [answers(subject, delta, rounds) for subject in subjects]
-        for account in set.intersection(*(set(one) for one in found)):
-            assert rises(one[account] for one in found), (account, delta, rounds, [one[account] for one in found])
+        result = [answers(subject, delta, rounds) for subject in subjects]
+        for account in set.intersection(*(set(item) for item in result)):
+            assert rises(item[account] for item in result), (account, delta, rounds, [item[account] for item in result])
 
 
 def test_every_secure_sum_is_asked_about_more_clients() -> None:
@@ -109,9 +109,9 @@ def test_more_clients_never_reveal_more(name: str) -> None:
     subjects = [subject_of(name, {**LITTLE_NOISE[name], "clients": clients}) for clients in reversed(numbers)]
     sampling = sampling_of(0.05, subjects[0].adjacency, population=10**6)
     for rounds, chosen in ((1, None), (30, None), (2, sampling)):
-        found = [answers(subject, 1e-5, rounds, chosen) for subject in subjects]
-        for account in set.intersection(*(set(one) for one in found)):
-            assert rises(one[account] for one in found), (account, rounds, chosen, [one[account] for one in found])
+        result = [answers(subject, 1e-5, rounds, chosen) for subject in subjects]
+        for account in set.intersection(*(set(item) for item in result)):
+            assert rises(item[account] for item in result), (account, rounds, chosen, [item[account] for item in result])
 
 
 def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
@@ -124,8 +124,8 @@ def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
 def test_gaussian_accounts_do_not_jump_as_noise_grows() -> None:
     shared = {"probability": 0.3, "scale": 1.0, "dimension": 1, "l1": 2.0, "l2": 2.0, "linf": 2.0}
     subjects = [subject_of("binomial", {**shared, "trials": 20580 + k}) for k in range(12)]
-    found = [one.privacy.account("near-gaussian").bound(1.07e-7, 2, None).epsilon for one in reversed(subjects)]
-    assert rises(found), found
+    result = [subject.privacy.account("near-gaussian").bound(1.07e-7, 2, None).epsilon for subject in reversed(subjects)]
+    assert rises(result), result
 
 
 def sampling_of(share: float, adjacency: str, population: int = POPULATION) -> Sampling:
@@ -144,11 +144,15 @@ def test_a_larger_sample_never_reveals_less_nor_more_than_everyone(name: str, ad
     if subject.privacy.trust_model == "local":
         pytest.skip("whoever reports is seen")
     delta, rounds = 1e-5, 30
-    found = [answers(subject, delta, rounds, sampling_of(share, adjacency)) for share in SHARES]
+    result = [answers(subject, delta, rounds, sampling_of(share, adjacency)) for share in SHARES]
     everyone = answers(subject, delta, rounds)
     for account in everyone:
-        assert rises([one[account] for one in found] + [everyone[account]]), (account, [one[account] for one in found], everyone[account])
+        assert rises([item[account] for item in result] + [everyone[account]]), (
+            account,
+            [item[account] for item in result],
+            everyone[account],
+        )
     # Nobody is left out.
-    assert found[-1]["epsilon"] == pytest.approx(everyone["epsilon"], rel=1e-9)
+    assert result[-1]["epsilon"] == pytest.approx(everyone["epsilon"], rel=1e-9)
     # And a sample of one in a thousand hides well.
-    assert found[0]["epsilon"] <= 0.1 * everyone["epsilon"]
+    assert result[0]["epsilon"] <= 0.1 * everyone["epsilon"]

@@ -55,15 +55,15 @@ def test_every_number_of_bits_has_one_of_the_names_and_says_which() -> None:
 
 
 def test_every_command_has_these_names_alone() -> None:
-    found = set()
+    result = set()
     for path, command in commands(typer.main.get_command(app)):
         typed = {parameter.name for parameter in command.params if "bits" in parameter.name}
         assert typed <= NAMES.keys(), path
-        found |= {(path.split()[1], name) for name in typed if len(path.split()) > 1}
+        result |= {(path.split()[1], name) for name in typed if len(path.split()) > 1}
         if path == "quietbits plan":
             assert typed == {"bits", "message_bits"}
-    assert {command for command, name in found if name == "bits"} == {"plan", "account", "calibrate", "simulate", "audit"}
-    assert {command for command, name in found if name == "message_bits"} == {"plan", "account", "calibrate", "simulate", "audit"}
+    assert {command for command, name in result if name == "bits"} == {"plan", "account", "calibrate", "simulate", "audit"}
+    assert {command for command, name in result if name == "message_bits"} == {"plan", "account", "calibrate", "simulate", "audit"}
 
 
 def test_fields_and_parameters_of_the_public_face_have_these_names_alone() -> None:
@@ -74,7 +74,7 @@ def test_fields_and_parameters_of_the_public_face_have_these_names_alone() -> No
             typed = list(inspect.signature(value).parameters)
         elif inspect.isclass(value) and dataclasses.is_dataclass(value):
             typed = [field.name for field in dataclasses.fields(value)]
-        assert {one for one in typed if "bits" in one} <= NAMES.keys() | COMPUTED, name
+        assert {item for item in typed if "bits" in item} <= NAMES.keys() | COMPUTED, name
 
 
 @pytest.mark.parametrize("case", BUILT, ids=str)

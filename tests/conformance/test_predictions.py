@@ -37,9 +37,9 @@ def test_the_prediction_is_what_is_measured(name: str) -> None:
     entry = REGISTRY[name]
     norms = entry.norms or (2.0,)
     domain = next(
-        one
-        for one in (NormBall(16, 2.0 if 2.0 in norms else norms[0]), Categories(9), Interval(-1.0, 3.0))
-        if isinstance(one, entry.domains)
+        item
+        for item in (NormBall(16, 2.0 if 2.0 in norms else norms[0]), Categories(9), Interval(-1.0, 3.0))
+        if isinstance(item, entry.domains)
     )
     population = (entry.populations or (usual_population(domain),))[0]
     nonzero = 1 if population == "sparse-mean" else None

@@ -24,7 +24,7 @@ class TestRegistry(SecureSumSuite):
 
 def concrete(kind: type[Mechanism]) -> set[type[Mechanism]]:
     """Return the classes of the design that derive from a class, and can be made."""
-    derived = {one for child in kind.__subclasses__() for one in concrete(child)}
+    derived = {item for child in kind.__subclasses__() for item in concrete(child)}
     return derived if inspect.isabstract(kind) or not kind.__module__.startswith(design.__name__) else derived | {kind}
 
 

@@ -125,8 +125,8 @@ def test_z_scores_have_an_rms_of_one_with_few_clients_an_item_and_more_items_tha
 
 def test_a_hashed_sketch_is_renewed_and_a_block_response_has_several_blocks_in_some_case() -> None:
     mechanisms = [made(name, epsilon, options) for name, epsilon, options, population in CASES if options or epsilon > 3]
-    hashed = {type(one) for one in mechanisms if isinstance(one, SketchedFrequencies) and not one.sketch.direct}
-    blocked = {type(one) for one in mechanisms if isinstance(one, BlockMechanism) and one.blocks > 1}
+    hashed = {type(mechanism) for mechanism in mechanisms if isinstance(mechanism, SketchedFrequencies) and not mechanism.sketch.direct}
+    blocked = {type(mechanism) for mechanism in mechanisms if isinstance(mechanism, BlockMechanism) and mechanism.blocks > 1}
     assert (len(hashed), len(blocked)) == (4, 3)
 
 

@@ -103,10 +103,10 @@ def test_it_is_there_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     task = Task(Interval(0.0, 1.0), 100, 2.0, 1e-5, "replace-one", rounds=2)
     assert build_mechanism("one-bit", task) == OneBit(1.0, (0.0, 1.0))
     assert account("one-bit", epsilon=1.0, rounds=3).epsilon == 3.0
-    found = calibrate("one-bit", epsilon=2.0, delta=1e-5, rounds=2)
-    assert found["epsilon_per_round"] == 1.0
-    assert found.document()["epsilon_per_round"] == 1.0
-    assert 0 < found.epsilon <= found.document()["target_epsilon"] == 2.0
+    result = calibrate("one-bit", epsilon=2.0, delta=1e-5, rounds=2)
+    assert result["epsilon_per_round"] == 1.0
+    assert result.document()["epsilon_per_round"] == 1.0
+    assert 0 < result.epsilon <= result.document()["target_epsilon"] == 2.0
     with pytest.raises(ValueError, match="account must be one of pure, rdp, pld, got 'exact'"):
         calibrate("one-bit", epsilon=2.0, delta=1e-5, method="exact")
 

@@ -34,7 +34,7 @@ def write_cifar10(folder: Path) -> None:
 
 
 def write_leaf(folder: Path, users: dict[str, Any]) -> None:
-    content = {"users": list(users), "num_samples": [len(one["y"]) for one in users.values()], "user_data": users}
+    content = {"users": list(users), "num_samples": [len(user["y"]) for user in users.values()], "user_data": users}
     for part in ("train", "test"):
         (folder / part).mkdir()
         (folder / part / "all_data_niid_0_keep_0.json").write_text(json.dumps(content))

@@ -23,8 +23,8 @@ def subject(name: str, values: dict[str, Any], sampling: Sampling | None = None)
     return account_subject(name, values, 1e-6, sampling=sampling)
 
 
-def draw(one: AccountSubject, rounds: int, sampling: Sampling | None = None) -> Figure:
-    reports = [one.report(1e-6, number, sampling) for number in shown_rounds(rounds)]
+def draw(item: AccountSubject, rounds: int, sampling: Sampling | None = None) -> Figure:
+    reports = [item.report(1e-6, number, sampling) for number in shown_rounds(rounds)]
     asked = next(report for report in reports if report.privacy.rounds == rounds)
     with print_style():
         return draw_accounts(epsilon_by_rounds(reports), asked)
@@ -39,12 +39,12 @@ def caption(figure: Figure) -> str:
 
 
 def test_proven_accounts_are_solid_and_others_dashed() -> None:
-    one = subject("binomial", BINOMIAL)
-    figure = draw(one, 10)
+    binomial = subject("binomial", BINOMIAL)
+    figure = draw(binomial, 10)
     drawn = lines(figure)
     assert list(drawn)[:4] == ["Theorem 1 of cpSGD; not proven", "exact privacy loss", "Rényi divergences", "nearly Gaussian noise"]
     assert [line.get_linestyle() for line in drawn.values()] == ["--", "-", "-", "-", "None"]
-    report = one.report(1e-6, 10)
+    report = binomial.report(1e-6, 10)
     *_, guarantee = drawn.values()
     assert guarantee.get_xydata().tolist() == [[10, report.epsilon]]
     exact = drawn["exact privacy loss"]
@@ -96,9 +96,9 @@ def test_plots_fit_a_page(name: str, values: dict[str, Any], check_page: Any) ->
 
 def test_files_are_the_same_each_time(tmp_path: Path) -> None:
     """Of the kind that would have a date in it; the others are written where `--plot` is typed."""
-    one = subject("laplace", {"epsilon": 0.1})
+    laplace = subject("laplace", {"epsilon": 0.1})
     for file in ("first.pdf", "second.pdf"):
-        write_account_plot(one, 1e-6, 1, None, tmp_path / file)
+        write_account_plot(laplace, 1e-6, 1, None, tmp_path / file)
     first, second = ((tmp_path / file).read_bytes() for file in ("first.pdf", "second.pdf"))
     assert first == second
     assert first.startswith(b"%PDF")

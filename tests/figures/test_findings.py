@@ -52,7 +52,10 @@ def rounded_epsilons(source: str) -> list[str]:
     def visit(node: ast.AST, sources: dict[str, str]) -> None:
         if isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp):
             names = {
-                name.id: ast.unparse(one.iter) for one in node.generators for name in ast.walk(one.target) if isinstance(name, ast.Name)
+                name.id: ast.unparse(generator.iter)
+                for generator in node.generators
+                for name in ast.walk(generator.target)
+                if isinstance(name, ast.Name)
             }
             sources = sources | names
         if isinstance(node, ast.FormattedValue) and node.format_spec is not None:

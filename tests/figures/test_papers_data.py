@@ -24,12 +24,12 @@ from .conftest import CLIENTS, NAMES, WORDS, write_leaf, write_mnist
 
 
 def test_data_are_found_in_a_folder_or_one_of_its_folders(data: Path, tmp_path: Path) -> None:
-    found = found_data(data, NAMES)
-    assert [one.name for one in found] == list(NAMES)
-    tags = found[-1].folder
+    result = found_data(data, NAMES)
+    assert [item.name for item in result] == list(NAMES)
+    tags = result[-1].folder
     assert found_data(data, (WORDS,)) == (FoundData(WORDS, tags),)
     assert FoundData(WORDS, tags).clients == CLIENTS["stackoverflow-tags"]
-    assert {one.name: one.clients for one in found} == CLIENTS
+    assert {item.name: item.clients for item in result} == CLIENTS
     # The folder's own come first. What is asked again is looked for again.
     with pytest.raises(DataNotFoundError):
         found_data(tmp_path, ("mnist",))
@@ -49,9 +49,9 @@ def test_look_alikes_are_not_taken_for_the_data(tmp_path: Path) -> None:
     write_mnist(tmp_path / "MNIST")
     assert found_data(tmp_path, ("mnist",)) == (FoundData("mnist", tmp_path / "MNIST"),)
     # LEAF's other sets: names of files, tweets, and features.
-    for name, one in (("celeba", "000001.jpg"), ("sent140", ["1467810369", "a tweet"]), ("synthetic", [0.5] * 60)):
+    for name, item in (("celeba", "000001.jpg"), ("sent140", ["1467810369", "a tweet"]), ("synthetic", [0.5] * 60)):
         (tmp_path / name).mkdir()
-        write_leaf(tmp_path / name, {"user": {"x": [one], "y": [1]}})
+        write_leaf(tmp_path / name, {"user": {"x": [item], "y": [1]}})
     with pytest.raises(DataError, match="there is no file"):
         found_data(tmp_path, ("femnist", "shakespeare"))
 
@@ -100,7 +100,7 @@ def test_mvu_has_the_papers_grids_on_each_data(data: Path) -> None:
             assert options["noise_multiplier"] in [0.25, 0.5, 1, 1.5, 2.5]
         if task.mechanism.name == "sign-gaussian":
             step = setting.server_rate * 2 * options["noise_multiplier"] * setting.clip * math.sqrt(math.pi / 2)
-            assert min(abs(step / one - 1) for one in (0.01, 0.03, 0.1)) < 1e-12
+            assert min(abs(step / item - 1) for item in (0.01, 0.03, 0.1)) < 1e-12
         if task.mechanism.name == "mvu":
             assert (options["metric"], options["bits_in"], setting.epsilon, setting.round_epsilon) == ("l1", 9, None, None)
             assert options["table_epsilon"] in [0.25, 0.5, 0.75, 1, 2, 3, 5]
@@ -124,7 +124,7 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
             assert setting.local_epochs == 1
             if task.mechanism.name == "dp-rec-training":
                 # With the paper's own clip ratio; or with its clip norm and more noise, for the epsilon that is proven.
-                stated = [one.clip_ratio for one in paper.reported if options.get("clip_ratio", one.clip_ratio) == one.clip_ratio]
+                stated = [item.clip_ratio for item in paper.reported if options.get("clip_ratio", item.clip_ratio) == item.clip_ratio]
                 assert setting.clip in [ratio * paper.value("sigma") for ratio in stated]
                 assert options["group_bits"] == 7
                 assert (setting.rounds, setting.download) == (paper.value("rounds"), "history")
@@ -139,15 +139,15 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
         levels = [dict(task.mechanism.options) for task in fedavg if task not in private]
         given = {"bits": 8, "noise_multiplier": 3.8}
         assert levels == ([given, {**given, "reach": "clip-norm"}] if name == "mnist" else [])
-        assert [task.training.epsilon for task in private] == [one.epsilon for one in paper.reported] + [None] * len(paper.reported)
+        assert [task.training.epsilon for task in private] == [item.epsilon for item in paper.reported] + [None] * len(paper.reported)
         noise = [multiplier for task in private if (multiplier := dict(task.mechanism.options).get("noise_multiplier")) is not None]
-        assert noise == [one.noise_multiplier for one in paper.reported]
+        assert noise == [item.noise_multiplier for item in paper.reported]
         coded = [task for task in own if task.mechanism.name == "dp-rec-training"]
-        assert [task.training.epsilon for task in coded] == [one.epsilon for one in paper.reported] + [None] * len(paper.reported)
+        assert [task.training.epsilon for task in coded] == [item.epsilon for item in paper.reported] + [None] * len(paper.reported)
         ratios = [dict(task.mechanism.options).get("clip_ratio") for task in coded]
-        assert ratios == [None] * len(paper.reported) + [one.clip_ratio for one in paper.reported]
+        assert ratios == [None] * len(paper.reported) + [item.clip_ratio for item in paper.reported]
         # The discrete Gaussian is where the paper has it.
-        reported = {name for one in paper.reported for name in one.accuracy}
+        reported = {name for item in paper.reported for name in item.accuracy}
         assert {"distributed-discrete-gaussian"} & {task.mechanism.name for task in own} == (
             {"distributed-discrete-gaussian"} if "ddg16" in reported else set()
         )
@@ -179,25 +179,25 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         assert rates == pytest.approx({"femnist": [5, 10, 20, 40, 50], WORDS: [4, 5, 10, 20]}[name], rel=1e-3)
         # The paper's noise, with its table 1 of words, and beside it a budget.
         private = [task for task in own if task.mechanism.name != "none"]
-        noise = [None if (one := dict(task.mechanism.options).get("noise_multiplier")) is None else 2 * one for task in private]
+        noise = [None if (entry := dict(task.mechanism.options).get("noise_multiplier")) is None else 2 * entry for task in private]
         assert {task.training.epsilon for task in private} == {None, 10.0}
-        assert all((one is None) == (task.training.epsilon is not None) for one, task in zip(noise, private, strict=True))
+        assert all((item is None) == (task.training.epsilon is not None) for item, task in zip(noise, private, strict=True))
         assert set(noise) == {None, 0.01, 0.3, 0.5} if name == WORDS else {None, 0.1, 0.3, 0.5}
         bits = [dict(task.mechanism.options)["bits"] for task in private]
         usual = paper.value("bits")
-        reported = {(one.noise_multiplier, one.bits) for one in paper.reported if one.bits}
-        assert {(one, width) for one, width in zip(noise, bits, strict=True) if width != usual} == reported
+        reported = {(item.noise_multiplier, item.bits) for item in paper.reported if item.bits}
+        assert {(item, width) for item, width in zip(noise, bits, strict=True) if width != usual} == reported
         if name == WORDS:
             seeds = len({task.seed for task in own})
             assert [width for width in bits if width != usual] == [width for width in (10, 12, 10, 12, 12) for _ in range(seeds)]
     # Maps have the paper's noise multipliers, models the largest, thresholds that of its Figure 9, and cohorts one budget.
     noise = {"heat-map": (0.05, 0.15, 0.25), "model": (0.25,), "threshold": (0.025,), "cohort": (None,)}
-    for figure, found in noise.items():
+    for figure, result in noise.items():
         tasks = FIGURES[f"price-training-{figure}"].on_data(0, False, data)
         private = [task for task in tasks if task.mechanism.name != "none"]
         budget = 10.0 if figure == "cohort" else None
         given = {(task.training.epsilon, dict(task.mechanism.options).get("noise_multiplier")) for task in private}
-        assert given == {(budget, multiplier) for multiplier in found}
+        assert given == {(budget, multiplier) for multiplier in result}
 
 
 def test_figures_3_to_6_of_linear_compression_have_the_papers_bits_seeds_and_models(data: Path) -> None:
@@ -241,22 +241,24 @@ def test_the_papers_accuracies_stand_beside_its_own_runs_alone(changed: dict[str
 
 def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    told: list[str] = []
-    ends = {name: replace(one, run=lambda *_, name=name, **__: made.append(name), table=lambda _: None) for name, one in FIGURES.items()}
+    reported: list[str] = []
+    ends = {
+        name: replace(figure, run=lambda *_, name=name, **__: made.append(name), table=lambda _: None) for name, figure in FIGURES.items()
+    }
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType(ends))
     monkeypatch.setattr(registry, "_without_provenance", lambda rows: rows)
     monkeypatch.setattr(registry, "_write", lambda *_: [])
     monkeypatch.setattr(named_models, "find_spec", lambda _: "there")
     (mnist,) = found_data(data, ("mnist",))
-    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
+    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
     assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
-    assert told[0].startswith("left out, without data: ")
-    assert "price-training, " in told[0]
+    assert reported[0].startswith("left out, without data: ")
+    assert "price-training, " in reported[0]
     monkeypatch.setattr(named_models, "find_spec", lambda _: None)
     made.clear()
-    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: told.append(step[2]))
+    reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
     assert made == ["mvu-fig4", "cpsgd-fig2"]
-    assert told[-1].startswith("left out, without torch: mvu-fig6, dprec-table1; without data: ")
+    assert reported[-1].startswith("left out, without torch: mvu-fig6, dprec-table1; without data: ")
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataNotFoundError, match=r"no file.*of mnist.*of stackoverflow-words"):
         reproduce([], tmp_path, data=tmp_path / "empty")

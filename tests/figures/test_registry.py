@@ -53,7 +53,7 @@ MEANS: dict[str, Any] = {
     "mmrc_epsilons": (4.0,),
 }
 VECTORS: dict[str, Any] = {
-    "comparisons": tuple(with_small_tables(one, bits_in=2, most_bits_out=1) for one in COMPARISONS),
+    "comparisons": tuple(with_small_tables(comparison, bits_in=2, most_bits_out=1) for comparison in COMPARISONS),
     # That of the comparison by bits: their tables are the same.
     "epsilons": (BITS_EPSILON,),
     "clients": 30,
@@ -119,30 +119,32 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
     match name:
         case "mvu-fig4" | "mvu-fig6":
             given = {"noise_multiplier": (2.5, 5), "table_epsilon": (0.5,)}
-            tasks = [one for one in tasks if all(value in given[key] for key, value in one.mechanism.options if key in given)]
+            tasks = [task for task in tasks if all(value in given[key] for key, value in task.mechanism.options if key in given)]
             # One step of each.
-            tasks = list({(one.mechanism, one.training.sampling): one for one in tasks if one.seed == seed}.values())
-            tasks = [replace(one, mechanism=with_fewer_inputs(one.mechanism)) for one in tasks]
+            tasks = list({(task.mechanism, task.training.sampling): task for task in tasks if task.seed == seed}.values())
+            tasks = [replace(task, mechanism=with_fewer_inputs(task.mechanism)) for task in tasks]
             changed = {"clients": 100, "clients_per_round": 20, "model": "softmax"}
         case "cpsgd-fig2":
-            tasks = [one for one in tasks if dict(one.mechanism.options).get("bits", 18) == 18 and one.training.epsilon in (None, 4.0)]
+            tasks = [task for task in tasks if dict(task.mechanism.options).get("bits", 18) == 18 and task.training.epsilon in (None, 4.0)]
             changed = {"clients": 100, "clients_per_round": 50}
         case name if name.startswith("dprec-"):
             changed = {"clients": 100, "clients_per_round": 10}
-            tasks = [one for one in tasks if one.seed == seed and (one.training.epsilon or one.training.round_epsilon or 6) in (3, 6, 16)]
-            tasks = [one for one in tasks if dict(one.mechanism.options).get("group_bits", 7) in (4, 7)]
+            tasks = [
+                task for task in tasks if task.seed == seed and (task.training.epsilon or task.training.round_epsilon or 6) in (3, 6, 16)
+            ]
+            tasks = [task for task in tasks if dict(task.mechanism.options).get("group_bits", 7) in (4, 7)]
             # Accounts of sampled sums take long; DP-REC's are for secret draws alone.
-            tasks = [replace(one, training=replace(one.training, secret_sampling="dp-rec" in one.mechanism.name)) for one in tasks]
+            tasks = [replace(task, training=replace(task.training, secret_sampling="dp-rec" in task.mechanism.name)) for task in tasks]
         case "price-training-model":
             changed = {"clients": 200, "clients_per_round": 20}
-            tasks = [one for one in tasks if one.seed == seed and one.training.model == "softmax"]
+            tasks = [task for task in tasks if task.seed == seed and task.training.model == "softmax"]
         case _:
             changed = {"clients": 200, "model": "softmax"}
             cohort = 100 if name == "price-training-heat-map" else 50
-            kept = [one for one in tasks if one.seed == seed and one.training.clients_per_round == cohort]
-            kept = [one for one in kept if dict(one.mechanism.options).get("bits", 16) in (8, 16)]
-            tasks = [replace(one, mechanism=shorter(one.mechanism)) for one in kept]
-    return [replace(one, training=replace(one.training, rounds=2, evaluate_every=2, **changed)) for one in tasks]
+            kept = [task for task in tasks if task.seed == seed and task.training.clients_per_round == cohort]
+            kept = [item for item in kept if dict(item.mechanism.options).get("bits", 16) in (8, 16)]
+            tasks = [replace(item, mechanism=shorter(item.mechanism)) for item in kept]
+    return [replace(task, training=replace(task.training, rounds=2, evaluate_every=2, **changed)) for task in tasks]
 
 
 def shorter(mechanism: TrainedMechanism) -> TrainedMechanism:

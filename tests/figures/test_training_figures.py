@@ -104,11 +104,11 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     feasible = table[table["accuracy"].notna() & (table["mechanism"] != "none")]
     # Few coordinates have room for noise that many do not have.
     places = {(16.0, 1.0): (1, 0), (8.0, 650 / 165): (0, 1), (16.0, 650 / 165): (1, 1)}
-    found = {places[row.bits, row.rate]: row.accuracy for row in feasible.itertuples()}
-    assert texts == {(0, 0): "\N{MULTIPLICATION SIGN}"} | {place: f"{100 * value:.1f}" for place, value in found.items()}
+    result = {places[row.bits, row.rate]: row.accuracy for row in feasible.itertuples()}
+    assert texts == {(0, 0): "\N{MULTIPLICATION SIGN}"} | {place: f"{100 * value:.1f}" for place, value in result.items()}
     (frame,) = axes.patches
     lengths = {(1, 0): 16.0, (0, 1): 8 * 165 / 650, (1, 1): 16 * 165 / 650}
-    within = [place for place, value in found.items() if 100 * value >= 100 * max(found.values()) - 4]
+    within = [place for place, value in result.items() if 100 * value >= 100 * max(result.values()) - 4]
     assert (frame.get_x() + 0.5, frame.get_y() + 0.5) == min(within, key=lambda place: lengths[place])
 
 
@@ -155,12 +155,12 @@ def test_bytes_and_accuracies_on_the_way_are_those_of_the_rounds() -> None:
     table = FIGURES["dprec-fig1"].table(rows)
     best = summarise_training(rows[rows["mechanism"] == "dp-fedavg"]).sort_values("accuracy").iloc[-1]
     own = rows[(rows["mechanism"] == "dp-fedavg") & (rows["server_rate"] == best["server_rate"])].set_index("round")
-    found = table[table["mechanism"] == "dp-fedavg"].set_index("round")
-    assert found.index.tolist() == [2, 4, 6]
-    assert set(found["server_rate"]) == {best["server_rate"]}
-    assert found["accuracy"].tolist() == own.loc[[2, 4, 6], "accuracy"].tolist()
-    assert found["epsilon"].tolist() == own.loc[[2, 4, 6], "epsilon"].tolist()
-    assert (found["megabytes"] * 1e6).tolist() == pytest.approx((own["bytes_up"] + own["bytes_down"]).cumsum().loc[[2, 4, 6]].tolist())
+    result = table[table["mechanism"] == "dp-fedavg"].set_index("round")
+    assert result.index.tolist() == [2, 4, 6]
+    assert set(result["server_rate"]) == {best["server_rate"]}
+    assert result["accuracy"].tolist() == own.loc[[2, 4, 6], "accuracy"].tolist()
+    assert result["epsilon"].tolist() == own.loc[[2, 4, 6], "epsilon"].tolist()
+    assert (result["megabytes"] * 1e6).tolist() == pytest.approx((own["bytes_up"] + own["bytes_down"]).cumsum().loc[[2, 4, 6]].tolist())
 
 
 @pytest.mark.parametrize(("data", "rounds", "percent"), [("femnist", 1500, np.nan), ("femnist", 4000, 86.28), ("digits", 1500, 86.28)])

@@ -13,8 +13,8 @@ NAMES = {"MNIST": "mnist", "FEMNIST": "femnist", "Shakespeare": "shakespeare", "
 
 
 def test_every_experiment_has_a_source_and_something_to_compare_with() -> None:
-    found = all_training_settings()
-    assert [(one.paper, one.experiment) for one in found] == [
+    results = all_training_settings()
+    assert [(item.paper, item.experiment) for item in results] == [
         ("mvu", "mnist"),
         ("mvu", "cifar10"),
         ("cpsgd", "infinite-mnist"),
@@ -22,18 +22,18 @@ def test_every_experiment_has_a_source_and_something_to_compare_with() -> None:
         ("linear-compression", "femnist"),
         ("linear-compression", "stackoverflow-words"),
     ]
-    for one in found:
-        assert one.source
-        assert one.reported or one.value("open")
-        assert all(0 < accuracy < 100 for result in one.reported for accuracy in result.accuracy.values())
-    assert {one.data for one in found} & set(DATA_NAMES) == set(DATA_NAMES) - {"digits", "emnist"}
+    for entry in results:
+        assert entry.source
+        assert entry.reported or entry.value("open")
+        assert all(0 < accuracy < 100 for result in entry.reported for accuracy in result.accuracy.values())
+    assert {item.data for item in results} & set(DATA_NAMES) == set(DATA_NAMES) - {"digits", "emnist"}
 
 
 def test_dp_rec_has_the_settings_of_its_other_figures() -> None:
     for dataset, name in NAMES.items():
         settings = training_settings("dp-rec", name)
         own = [setting for setting in PUBLISHED_SETTINGS if setting.dataset == dataset]
-        assert [(one.epsilon, one.clip_ratio, one.noise_multiplier) for one in settings.reported] == [
+        assert [(item.epsilon, item.clip_ratio, item.noise_multiplier) for item in settings.reported] == [
             (setting.epsilon, setting.clip_ratio, setting.noise_multiplier) for setting in own
         ]
         for setting in own:
@@ -42,13 +42,13 @@ def test_dp_rec_has_the_settings_of_its_other_figures() -> None:
             assert settings.values.get("fedavg_rounds", setting.rounds) == setting.gaussian_rounds
             assert settings.value("groups") * settings.value("bits_per_group") == setting.index_bits
             assert setting.delta == setting.population ** settings.value("delta_exponent")
-        main, *others = [one for one in FEDERATIONS if one.dataset == dataset]
+        main, *others = [federation for federation in FEDERATIONS if federation.dataset == dataset]
         totals = settings.value("total_gib")
         assert (totals["uncompressed"], totals["dp-rec"]) == (main.published_gib(UNCOMPRESSED), main.published_gib(COUNTED))
         if others:
             shorter, grouped = others
-            found = [shorter.published_gib(scheme) for scheme in (UNCOMPRESSED, *SECURE_SUMS)]
-            assert [totals[key] for key in ("uncompressed-1500", "ddg16", "ddg12")] == found
+            result = [shorter.published_gib(scheme) for scheme in (UNCOMPRESSED, *SECURE_SUMS)]
+            assert [totals[key] for key in ("uncompressed-1500", "ddg16", "ddg12")] == result
             assert totals["dp-rec-groups-of-64"] == grouped.published_gib(COUNTED)
 
 
@@ -65,7 +65,7 @@ def test_other_numbers_are_as_stated() -> None:
     tags = training_settings("dp-rec", "stackoverflow-tags")
     assert (tags.value("client_step"), tags.value("server_step")) == (10**2.5, 10**-0.25)
     words = training_settings("linear-compression", "stackoverflow-words")
-    assert [(one.noise_multiplier, one.rate, one.bits) for one in words.reported] == [
+    assert [(item.noise_multiplier, item.rate, item.bits) for item in words.reported] == [
         *((0.3, 1, 10), (0.3, 5, 12), (0.5, 1, 10), (0.5, 5, 12), (0.5, 10, 12)),
     ]
 

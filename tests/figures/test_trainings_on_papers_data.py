@@ -207,7 +207,7 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     assert axes.get_ylabel() == "recall at 5 (%)"
     assert "Paper, StackOverflow tags, ε = 1: dp-fedavg 19.3, dp-rec 18.4, ddg16 14, ddg12 10 %" in caption(figure)
     # All data at once: the same accuracies for the budgets of each.
-    budgets = {name: [one.epsilon for one in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
+    budgets = {name: [item.epsilon for item in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
     rows = [
         table.assign(data=name, stated_epsilon=table["stated_epsilon"].where(table["stated_epsilon"].isna(), epsilon))
         for name, epsilons in budgets.items()

@@ -65,7 +65,7 @@ def _(mechanism: ProjectiveGeometryResponse) -> Law:
     # The last digit that is not 0 is 1; the last digit counts the most.
     vectors = [digits[::-1] for digits in itertools.product(range(prime), repeat=mechanism.digits)]
     points = [digits for digits in vectors if any(digits) and [digit for digit in digits if digit][-1] == 1]
-    incident = np.array([[np.dot(one, other) % prime == 0 for other in points] for one in points])
+    incident = np.array([[np.dot(point, other) % prime == 0 for other in points] for point in points])
     chosen = np.zeros((items, blocks, len(points)), dtype=bool)
     for item in range(items):
         block, place = divmod(item, per_block)

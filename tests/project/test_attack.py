@@ -52,8 +52,8 @@ def test_most_tables_that_are_drawn_are_valid(tmp_path: Path) -> None:
 
 def test_the_quadrature_of_trainings_takes_the_smallest_masses() -> None:
     # Of a mass of half, the loss is ln(5e323), which is beyond a double as a ratio.
-    one, other = np.array([0.5, 0.5, 1e-15]), np.array([0.5, 5e-324, 0.5])
-    assert composed_delta(one, other, 1, 1.0) == pytest.approx(0.5, rel=1e-6)
+    first, other = np.array([0.5, 0.5, 1e-15]), np.array([0.5, 5e-324, 0.5])
+    assert composed_delta(first, other, 1, 1.0) == pytest.approx(0.5, rel=1e-6)
 
 
 def test_what_fails_becomes_a_test_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

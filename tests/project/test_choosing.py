@@ -159,8 +159,8 @@ def _short(value: float | None) -> str:
 
 def sections(text: str) -> dict[str, str]:
     """Return the settings' sections by title."""
-    _, *found = re.split(r"^### ", text, flags=re.MULTILINE)
-    return {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in found}
+    _, *result = re.split(r"^### ", text, flags=re.MULTILINE)
+    return {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in result}
 
 
 def section(setting: TypicalSetting) -> str:
@@ -176,7 +176,7 @@ def test_the_page_says_what_the_planner_says(setting: TypicalSetting) -> None:
     now = section(setting).partition("\n\n")[2].strip()
     # The words are the same, and numbers are close.
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", now), "run `python tests/project/test_choosing.py` if the planner should say so"
-    assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx([float(one) for one in NUMBER.findall(now)], rel=CLOSE)
+    assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx([float(item) for item in NUMBER.findall(now)], rel=CLOSE)
 
 
 def test_the_page_has_six_settings_and_no_other() -> None:

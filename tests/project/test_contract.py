@@ -62,8 +62,8 @@ def questions(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
         elif isinstance(node, ast.Dict):
             yield from ((node.lineno, key) for key in node.keys if isinstance(key, ast.Name))
         elif isinstance(node, ast.FunctionDef):
-            registers = [one for one in node.decorator_list if "register" in names_in(one)]
-            yield from ((node.lineno, one) for one in registers)
+            registers = [item for item in node.decorator_list if "register" in names_in(item)]
+            yield from ((node.lineno, register) for register in registers)
             yield from ((node.lineno, argument.annotation) for argument in node.args.args[:1] if registers and argument.annotation)
 
 
@@ -97,14 +97,14 @@ def test_nothing_above_design_asks_for_the_class_of_a_mechanism() -> None:
     kinds = mechanisms()
     assert len(kinds) > 50
     assert not kinds & {"SecureSumMechanism", "VectorMechanism", "RealNumberMechanism", "SketchedMechanism"}
-    found = {name: sorted(asked(tree, kinds)) for name, tree in map(parsed, ASKING)}
-    assert len(found) > 100
-    assert {name: places for name, places in found.items() if places} == {}
+    result = {name: sorted(asked(tree, kinds)) for name, tree in map(parsed, ASKING)}
+    assert len(result) > 100
+    assert {name: places for name, places in result.items() if places} == {}
 
 
 def test_nothing_above_design_chooses_a_mechanism_by_its_name() -> None:
-    found = {(name, literal) for name, tree in map(parsed, ASKING) for _, literal in literals(tree)}
-    assert found == set(OTHER_MEANINGS)
+    result = {(name, literal) for name, tree in map(parsed, ASKING) for _, literal in literals(tree)}
+    assert result == set(OTHER_MEANINGS)
 
 
 @pytest.mark.parametrize(

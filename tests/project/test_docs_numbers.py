@@ -189,7 +189,7 @@ ALL = [statement for page in PAGES for statement in statements(page, page.read_t
 
 
 @pytest.mark.parametrize(
-    "statement", [one for one in ALL if not one.slow], ids=lambda one: f"{one.page.stem}-{' '.join(one.source.split())[:40]}"
+    "statement", [item for item in ALL if not item.slow], ids=lambda value: f"{value.page.stem}-{' '.join(value.source.split())[:40]}"
 )
 def test_a_page_prints_what_the_program_computes(statement: Statement) -> None:
     match, numbers = statement.place(statement.page.read_text(encoding="utf-8"))
@@ -200,7 +200,7 @@ def test_a_page_prints_what_the_program_computes(statement: Statement) -> None:
 
 def test_every_comment_that_computes_is_understood() -> None:
     written = {page: len(re.findall(r"<!--\s*(?:computed|table)\b", page.read_text(encoding="utf-8"))) for page in PAGES}
-    assert written == {page: sum(one.page == page for one in ALL) for page in PAGES}
+    assert written == {page: sum(item.page == page for item in ALL) for page in PAGES}
 
 
 TO_DO: set[str] = set()
@@ -303,7 +303,7 @@ def main() -> None:
             if page.stem == sys.argv[-1]:
                 print("\n".join(typed_numbers(page.read_text(encoding="utf-8"), page)[1]))
         else:
-            print("".join(f"{change}\n" for change in rewrite(page, lambda one: "--all" in sys.argv or not one.slow)), end="")
+            print("".join(f"{change}\n" for change in rewrite(page, lambda value: "--all" in sys.argv or not value.slow)), end="")
 
 
 if __name__ == "__main__":

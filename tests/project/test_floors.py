@@ -63,22 +63,22 @@ def imports_of(path: Path) -> list[Import]:
 
 def violations(imported: Iterable[Import], module: tuple[str, ...]) -> list[str]:
     """Return the imports from a floor above the module's own, and those of quietbits that are not relative."""
-    found = []
+    result = []
     for line, name, relative in imported:
         top, *inside = name.split(".")
         if not relative and (top == "quietbits" or top in FLOORS):
-            found.append(f"line {line}: {name} belongs to quietbits and is not imported relatively")
+            result.append(f"line {line}: {name} belongs to quietbits and is not imported relatively")
         elif relative and top != "quietbits":
-            found.append(f"line {line}: {name} is looked for above quietbits")
+            result.append(f"line {line}: {name} is looked for above quietbits")
         elif relative and FLOORS.get(inside[0], FLOORS["__init__"]) > FLOORS[module[0]]:
-            found.append(f"line {line}: {name} is on a floor above")
-    return found
+            result.append(f"line {line}: {name} is on a floor above")
+    return result
 
 
 def test_modules_import_only_from_their_floor_and_below() -> None:
-    found = {path.relative_to(ROOT): violations(imports_of(path), path.relative_to(ROOT).with_suffix("").parts) for path in MODULES}
-    assert len(found) > 400
-    assert {path.as_posix(): wrong for path, wrong in found.items() if wrong} == {}
+    result = {path.relative_to(ROOT): violations(imports_of(path), path.relative_to(ROOT).with_suffix("").parts) for path in MODULES}
+    assert len(result) > 400
+    assert {path.as_posix(): wrong for path, wrong in result.items() if wrong} == {}
 
 
 def import_circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
@@ -141,8 +141,8 @@ def test_every_module_of_the_checkout_has_a_floor_and_is_installed() -> None:
     assert packages == sorted(["attack", *PACKAGES])
     assert {path.stem for path in ROOT.glob("*.py")} <= FLOORS.keys()
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]
-    found = {path.parent for path in MODULES}
-    assert sorted(listed) == sorted(".".join(["quietbits", *folder.relative_to(ROOT).parts]) for folder in found)
+    result = {path.parent for path in MODULES}
+    assert sorted(listed) == sorted(".".join(["quietbits", *folder.relative_to(ROOT).parts]) for folder in result)
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_half_of_epsilon_on_the_page_of_mvu() -> None:
     table = quietbits.design_mvu(1.0, bits_in=5, bits_out=3, metric="l1")
     mechanism = VectorTableMechanism(table, quietbits.NormBall(128, 2.0), delta=1e-5)
     radii = (mechanism.input_distance / 2, mechanism.input_distance)
-    found = [table_privacy(table, dimension=128, norm=2.0, radius=radius).epsilon(1 / 10_001, "replace-one") for radius in radii]
-    assert found == pytest.approx([2.0155, 4.4328], rel=1e-3)
+    result = [table_privacy(table, dimension=128, norm=2.0, radius=radius).epsilon(1 / 10_001, "replace-one") for radius in radii]
+    assert result == pytest.approx([2.0155, 4.4328], rel=1e-3)
     text = (PAGES / "mvu.md").read_text(encoding="utf-8")
-    assert all(f"{math.ceil(100 * number) / 100:.2f}" in text for number in found)
+    assert all(f"{math.ceil(100 * number) / 100:.2f}" in text for number in result)

@@ -36,9 +36,9 @@ def has_signature(kind: type) -> bool:
 def members(kind: type) -> list[str]:
     """Return methods, properties and attributes, those inherited from other classes of quietbits too, without the signature's fields."""
     own = [base for base in reversed(kind.__mro__) if base.__module__.startswith("quietbits.")]
-    found = {name: value for base in own for name, value in (dict.fromkeys(inspect.get_annotations(base)) | vars(base)).items()}
+    result = {name: value for base in own for name, value in (dict.fromkeys(inspect.get_annotations(base)) | vars(base)).items()}
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
-    public = {name: getattr(value, "__func__", value) for name, value in found.items() if not name.startswith("_") and name not in fields}
+    public = {name: getattr(value, "__func__", value) for name, value in result.items() if not name.startswith("_") and name not in fields}
     return sorted(written(value, name) if inspect.isfunction(value) else name for name, value in public.items())
 
 

@@ -47,7 +47,7 @@ RECORDS = ("AccountSubject", "Calibration", "Plan")
 
 def calls() -> list[tuple[str, str]]:
     """Return the public functions and classes with such a parameter, and its name."""
-    found = []
+    result = []
     for name in dir(quietbits):
         value = getattr(quietbits, name)
         if callable(value) and not getattr(value, "_is_protocol", False) and name not in RECORDS:
@@ -55,8 +55,8 @@ def calls() -> list[tuple[str, str]]:
                 parameters = inspect.signature(value).parameters
             except ValueError:
                 continue
-            found += [(name, one) for one in parameters if one in WANTED]
-    return found
+            result += [(name, parameter) for parameter in parameters if parameter in WANTED]
+    return result
 
 
 def test_there_are_many_such_calls() -> None:
@@ -68,14 +68,16 @@ def test_there_are_many_such_calls() -> None:
 @pytest.mark.parametrize("wrong", [100, None, "ball", 1.5, (0.0, 1.0)])
 def test_what_is_no_domain_is_refused(name: str, parameter: str, wrong: object) -> None:
     call = getattr(quietbits, name)
-    required = [one.name for one in inspect.signature(call).parameters.values() if one.default is one.empty and one.kind != one.VAR_KEYWORD]
+    required = [
+        item.name for item in inspect.signature(call).parameters.values() if item.default is item.empty and item.kind != item.VAR_KEYWORD
+    ]
     names = {"build_mechanism": "cpsgd", "PrivateMeanStrategy": "cpsgd", "MeanTask": MechanismChoice.of("cpsgd")}
     good = GOOD | dict.fromkeys(("name", "mechanism"), names.get(name)) | {parameter: wrong}
     with pytest.raises(ValueError, match=f"^{parameter} must be {WANTED[parameter]}") as refused:
-        call(**{one: good[one] for one in {*required, parameter}})
+        call(**{item: good[item] for item in {*required, parameter}})
     assert f"got {wrong!r}" in str(refused.value)
 
 
-@pytest.mark.parametrize(("name", "parameter"), [one for one in calls() if one[1] == "ball"])
+@pytest.mark.parametrize(("name", "parameter"), [call for call in calls() if call[1] == "ball"])
 def test_an_interval_is_no_ball(name: str, parameter: str) -> None:
     test_what_is_no_domain_is_refused(name, parameter, quietbits.Interval())

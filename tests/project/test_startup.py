@@ -79,10 +79,10 @@ NEEDY = [
 
 
 def test_importing_loads_nothing_heavy_that_is_not_needed() -> None:
-    found = loaded(*(statements for statements, _ in STATEMENTS + NEEDY))
-    for (statements, needed), there in zip(STATEMENTS, found, strict=False):
+    result = loaded(*(statements for statements, _ in STATEMENTS + NEEDY))
+    for (statements, needed), there in zip(STATEMENTS, result, strict=False):
         assert there <= needed, statements
-    for (statements, special), there in zip(NEEDY, found[len(STATEMENTS) :], strict=True):
+    for (statements, special), there in zip(NEEDY, result[len(STATEMENTS) :], strict=True):
         assert there & SPECIAL == special, statements
 
 

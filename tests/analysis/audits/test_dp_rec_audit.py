@@ -34,25 +34,25 @@ CASES = [(clip_ratio, samples) for clip_ratio in (0.545, 0.87, 1.41) for samples
 
 @pytest.mark.parametrize(("clip_ratio", "samples"), CASES)
 def test_published_charge_covers_the_true_divergences(clip_ratio: float, samples: int) -> None:
-    found = audit(clip_ratio, samples)
-    assert (found.added < found.gaussian).all()
-    assert (found.removed < found.published).all()
-    assert (found.added < found.proven_added).all()
-    assert (found.removed < found.proven_removed + 1e-9).all()
-    assert (found.proven_added <= found.published).all()
-    assert (found.proven_removed <= found.published).all()
+    result = audit(clip_ratio, samples)
+    assert (result.added < result.gaussian).all()
+    assert (result.removed < result.published).all()
+    assert (result.added < result.proven_added).all()
+    assert (result.removed < result.proven_removed + 1e-9).all()
+    assert (result.proven_added <= result.published).all()
+    assert (result.proven_removed <= result.published).all()
     # Replace-one, 2 c apart.
-    assert (found.opposite < 4 * found.gaussian).all()
+    assert (result.opposite < 4 * result.gaussian).all()
 
 
 def test_half_the_charge_would_not_cover_removal() -> None:
     # The divergence of the two Gaussians themselves is exceeded at high orders, more so with few samples.
     for clip_ratio, samples in ((0.545, 16), (0.545, 128), (0.87, 2), (1.41, 128)):
-        found = audit(clip_ratio, samples)
-        assert found.removed[-1] > found.gaussian[-1]
+        result = audit(clip_ratio, samples)
+        assert result.removed[-1] > result.gaussian[-1]
     # With two samples and high orders, nearly all of the published charge is there: (a - 1) c^2 - ln 2.
-    found = audit(1.41, 2)
-    assert found.removed[-1] == pytest.approx(15 * 1.41**2 - math.log(2), rel=1e-3)
+    result = audit(1.41, 2)
+    assert result.removed[-1] == pytest.approx(15 * 1.41**2 - math.log(2), rel=1e-3)
 
 
 def test_bound_on_removal_is_met_at_order_two() -> None:
@@ -76,9 +76,9 @@ def test_more_than_one_dimension_adds_nothing_on_a_line() -> None:
     for target, reference in ((0.9, 0.0), (0.0, 0.9), (0.9, -0.9)):
         for samples in (2, 3):
             exact = quadrature_delta(target, reference, samples, epsilon=0.3)
-            found = estimate_delta(target * direction, reference * direction, samples, 0.3, 60_000, rng)
-            assert found.low < exact < found.high
-            assert found.high - found.low < 0.02
+            estimate = estimate_delta(target * direction, reference * direction, samples, 0.3, 60_000, rng)
+            assert estimate.low < exact < estimate.high
+            assert estimate.high - estimate.low < 0.02
 
 
 def test_opposite_updates_are_the_furthest_apart() -> None:
@@ -86,9 +86,9 @@ def test_opposite_updates_are_the_furthest_apart() -> None:
     # 1e-5.
     rng = np.random.default_rng(1)
     angles = (math.pi / 3, 2 * math.pi / 3, math.pi)
-    found = [estimate_delta([1.0, 0.0], [math.cos(a), math.sin(a)], 8, 0.5, 40_000, rng) for a in angles]
-    assert found[0].high < found[1].low
-    assert found[1].high < found[2].low
+    result = [estimate_delta([1.0, 0.0], [math.cos(a), math.sin(a)], 8, 0.5, 40_000, rng) for a in angles]
+    assert result[0].high < result[1].low
+    assert result[1].high < result[2].low
 
 
 @pytest.mark.parametrize("clip_ratio", [0.3, 0.545, 0.87])

@@ -108,7 +108,7 @@ def test_the_score_is_the_projection_of_the_estimate(clients: int) -> None:
     first, second = pair.first, pair.second
     scores = np.asarray(secure_sum_score(mechanism, first, second)(first, 4, rng(12)))
     messages = mechanism.encode(np.tile(first, (4, 1)), rng(12)).reshape(4, clients, 8)
-    estimates = np.array([mechanism.decode(mechanism.aggregate(one), clients) for one in messages])
+    estimates = np.array([mechanism.decode(mechanism.aggregate(message), clients) for message in messages])
     expected = estimates @ (first[0] - second[0])
     np.testing.assert_allclose(scores - scores[0], expected - expected[0], rtol=1e-9, atol=1e-9)
 
@@ -218,16 +218,16 @@ def test_impossible_letters_tell_all() -> None:
 
 
 def test_what_an_audit_says() -> None:
-    found = AuditResult(1.5, 1e-2, 0.99, "score >= threshold", 0.0, "first", 9, 1, 10)
+    result = AuditResult(1.5, 1e-2, 0.99, "score >= threshold", 0.0, "first", 9, 1, 10)
     for epsilon, refuted in ((1.4, True), (1.5, False)):
-        said = MechanismAudit(Guarantee(epsilon, "replace-one", "secure-sum", delta=1e-2), found)
+        said = MechanismAudit(Guarantee(epsilon, "replace-one", "secure-sum", delta=1e-2), result)
         assert said.refuted == refuted
         assert said.document() == {
             "claimed_epsilon": epsilon,
             "adjacency": "replace-one",
             "trust_model": "secure-sum",
             "refuted": refuted,
-            **asdict(found),
+            **asdict(result),
         }
 
 

@@ -21,9 +21,9 @@ ITEMS = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
     ("mechanism", "others", "share"), [(TABLE, "zero", 0.3), (TABLE, "same", 0.5), (ITEMS, "zero", 0.8), (ITEMS, "same", 0.5)]
 )
 def test_the_guarantee_is_not_refuted_and_partly_found(mechanism: ShuffledMechanism, others: str, share: float) -> None:
-    found = audit(mechanism, 200_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
-    assert share * found.claim.epsilon < found.measured.epsilon_lower_bound <= found.claim.epsilon
-    assert not found.refuted
+    result = audit(mechanism, 200_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
+    assert share * result.claim.epsilon < result.measured.epsilon_lower_bound <= result.claim.epsilon
+    assert not result.refuted
 
 
 def test_half_of_the_guarantee_is_refuted() -> None:

@@ -13,8 +13,10 @@ SAMPLING = FixedSizeSampling(100, 10)
 
 
 def test_every_number_of_clients_is_bounded_by_the_population() -> None:
-    found = {name: [*account_options(name), *calibration_options(name)] for name in accounted_names()}
-    assert [name for name, options in found.items() for one in options if one.name == "clients" and one.at_most != "population"] == []
+    result = {name: [*account_options(name), *calibration_options(name)] for name in accounted_names()}
+    assert [
+        name for name, options in result.items() for option in options if option.name == "clients" and option.at_most != "population"
+    ] == []
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_after_drop_outs_the_mechanism_for_those_that_remain_decodes_the_sum(nam
 @pytest.mark.parametrize("name", NAMES)
 def test_the_seed_is_that_of_the_rotation(name: str) -> None:
     vectors = np.random.default_rng(3).normal(size=(130, 20))
-    messages = [one.encode(vectors, np.random.default_rng(4)) for one in (built(name), built(name, rotation_seed=1))]
+    messages = [item.encode(vectors, np.random.default_rng(4)) for item in (built(name), built(name, rotation_seed=1))]
     assert (messages[0] != messages[1]).any()
 
 
@@ -72,7 +72,7 @@ def test_the_fourier_rotation_pads_to_an_even_number_and_is_accounted_for_as_suc
         for rotation in ("hadamard", "fourier")
     )
     assert (hadamard.padded_dimension, fourier.padded_dimension) == (32, 22)
-    noise = {one.name: getattr(fourier, one.name) for one in REGISTRY[name].account_options if one.name.startswith("local_")}
+    noise = {option.name: getattr(fourier, option.name) for option in REGISTRY[name].account_options if option.name.startswith("local_")}
     values = {"clients": 130, "dimension": 21, "clip": 3.0, "granularity": fourier.granularity, "bits": 11, "rotation": "fourier", **noise}
     accounted = account_subject(name, values, 1e-4, "replace-one")
     assert accounted.bits_per_client == 22 * 11 == fourier.bits_per_client

@@ -14,7 +14,7 @@ from quietbits.errors import DataError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, (18, 3072), dtype=np.uint8)
-LABELS = [int(one) for one in RNG.integers(0, 10, 18)]
+LABELS = [int(item) for item in RNG.integers(0, 10, 18)]
 MINUS_ONE = b"J\xff\xff\xff\xff"
 
 
@@ -46,10 +46,10 @@ def write(folder: Path, **changed: bytes) -> Path:
 def test_a_batch_is_read_as_python_reads_it() -> None:
     # Our own bytes, which may be run.
     expected = pickle.loads(GOOD, encoding="bytes")  # noqa: S301
-    found = read_pickled_dictionary(GOOD, "here")
-    assert list(found) == list(expected)
-    assert (found.pop(b"data") == expected.pop(b"data")).all()
-    assert found == expected
+    content = read_pickled_dictionary(GOOD, "here")
+    assert list(content) == list(expected)
+    assert (content.pop(b"data") == expected.pop(b"data")).all()
+    assert content == expected
 
 
 @pytest.mark.parametrize("protocol", [3, 4])
@@ -60,9 +60,9 @@ def test_later_versions_of_the_format_are_read_too(protocol: int, order: Any) ->
         "labels": LABELS,
         "more": (None, True, False, -7, 2**40, [[], {}, ()], b"x", "é"),
     }
-    found = read_pickled_dictionary(pickle.dumps(values, protocol=protocol), "here")
-    assert (found.pop("data") == values.pop("data")).all()
-    assert found == values
+    content = read_pickled_dictionary(pickle.dumps(values, protocol=protocol), "here")
+    assert (content.pop("data") == values.pop("data")).all()
+    assert content == values
 
 
 def test_images_are_dealt_out_by_row_column_and_colour(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_images_are_dealt_out_by_row_column_and_colour(tmp_path: Path) -> None:
     every = data.cohort(range(3)).examples
     order = [int(np.flatnonzero((upright == row).all(axis=1))[0]) for row in every.inputs]
     assert sorted(order) == list(range(15))
-    assert every.labels.tolist() == [LABELS[one] for one in order]
+    assert every.labels.tolist() == [LABELS[item] for item in order]
 
 
 class Shell:

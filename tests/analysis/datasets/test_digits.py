@@ -21,20 +21,20 @@ def sorted_rows(inputs: np.ndarray, labels: np.ndarray) -> list[tuple[float, ...
     return sorted(tuple(row) for row in np.column_stack([inputs, labels]))
 
 
-def assert_same(found: Cohort, data: FederatedData, clients: list[int]) -> None:
+def assert_same(result: Cohort, data: FederatedData, clients: list[int]) -> None:
     alone = [data.client_examples(client) for client in clients]
-    assert found.sizes.tolist() == [len(one) for one in alone]
-    assert (found.examples.inputs == np.concatenate([one.inputs for one in alone])).all()
-    assert (found.examples.labels == np.concatenate([one.labels for one in alone])).all()
+    assert result.sizes.tolist() == [len(item) for item in alone]
+    assert (result.examples.inputs == np.concatenate([item.inputs for item in alone])).all()
+    assert (result.examples.labels == np.concatenate([item.labels for item in alone])).all()
 
 
 @pytest.mark.parametrize("file", [digit_gradients.DIGITS_FILE, "sklearn/somewhere/else"])
 def test_the_images_are_those_that_scikit_learn_loads(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digit_gradients, "DIGITS_FILE", file)
     # As in a new process.
-    found, whole = digit_gradients.digits.__wrapped__(), load_digits()
-    np.testing.assert_array_equal(found.images, whole.data / 16)
-    np.testing.assert_array_equal(found.labels, whole.target)
+    result, whole = digit_gradients.digits.__wrapped__(), load_digits()
+    np.testing.assert_array_equal(result.images, whole.data / 16)
+    np.testing.assert_array_equal(result.labels, whole.target)
 
 
 def test_dealt_out_every_image_is_somebodys_once_and_the_rest_is_the_test() -> None:
@@ -63,11 +63,11 @@ def test_a_client_has_the_same_examples_in_any_company(options: dict) -> None:
 
 def test_as_many_clients_as_are_wanted_have_images_of_their_own() -> None:
     data = digits_data(MANY, seed=0)
-    found = data.cohort(np.arange(MANY - 4000, MANY)).examples
-    assert len(np.unique(found.inputs, axis=0)) == 4000
-    assert found.inputs.min() >= 0
-    assert found.inputs.max() <= 1
-    assert np.bincount(found.labels).tolist() == pytest.approx([400] * 10, abs=100)
+    result = data.cohort(np.arange(MANY - 4000, MANY)).examples
+    assert len(np.unique(result.inputs, axis=0)) == 4000
+    assert result.inputs.min() >= 0
+    assert result.inputs.max() <= 1
+    assert np.bincount(result.labels).tolist() == pytest.approx([400] * 10, abs=100)
 
 
 def test_memory_does_not_grow_with_the_clients() -> None:
@@ -88,7 +88,7 @@ def test_deformed_digits_can_still_be_read_and_teach_what_digits_look_like() -> 
 def test_dirichlet_shares_have_their_alpha() -> None:
     for alpha in (0.05, 1.0, 100.0):
         dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(150))
-        shares = np.stack([np.bincount(one, minlength=10) for one in dealt.examples.labels.reshape(150, 50)]) / 50
+        shares = np.stack([np.bincount(item, minlength=10) for item in dealt.examples.labels.reshape(150, 50)]) / 50
         # Of 50 draws: the sum of the shares' squares is (1 + alpha) / (1 + 10 alpha), and the draws' own variance.
         exact = (1 + alpha) / (1 + 10 * alpha)
         assert (shares**2).sum(axis=1).mean() == pytest.approx(exact + (1 - exact) / 50, rel=0.1)
@@ -116,8 +116,8 @@ def test_nothing_deformed_is_the_image_and_parts_of_a_deformation_are_what_they_
 def test_counted_numbers_are_uniform_and_unrelated() -> None:
     numbers = counted_uniforms(5, "test", np.arange(20_000), 4)
     # Pairs of columns in a grid of 10 by 10: chi-square with 99 degrees of freedom exceeds 160 with probability 1e-4.
-    for one, other in itertools.combinations(range(4), 2):
-        cells = np.bincount((numbers[:, one] * 10).astype(int) * 10 + (numbers[:, other] * 10).astype(int), minlength=100)
+    for first, other in itertools.combinations(range(4), 2):
+        cells = np.bincount((numbers[:, first] * 10).astype(int) * 10 + (numbers[:, other] * 10).astype(int), minlength=100)
         assert ((cells - 200) ** 2 / 200).sum() < 160
     # And of one client with the next.
     cells = np.bincount((numbers[:-1, 0] * 10).astype(int) * 10 + (numbers[1:, 0] * 10).astype(int), minlength=100)

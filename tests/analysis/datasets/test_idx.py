@@ -70,14 +70,14 @@ def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -
     data = mnist_data(write(tmp_path, MNIST, bars, LABELS), 25_000_000, 0, samples=2)
     assert (data.clients, data.features, data.image_shape) == (25_000_000, 784, (28, 28, 1))
     assert (data.test.inputs == bars[15:].reshape(5, -1) / 255).all()
-    found = data.cohort(np.arange(24_999_600, 25_000_000))
-    assert (found.sizes == 2).all()
-    assert len(np.unique(found.examples.inputs, axis=0)) == 800
-    assert (data.client_examples(24_999_999).inputs == found.examples.inputs[-2:]).all()
-    across = found.examples.inputs.reshape(-1, 28, 28).sum(axis=1)
+    result = data.cohort(np.arange(24_999_600, 25_000_000))
+    assert (result.sizes == 2).all()
+    assert len(np.unique(result.examples.inputs, axis=0)) == 800
+    assert (data.client_examples(24_999_999).inputs == result.examples.inputs[-2:]).all()
+    across = result.examples.inputs.reshape(-1, 28, 28).sum(axis=1)
     places = (across @ np.arange(28)) / across.sum(axis=1)
     # Shifted, bent, turned and scaled: by these pixels at most, and hardly on average.
-    away = places - (4 + 2 * found.examples.labels)
+    away = places - (4 + 2 * result.examples.labels)
     assert np.abs(away).max() < 2.1 + 2.8 + 0.1 * 10 + 3
     assert abs(away.mean()) < 0.2
     assert away.std() > 1
@@ -85,9 +85,9 @@ def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -
 
 def test_nobody_has_an_endless_image_of_a_class_that_is_not_there(tmp_path: Path) -> None:
     data = mnist_data(write(tmp_path, MNIST, IMAGES, LABELS % 3 * 4), 1000, 0, samples=3, split="dirichlet", alpha=0.1)
-    found = data.cohort(np.arange(200)).examples
-    assert set(found.labels) == {0, 4, 8}
-    assert (found.inputs.max(axis=1) > 0.5).all()
+    result = data.cohort(np.arange(200)).examples
+    assert set(result.labels) == {0, 4, 8}
+    assert (result.inputs.max(axis=1) > 0.5).all()
 
 
 GOOD = idx(IMAGES)

@@ -22,7 +22,7 @@ USERS = {"f0001_41": user(3), "f0000_14": user(2), "f0003_00": user(1)}
 
 
 def leaf(users: dict[str, Any]) -> dict[str, Any]:
-    return {"users": list(users), "num_samples": [len(one["y"]) for one in users.values()], "user_data": users}
+    return {"users": list(users), "num_samples": [len(item["y"]) for item in users.values()], "user_data": users}
 
 
 def write(folder: Path, *files: dict[str, Any]) -> Path:

@@ -10,9 +10,9 @@ from quietbits.errors import DataError
 
 
 def test_digits_need_no_files() -> None:
-    found, expected = named_data("digits", 10, 3, split="dirichlet", alpha=0.2), digits_data(10, 3, split="dirichlet", alpha=0.2)
-    assert (found.client_examples(4).inputs == expected.client_examples(4).inputs).all()
-    assert np.array_equal(found.test.labels, expected.test.labels)
+    result, expected = named_data("digits", 10, 3, split="dirichlet", alpha=0.2), digits_data(10, 3, split="dirichlet", alpha=0.2)
+    assert (result.client_examples(4).inputs == expected.client_examples(4).inputs).all()
+    assert np.array_equal(result.test.labels, expected.test.labels)
 
 
 @pytest.mark.parametrize("name", DATA_NAMES[1:])

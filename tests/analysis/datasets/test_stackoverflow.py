@@ -125,10 +125,10 @@ def test_a_message_of_tensorflow_is_read() -> None:
         b"\nR\n\x14\n\x08feature2\x12\x08\n\x06\n\x04goat\n\x14\n\x08feature3\x12\x08\x12\x06\n\x04[\xd3|?"
         b"\n\x11\n\x08feature0\x12\x05\x1a\x03\n\x01\x00\n\x11\n\x08feature1\x12\x05\x1a\x03\n\x01\x04"
     )
-    found = read_example(message)
-    (number,) = found.pop("feature3")
+    content = read_example(message)
+    (number,) = content.pop("feature3")
     assert number == struct.unpack("<f", struct.pack("<f", 0.9876))[0]
-    assert found == {"feature0": [0], "feature1": [4], "feature2": [b"goat"]}
+    assert content == {"feature0": [0], "feature1": [4], "feature2": [b"goat"]}
     for length in range(1, len(message)):
         with pytest.raises(DataError, match="is not an Example message of TensorFlow"):
             read_example(message[:length])
@@ -255,7 +255,11 @@ def test_a_database_is_not_written(tmp_path: Path) -> None:
     before = path.read_bytes()
     stackoverflow_tags(tmp_path, words=3, tags=2).client_examples(1)
     assert path.read_bytes() == before
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["stackoverflow.sqlite", "stackoverflow.tag_count", "stackoverflow.word_count"]
+    assert sorted(item.name for item in tmp_path.iterdir()) == [
+        "stackoverflow.sqlite",
+        "stackoverflow.tag_count",
+        "stackoverflow.word_count",
+    ]
 
 
 def test_absent_files_and_libraries_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

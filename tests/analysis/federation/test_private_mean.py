@@ -79,7 +79,9 @@ def test_the_masked_sum_is_decoded_exactly_as_the_mechanisms_own(model: ArrayRec
     sent = loop.send_and_receive
 
     def losing(messages: Any, *, timeout: float | None = None) -> list[Message]:
-        return [one for one in sent(messages, timeout=timeout) if one.metadata.src_node_id != 4 or "quietbits.message" not in one.content]
+        return [
+            item for item in sent(messages, timeout=timeout) if item.metadata.src_node_id != 4 or "quietbits.message" not in item.content
+        ]
 
     monkeypatch.setattr(loop, "send_and_receive", losing)
     monkeypatch.setattr("random.sample", lambda nodes, count: list(nodes)[:count])
@@ -234,14 +236,14 @@ def test_no_client_is_told_of_more_survivors_than_there_are(
 
     def lying(messages: Any, *, timeout: float | None = None) -> list[Message]:
         for message in messages:
-            told = message.content.config_records["quietbits"]
-            if told["stage"] == "reveal":
-                letter = json.loads(str(told["letter"]))
+            reported = message.content.config_records["quietbits"]
+            if reported["stage"] == "reveal":
+                letter = json.loads(str(reported["letter"]))
                 if repeated:
-                    told["letter"] = json.dumps({"survivors": letter["survivors"] + letter["survivors"][:1]})
+                    reported["letter"] = json.dumps({"survivors": letter["survivors"] + letter["survivors"][:1]})
                 else:
-                    plan = json.loads(str(told["plan"]))
-                    told["plan"] = json.dumps(plan | {"task": plan["task"] | {"epsilon": 1.0}}, sort_keys=True)
+                    plan = json.loads(str(reported["plan"]))
+                    reported["plan"] = json.dumps(plan | {"task": plan["task"] | {"epsilon": 1.0}}, sort_keys=True)
         return sent(messages, timeout=timeout)
 
     monkeypatch.setattr(loop, "send_and_receive", lying)
@@ -446,7 +448,7 @@ def test_a_client_that_answers_nonsense_counts_as_one_that_left(
     sent = loop.send_and_receive
 
     def spoiling(messages: Any, *, timeout: float | None = None) -> list[Message]:
-        asked = {str(one.content.config_records["quietbits"]["stage"]) for one in messages}
+        asked = {str(message.content.config_records["quietbits"]["stage"]) for message in messages}
         answers = sent(messages, timeout=timeout)
         if asked == {stage}:
             answers[0].content.config_records["quietbits"]["letter"] = json.dumps(said)

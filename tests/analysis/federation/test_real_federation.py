@@ -150,16 +150,16 @@ with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rw") as a
 
 def block(kind: str, having: str) -> str:
     """Return the code block of the document that has a line in it."""
-    (found,) = (code for code in re.findall(rf"```{kind}\n(.*?)```", DOCUMENT, re.DOTALL) if having in code)
-    return found
+    (results,) = (code for code in re.findall(rf"```{kind}\n(.*?)```", DOCUMENT, re.DOTALL) if having in code)
+    return results
 
 
 def free_ports(count: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for entry in sockets:
+            entry.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in sockets]
 
 
 def wait_for(condition: Callable[[], bool], what: str, log: Path, seconds: float = 300.0) -> None:
@@ -283,8 +283,8 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
 
         def result(output: Path) -> dict[str, Any]:
             wait_for(lambda: output.exists() and output.read_text().endswith("}"), "the rounds", log)
-            found: dict[str, Any] = json.loads(output.read_text())
-            return found
+            loaded: dict[str, Any] = json.loads(output.read_text())
+            return loaded
 
         local_output = begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}')
         # The other run starts while the nodes train: nobody is killed before they have answered.

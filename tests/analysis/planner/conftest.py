@@ -15,7 +15,7 @@ def plan_only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     every = registry.REGISTRY
 
     def restrict(*mechanisms: str | Entry) -> None:
-        entries = [every[one] if isinstance(one, str) else one for one in mechanisms]
+        entries = [every[mechanism] if isinstance(mechanism, str) else mechanism for mechanism in mechanisms]
         chosen = Registry({entry.name: entry for entry in entries})
         monkeypatch.setattr("quietbits.analysis.planner.plan.REGISTRY", chosen)
         monkeypatch.setattr(registry, "REGISTRY", chosen)

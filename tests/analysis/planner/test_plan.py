@@ -37,43 +37,43 @@ def other(request: pytest.FixtureRequest) -> Plan:
 
 
 def test_every_entry_is_there_once(plan: Plan, other: Plan) -> None:
-    for one in (plan, other):
-        assert sorted(mechanism.name for mechanism in one.mechanisms) == sorted(REGISTRY)
+    for item in (plan, other):
+        assert sorted(mechanism.name for mechanism in item.mechanisms) == sorted(REGISTRY)
 
 
 def test_mechanisms_are_ranked_within_their_trust_model(plan: Plan, other: Plan) -> None:
-    for one in (plan, other):
-        models = [mechanism.trust_model for mechanism in one.feasible]
+    for item in (plan, other):
+        models = [mechanism.trust_model for mechanism in item.feasible]
         assert models == sorted(models, key=TRUST_MODELS.index)
-        for model in one.trust_models:
-            within = one.of(model)
+        for model in item.trust_models:
+            within = item.of(model)
             assert [mechanism.rank for mechanism in within] == list(range(1, len(within) + 1))
             errors = [mechanism.predicted_error for mechanism in within]
             assert errors == sorted(errors)
-        assert one.mechanisms == (*one.feasible, *one.infeasible)
+        assert item.mechanisms == (*item.feasible, *item.infeasible)
     assert {"privunit-g", "mvu", "distributed-discrete-gaussian", "central-sketch"} <= {mechanism.name for mechanism in plan.feasible}
 
 
 def test_those_that_can_serve_keep_the_budget(plan: Plan, other: Plan) -> None:
-    for one in (plan, other):
-        for mechanism in one.feasible:
-            assert mechanism.epsilon <= one.task.epsilon * (1 + 1e-9)
-            assert mechanism.delta <= one.task.delta
-            assert mechanism.adjacency == one.task.adjacency
-            assert mechanism.bits_per_coordinate == pytest.approx(mechanism.bits_per_client / one.task.dimension)
+    for item in (plan, other):
+        for mechanism in item.feasible:
+            assert mechanism.epsilon <= item.task.epsilon * (1 + 1e-9)
+            assert mechanism.delta <= item.task.delta
+            assert mechanism.adjacency == item.task.adjacency
+            assert mechanism.bits_per_coordinate == pytest.approx(mechanism.bits_per_client / item.task.dimension)
 
 
 def test_those_that_cannot_say_what_is_needed(plan: Plan, other: Plan) -> None:
-    for one in (plan, other):
-        for mechanism in one.infeasible:
+    for item in (plan, other):
+        for mechanism in item.infeasible:
             assert mechanism.reason
             assert any(word in mechanism.reason for word in (" must ", " is missing", " needs "))
             assert (mechanism.predicted_error, mechanism.command, mechanism.rank) == (None, None, None)
 
 
 def test_no_error_is_below_a_proven_bound(plan: Plan, other: Plan) -> None:
-    for one in (plan, other):
-        for mechanism in one.feasible:
+    for item in (plan, other):
+        for mechanism in item.feasible:
             assert (mechanism.ratio_to_bound is None) != (mechanism.bound_reason is None)
             assert mechanism.ratio_to_bound is None or mechanism.ratio_to_bound >= 1
             assert mechanism.worst_error >= mechanism.predicted_error * (1 - 1e-9)
@@ -128,9 +128,9 @@ def test_messages_of_one_index_are_as_long_as_the_limit_allows(plan_only: Callab
     plan_only("sqkr", "rotating-simplex", "minimal-random-coding")
     task = replace(VECTORS, domain=NormBall(200, 2.0), epsilon=8.0)
     for bits in (1, 3, 5):
-        found = plan_task(replace(task, message_bits=bits), timed=False)
-        assert all(mechanism.bits_per_client <= bits for mechanism in found.feasible)
-        assert {"sqkr", "rotating-simplex"} <= {mechanism.name for mechanism in found.feasible if mechanism.bits_per_client == bits}
+        result = plan_task(replace(task, message_bits=bits), timed=False)
+        assert all(mechanism.bits_per_client <= bits for mechanism in result.feasible)
+        assert {"sqkr", "rotating-simplex"} <= {mechanism.name for mechanism in result.feasible if mechanism.bits_per_client == bits}
     # The shortest message that is tried would be enough.
     refused = {mechanism.name: mechanism.reason for mechanism in plan_task(replace(task, message_bits=0.5), timed=False).infeasible}
     for name, fewest in (("sqkr", 1), ("rotating-simplex", 1), ("minimal-random-coding", 2)):
@@ -174,9 +174,9 @@ def test_a_mechanism_without_privacy_is_never_feasible(plan_only: Callable[..., 
     """A new entry appears by itself; one whose guarantee does not keep the budget is refused."""
     leaky = replace(REGISTRY["laplace"], name="leaky", build=lambda task, _: REGISTRY["laplace"].mechanism_for(replace(task, epsilon=50.0)))
     plan_only(leaky, "laplace")
-    found = plan_task(VECTORS, timed=False)
-    assert [mechanism.name for mechanism in found.feasible] == ["laplace"]
-    assert found.infeasible[0].reason.startswith("guarantee must be within epsilon = 2 and delta = 1e-05, got epsilon = 50")
+    result = plan_task(VECTORS, timed=False)
+    assert [mechanism.name for mechanism in result.feasible] == ["laplace"]
+    assert result.infeasible[0].reason.startswith("guarantee must be within epsilon = 2 and delta = 1e-05, got epsilon = 50")
 
 
 def test_durations_are_measured_where_they_can_be(plan: Plan, other: Plan) -> None:
@@ -193,9 +193,9 @@ def test_shuffled_letters_are_timed_too() -> None:
 
 
 def test_numbers_in_a_secure_sum_are_bounded_by_what_two_ends_of_the_interval_reveal() -> None:
-    found = plan_task(replace(NUMBERS, delta=1e-5, bits=20), trust="secure-sum", timed=False)
-    assert {one.name for one in found.feasible} == {"distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial"}
-    best = found.feasible[0]
+    result = plan_task(replace(NUMBERS, delta=1e-5, bits=20), trust="secure-sum", timed=False)
+    assert {item.name for item in result.feasible} == {"distributed-discrete-gaussian", "distributed-skellam", "cpsgd", "poisson-binomial"}
+    best = result.feasible[0]
     assert best.lower_bound == pytest.approx(central_bound(1, 1000, 2.0, 1e-5, radius=2.0))
     assert best.ratio_to_bound > 1
     assert best.ratio_to_central == pytest.approx(1.0, rel=0.05)
@@ -205,7 +205,7 @@ def test_an_error_that_is_stated_for_an_option_is_not_ranked_without_it(plan_onl
     name = "sparse-discrete-gaussian-frequencies"
     plan_only(name, "sketched-discrete-gaussian-frequencies")
     plans = [plan_task(ITEMS, trust="secure-sum", timed=False, options=options) for options in ({}, {"distinct_items": 5})]
-    refused, served = (next(one for one in plan.mechanisms if one.name == name) for plan in plans)
+    refused, served = (next(mechanism for mechanism in plan.mechanisms if mechanism.name == name) for plan in plans)
     assert not refused.feasible
     assert refused.reason.startswith(
         f"distinct_items is missing: the error of {name} is stated for it; for example --option distinct_items="
@@ -246,8 +246,8 @@ def test_bad_tasks_say_what_is_needed(change: dict[str, object], message: str) -
 
 def test_a_ball_of_another_norm_is_refused_by_mechanisms_of_the_l2_ball(plan_only: Callable[..., None]) -> None:
     plan_only("privunit-g", "cldp", "laplace")
-    found = plan_task(replace(VECTORS, domain=NormBall(8, 1.0), bits=1), trust="local", timed=False)
-    refused = {mechanism.name: mechanism.reason for mechanism in found.infeasible}
+    result = plan_task(replace(VECTORS, domain=NormBall(8, 1.0), bits=1), trust="local", timed=False)
+    refused = {mechanism.name: mechanism.reason for mechanism in result.infeasible}
     assert refused["privunit-g"] == "norm must be 2 for privunit-g, got 1"
 
 

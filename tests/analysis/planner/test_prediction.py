@@ -60,11 +60,11 @@ def test_the_first_three_are_simulated_and_agree(plan_only: Callable[..., None])
     plan_only("gaussian", "privunit-g", "distributed-discrete-gaussian", "distributed-skellam", "central-sketch")
     task = Task(NormBall(64, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     plan = check_plan(plan_task(task, timed=False))
-    checked = [one for one in plan.mechanisms if one.check is not None]
-    assert {one.name for one in checked} == {one.name for one in plan.best[:3]}
-    assert not any(one.check.off for one in checked)
+    checked = [mechanism for mechanism in plan.mechanisms if mechanism.check is not None]
+    assert {item.name for item in checked} == {item.name for item in plan.best[:3]}
+    assert not any(item.check.off for item in checked)
     # A prediction that is a quarter too small would be flagged.
-    assert all(abs(one.check.squared_error / (0.75 * one.check.predicted_error) - 1) > 0.1 for one in checked)
+    assert all(abs(item.check.squared_error / (0.75 * item.check.predicted_error) - 1) > 0.1 for item in checked)
 
 
 def test_predictions_of_random_tasks_are_within_a_tenth_of_simulations(plan_only: Callable[..., None]) -> None:
@@ -75,7 +75,7 @@ def test_predictions_of_random_tasks_are_within_a_tenth_of_simulations(plan_only
     # Of 25 clients' vectors, a quarter of plain random coding's error is still its bias.
     counts = ((Categories, 100), (NormBall, 25))
     small = [replace(next(task for task in pure if isinstance(task.domain, kind)), clients=clients) for kind, clients in counts]
-    found = compare_with_simulations(small)
-    assert len(found) >= 5
-    assert found[found["off"]]["mechanism"].tolist() == []
-    assert not (found["ratio_to_bound"] < 1).any()
+    result = compare_with_simulations(small)
+    assert len(result) >= 5
+    assert result[result["off"]]["mechanism"].tolist() == []
+    assert not (result["ratio_to_bound"] < 1).any()

@@ -27,21 +27,21 @@ def moved(model: DigitModel, step: np.ndarray) -> DigitModel:
     for part, weight in zip(model.layers.places, model.weights, strict=True):
         weights.append(weight + step[part][: weight.size].reshape(weight.shape))
         biases.append(step[part][weight.size :])
-    return DigitModel(tuple(weights), tuple(one + two for one, two in zip(model.biases, biases, strict=True)))
+    return DigitModel(tuple(weights), tuple(first + second for first, second in zip(model.biases, biases, strict=True)))
 
 
 @pytest.mark.parametrize("samples", [1, 3])
 def test_gradients_are_finite_differences_of_the_mean_loss(model: DigitModel, samples: int) -> None:
     chosen = np.arange(4 * samples).reshape(4, samples)
     images, labels = digits().images[chosen], digits().labels[chosen]
-    found = model.gradients(images, labels)
-    assert found.shape == (4, model.dimension)
+    result = model.gradients(images, labels)
+    assert result.shape == (4, model.dimension)
     rng = np.random.default_rng(0)
     for _ in range(5):
         direction = rng.standard_normal(model.dimension) * 1e-6
         ahead, behind = (moved(model, sign * direction).losses(images, labels).mean(axis=1) for sign in (1, -1))
         # A unit whose sum is within the step of zero would be off by more; none is.
-        assert (ahead - behind) / 2e-6 == pytest.approx(found @ direction / 1e-6, rel=1e-5, abs=1e-7)
+        assert (ahead - behind) / 2e-6 == pytest.approx(result @ direction / 1e-6, rel=1e-5, abs=1e-7)
 
 
 def test_norms_are_those_of_the_gradients(model: DigitModel) -> None:
@@ -54,7 +54,7 @@ def test_training_recognises_more_and_is_deterministic() -> None:
     assert start.accuracy() < 0.3
     assert trained.accuracy() > 0.8
     again = train_digit_model((30,), steps=200)
-    assert all(np.array_equal(one, other) for one, other in zip(trained.weights, again.weights, strict=True))
+    assert all(np.array_equal(first, other) for first, other in zip(trained.weights, again.weights, strict=True))
     other_seed = train_digit_model((30,), steps=200, seed=1)
     assert not np.array_equal(trained.weights[0], other_seed.weights[0])
 
@@ -66,13 +66,13 @@ def test_training_recognises_more_and_is_deterministic() -> None:
 def test_exact_dimensions(dimension: int, hidden: tuple[int, ...]) -> None:
     assert hidden_widths(dimension) == hidden
     widths = (64, *hidden, 10)
-    assert sum(one * other + other for one, other in pairwise(widths)) == dimension
+    assert sum(first * other + other for first, other in pairwise(widths)) == dimension
 
 
 @pytest.mark.parametrize("dimension", [*(2**k for k in range(10, 28)), 1_018_174, 4_050_748, 209_662])
 def test_powers_of_two_and_the_papers_dimensions_have_networks(dimension: int) -> None:
     widths = (64, *hidden_widths(dimension), 10)
-    assert sum(one * other + other for one, other in pairwise(widths)) == dimension
+    assert sum(first * other + other for first, other in pairwise(widths)) == dimension
 
 
 def test_a_long_gradient_is_made_in_chunks_of_bounded_memory() -> None:
@@ -94,8 +94,8 @@ def test_a_long_gradient_is_made_in_chunks_of_bounded_memory() -> None:
 
 def test_several_images_of_a_client_bring_its_gradient_nearer_to_the_mean(model: DigitModel) -> None:
     rng = np.random.default_rng(0)
-    one, many = (np.concatenate(list(digit_gradients(model, 200, rng, samples=samples))) for samples in (1, 50))
-    assert np.linalg.norm(many, axis=1).mean() < np.linalg.norm(one, axis=1).mean()
+    single, many = (np.concatenate(list(digit_gradients(model, 200, rng, samples=samples))) for samples in (1, 50))
+    assert np.linalg.norm(many, axis=1).mean() < np.linalg.norm(single, axis=1).mean()
 
 
 def test_what_is_refused(model: DigitModel) -> None:

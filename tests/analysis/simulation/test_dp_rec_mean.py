@@ -136,12 +136,12 @@ def test_measured_errors_are_those_predicted(coded: bool) -> None:
 def test_coding_with_one_bit_has_the_bias_of_two_samples() -> None:
     coder = DpRecMechanism(NormBall(3, 2.0), 0.7, uniform_layout(3, 1, 1))
     chunk = np.tile([0.6, 0.0, 0.8], (4000, 1))
-    found = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(9))
+    summary = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(9))
     missing = 1 - resampled_moments(0.7, 2).mean / 0.7
-    assert found.squared_bias == pytest.approx(missing**2, rel=1e-6)
+    assert summary.squared_bias == pytest.approx(missing**2, rel=1e-6)
     # The error is nearly all bias: its standard deviation is about 2 |bias| sigma / sqrt(4000), and 5 of them are 0.14.
-    assert abs(found.squared_error - found.predicted_squared_error) < 0.14
-    assert found.squared_bias > 0.3
+    assert abs(summary.squared_error - summary.predicted_squared_error) < 0.14
+    assert summary.squared_bias > 0.3
 
 
 def test_the_bias_counts_clipping_and_who_was_drawn() -> None:

@@ -155,8 +155,8 @@ def test_a_sum_outside_the_range_is_counted_as_wrapped(modulus: int, wrapped: in
     result = simulate_mean(whole_numbers(modulus=modulus), CHUNKS, rng(1))
     recovered = [centred_representatives(residues([total], modulus), modulus)[0] for total in (6, -11)]
     assert result.wrapping is not None
-    assert wrapped == sum(one != total for one, total in zip(recovered, (6, -11), strict=True)) == result.wrapping.wrapped_coordinates
-    assert result.squared_error == pytest.approx(sum((one - total) ** 2 for one, total in zip(recovered, (6, -11), strict=True)) / 9)
+    assert wrapped == sum(item != total for item, total in zip(recovered, (6, -11), strict=True)) == result.wrapping.wrapped_coordinates
+    assert result.squared_error == pytest.approx(sum((item - total) ** 2 for item, total in zip(recovered, (6, -11), strict=True)) / 9)
 
 
 def test_numbers_of_an_interval_by_hand() -> None:
@@ -221,9 +221,9 @@ def test_no_clients_are_an_error(chunks: list[np.ndarray]) -> None:
 
 
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize(("chunks", "found"), [(CHUNKS[:1], "2"), ([*CHUNKS[:1], *CHUNKS], "at least 4"), ([], "0")])
-def test_another_number_of_clients_than_a_secure_sum_was_made_for_is_refused(chunks: list[np.ndarray], found: str, masked: bool) -> None:
-    with pytest.raises(ValueError, match=f"chunks must hold the vectors of the mechanism's 3 clients, got {found}"):
+@pytest.mark.parametrize(("chunks", "sent"), [(CHUNKS[:1], "2"), ([*CHUNKS[:1], *CHUNKS], "at least 4"), ([], "0")])
+def test_another_number_of_clients_than_a_secure_sum_was_made_for_is_refused(chunks: list[np.ndarray], sent: str, masked: bool) -> None:
+    with pytest.raises(ValueError, match=f"chunks must hold the vectors of the mechanism's 3 clients, got {sent}"):
         simulate_mean(whole_numbers(), chunks, rng(1), masked=masked)
 
 
@@ -295,14 +295,16 @@ def test_errors_are_what_variances_predict(name: str, domain: Any, clients: int)
         return simulate_mean(mechanism.renewed(repetition), chunks, rng(2, repetition))
 
     results = [result(repetition) for repetition in range(30)]
-    measured, predicted, worst = np.array([(one.squared_error, one.predicted_squared_error, one.worst_squared_error) for one in results]).T
+    measured, predicted, worst = np.array(
+        [(item.squared_error, item.predicted_squared_error, item.worst_squared_error) for item in results]
+    ).T
     # 5 standard errors of the mean of 30 runs; the mean of a chi-square-like quantity is close to normal. The bias of random
     # coding is predicted; of that of secure sums a bound is known.
     margin = 5 * (measured - predicted).std(ddof=1) / math.sqrt(30)
     unknown_bias = 0.0 if name in ("dp-rec", "minimal-random-coding-plain") else mechanism.bias_bound
     assert -margin <= (measured - predicted).mean() <= margin + unknown_bias**2
     assert (predicted <= worst * (1 + 1e-9) + mechanism.bias_bound**2).all()
-    assert all((one.wrapping is not None) == (REGISTRY[name].trust_model == "secure-sum") for one in results)
+    assert all((item.wrapping is not None) == (REGISTRY[name].trust_model == "secure-sum") for item in results)
 
 
 def test_the_bias_of_plain_random_coding_is_predicted() -> None:
@@ -354,9 +356,9 @@ def test_memory_of_a_secure_sum_does_not_grow_with_the_clients() -> None:
         protocol = whole_numbers(clients=clients, modulus=2**40)
         tracemalloc.start()
         simulate_mean(protocol, chunks, rng(1))
-        _, found = tracemalloc.get_traced_memory()
+        _, results = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        return found
+        return results
 
     peak(50)
     assert peak(10_000) < 1.5 * peak(500)

@@ -22,13 +22,13 @@ def test_vectors_are_scaled_by_the_ball() -> None:
 def test_numbers_lie_in_the_interval_and_its_ends_are_exact(kind: str) -> None:
     # Neither end, nor the length, is a multiple of a power of two.
     interval = Interval(0.1, 0.7)
-    found = numbers(kind, interval, 10_000)
-    assert interval.clipped_count(found) == 0
+    result = numbers(kind, interval, 10_000)
+    assert interval.clipped_count(result) == 0
     if kind == "ends":
-        assert set(found.tolist()) == {0.1, 0.7}
+        assert set(result.tolist()) == {0.1, 0.7}
     # Means of 10 000 numbers, of a standard deviation of at most half the length: 5 standard errors.
-    assert abs(found.mean() - 0.4) < 5 * 0.3 / 100
-    assert found.std() == pytest.approx({"uniform": 0.3 / np.sqrt(3), "ends": 0.3}[kind], rel=0.02)
+    assert abs(result.mean() - 0.4) < 5 * 0.3 / 100
+    assert result.std() == pytest.approx({"uniform": 0.3 / np.sqrt(3), "ends": 0.3}[kind], rel=0.02)
 
 
 def test_a_larger_scale_leaves_the_interval_around_its_middle() -> None:

@@ -46,7 +46,7 @@ def test_with_few_bits_coordinates_wrap_and_no_more_than_the_bound_says() -> Non
 
 
 def test_the_same_noise_with_more_bits_does_not_wrap() -> None:
-    narrow, wide = (repeat_mean(one, "sphere", 50, seed=9) for one in (FEW_BITS, replace(FEW_BITS, bits=30)))
+    narrow, wide = (repeat_mean(item, "sphere", 50, seed=9) for item in (FEW_BITS, replace(FEW_BITS, bits=30)))
     assert narrow["wrapped_coordinates"].sum() > 0
     assert wide["wrapped_coordinates"].sum() == 0
     same = narrow["wrapped_coordinates"] == 0
@@ -65,9 +65,9 @@ def test_a_repetition_does_not_depend_on_how_many_there_are() -> None:
 def test_a_repetition_is_one_round_of_streams_with_names() -> None:
     row = repeat_mean(MECHANISM, "sparse", 2, seed=5, nonzero=2).iloc[1]
     vectors, noise = (named_stream(5, f"{name}, repetition 1, {part}") for name, part in (("mean", "vectors"), ("secure sum", "noise")))
-    found = simulate_mean(MECHANISM, input_chunks("sparse", MECHANISM.ball, 30, vectors, nonzero=2), noise)
+    summary = simulate_mean(MECHANISM, input_chunks("sparse", MECHANISM.ball, 30, vectors, nonzero=2), noise)
     assert (row["repetition"], row["seed"], row["population"], row["clients"]) == (1, 5, "sparse", 30)
-    assert row["squared_error"] == found.squared_error
+    assert row["squared_error"] == summary.squared_error
     assert row["ratio_to_central"] == row["squared_error"] / row["central_gaussian_squared_error"]
     guarantee = MECHANISM.guarantee
     assert row["epsilon"] == guarantee.epsilon
@@ -115,7 +115,7 @@ def test_a_summary_is_of_one_mechanism() -> None:
 @pytest.mark.parametrize("name", REGISTRY)
 def test_no_mechanism_of_the_registry_is_refused(name: str) -> None:
     entry = REGISTRY[name]
-    domain = next(one for one in (NormBall(3, 2.0), Categories(3), Interval(-1.0, 1.0)) if type(one) in entry.domains)
+    domain = next(item for item in (NormBall(3, 2.0), Categories(3), Interval(-1.0, 1.0)) if type(item) in entry.domains)
     options = {
         "mvu": {"bits_in": 2, "bits_out": 1},
         "cpsgd": {"bits": 10},

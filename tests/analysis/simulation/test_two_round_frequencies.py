@@ -11,25 +11,25 @@ ITEMS = np.random.default_rng(0).choice(20, 20_000) * 700
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-or-remove-one"])
 def test_both_rounds_together_keep_the_budget(adjacency: str) -> None:
-    found = two_round_frequencies(ITEMS, CATEGORIES, 1.5, 1e-5, adjacency=adjacency, seed=1)
-    first, second = found.count.privacy().epsilon(0.0, adjacency), found.mechanism.guarantee
-    assert (found.count.adjacency, second.adjacency) == (adjacency, adjacency)
-    assert found.guarantee.epsilon == first + second.epsilon
-    assert 0 <= 1.5 - found.guarantee.epsilon <= 1e-5
-    assert (found.guarantee.delta, found.guarantee.trust_model) == (1e-5, "secure-sum")
-    assert found.bits_per_client == found.count.buckets + found.mechanism.bits_per_client
+    result = two_round_frequencies(ITEMS, CATEGORIES, 1.5, 1e-5, adjacency=adjacency, seed=1)
+    first, second = result.count.privacy().epsilon(0.0, adjacency), result.mechanism.guarantee
+    assert (result.count.adjacency, second.adjacency) == (adjacency, adjacency)
+    assert result.guarantee.epsilon == first + second.epsilon
+    assert 0 <= 1.5 - result.guarantee.epsilon <= 1e-5
+    assert (result.guarantee.delta, result.guarantee.trust_model) == (1e-5, "secure-sum")
+    assert result.bits_per_client == result.count.buckets + result.mechanism.bits_per_client
 
 
 def test_the_sketch_is_for_the_number_that_the_count_allows_for() -> None:
     true = np.bincount(ITEMS, minlength=CATEGORIES) / len(ITEMS)
     reckoned = []
     for seed in range(8):
-        found = two_round_frequencies(ITEMS, CATEGORIES, 2.0, 1e-5, seed=seed)
-        reckoned.append(found.counted.upper)
-        assert getattr(found.mechanism, "distinct_items", None) == found.distinct_items == max(1, found.counted.upper)
-        assert np.sum((found.estimate.decoded - true) ** 2) < 1e-5
+        result = two_round_frequencies(ITEMS, CATEGORIES, 2.0, 1e-5, seed=seed)
+        reckoned.append(result.counted.upper)
+        assert getattr(result.mechanism, "distinct_items", None) == result.distinct_items == max(1, result.counted.upper)
+        assert np.sum((result.estimate.decoded - true) ** 2) < 1e-5
         # Shorter than a histogram of all items.
-        assert found.bits_per_client < 0.7 * CATEGORIES * np.log2(found.mechanism.modulus)
+        assert result.bits_per_client < 0.7 * CATEGORIES * np.log2(result.mechanism.modulus)
     # Each is below the true number with probability 0.05 at most.
     assert sum(number < 20 for number in reckoned) <= 3
     # The budget of round two does not depend on what round one has shown.
@@ -38,10 +38,10 @@ def test_the_sketch_is_for_the_number_that_the_count_allows_for() -> None:
 
 def test_many_different_items_take_a_histogram() -> None:
     items = np.random.default_rng(1).integers(0, 500, 5000)
-    found = two_round_frequencies(items, 500, 4.0, 1e-5)
-    assert found.mechanism.sketch.direct
+    result = two_round_frequencies(items, 500, 4.0, 1e-5)
+    assert result.mechanism.sketch.direct
     true = np.bincount(items, minlength=500) / 5000
-    assert np.sum((found.estimate.decoded - true) ** 2) < np.sum(true**2)
+    assert np.sum((result.estimate.decoded - true) ** 2) < np.sum(true**2)
 
 
 def test_buckets_are_a_power_of_two() -> None:

@@ -56,7 +56,7 @@ def test_bytes_are_those_of_packages_that_are_sent(optimiser: ServerOptimiser, w
         assert row.full_models == sum(result.full_model for result in results.values())
         assert row.bytes_up == clients * message_bytes
         packages = [catch_up_package(history, None if before[client] is None else before[client].rounds) for client in results]
-        assert row.replayed_messages == sum(len(one) for package in packages for one in getattr(package, "rounds", ()))
+        assert row.replayed_messages == sum(len(item) for package in packages for item in getattr(package, "rounds", ()))
         assert row.uncompressed_bytes == len(results) * 4 * DIMENSION
         history = add_round(history, [bytes(message_bytes)] * clients, decode, optimiser)
     # Both kinds of packages occurred.

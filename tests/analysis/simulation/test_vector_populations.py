@@ -16,9 +16,9 @@ def vectors(kind: str, clients: int, dimension: int, seed: int = 1, **options: f
 @pytest.mark.parametrize("kind", SYNTHETIC)
 @pytest.mark.parametrize("dimension", [1, 3, 40])
 def test_shapes_and_finite_values(kind: str, dimension: int) -> None:
-    found = vectors(kind, 100, dimension)
-    assert found.shape == (100, dimension)
-    assert np.isfinite(found).all()
+    result = vectors(kind, 100, dimension)
+    assert result.shape == (100, dimension)
+    assert np.isfinite(result).all()
 
 
 @pytest.mark.parametrize("kind", SYNTHETIC)
@@ -52,11 +52,11 @@ def test_norms_and_signs() -> None:
     cases = {"uniform-l1": 1, "positive-sphere": 2, "sphere": 2, "sparse": 2, "sparse-mean": 2, "uniform-cube": None}
     assert cases.keys() == set(SYNTHETIC)
     for kind, norm in cases.items():
-        found = vectors(kind, 500, 30)
+        result = vectors(kind, 500, 30)
         if norm is not None:
-            np.testing.assert_allclose(np.linalg.norm(found, ord=norm, axis=1), 1, rtol=1e-12)
-        assert (found >= 0).all() == (kind in ("uniform-l1", "positive-sphere", "sparse-mean"))
-        assert abs(found).max() <= 1
+            np.testing.assert_allclose(np.linalg.norm(result, ord=norm, axis=1), 1, rtol=1e-12)
+        assert (result >= 0).all() == (kind in ("uniform-l1", "positive-sphere", "sparse-mean"))
+        assert abs(result).max() <= 1
 
 
 def test_moments() -> None:
@@ -73,10 +73,10 @@ def test_moments() -> None:
     # That of sparse-mean is a vector, and always the same.
     assert expected.keys() == set(SYNTHETIC) - {"sparse-mean"}
     for kind, (mean, square) in expected.items():
-        found = vectors(kind, 20_000, dimension, seed=3)
+        result = vectors(kind, 20_000, dimension, seed=3)
         for power, wanted in ((1, mean), (2, square)):
             if wanted is not None:
-                coordinates = found**power
+                coordinates = result**power
                 errors = coordinates.mean(axis=0) - wanted
                 sigma = coordinates.std(axis=0) / np.sqrt(len(coordinates)) + 1e-15
                 assert (abs(errors) < 5 * sigma).all(), (kind, power)
@@ -93,32 +93,32 @@ def test_a_part_of_the_l1_simplex_is_what_normalised_uniform_numbers_are() -> No
 
 def test_sparse_vectors_have_so_many_coordinates_in_random_places() -> None:
     for options, nonzero in (({}, 4), ({"nonzero": 7}, 7), ({"nonzero": 64}, 64)):
-        found = vectors("sparse", 4000, 64, **options) != 0
-        assert (found.sum(axis=1) == nonzero).all()
+        result = vectors("sparse", 4000, 64, **options) != 0
+        assert (result.sum(axis=1) == nonzero).all()
         probability = nonzero / 64
         sigma = np.sqrt(probability * (1 - probability) / 4000)
-        assert (abs(found.mean(axis=0) - probability) <= 5 * sigma).all()
+        assert (abs(result.mean(axis=0) - probability) <= 5 * sigma).all()
     assert (np.count_nonzero(vectors("sparse", 20, 5), axis=1) == 1).all()
 
 
 def test_a_sparse_mean_is_the_same_for_all_clients_in_all_chunks() -> None:
-    found = vectors("sparse-mean", 10, CHUNK_COORDINATES // 4, nonzero=100)
-    assert (found == found[0]).all()
-    places = np.flatnonzero(found[0])
+    result = vectors("sparse-mean", 10, CHUNK_COORDINATES // 4, nonzero=100)
+    assert (result == result[0]).all()
+    places = np.flatnonzero(result[0])
     assert len(places) == 100
-    assert (found[0, places] == 0.1).all()
+    assert (result[0, places] == 0.1).all()
     # Not all at one end.
     assert places.max() - places.min() > CHUNK_COORDINATES // 8
 
 
 @pytest.mark.parametrize("dimension", [650, 8170])
 def test_gradients_of_digits_have_a_mean_well_inside_the_ball(dimension: int) -> None:
-    found = vectors("digits-gradients", 1000, dimension)
-    norms = np.linalg.norm(found, axis=1)
+    result = vectors("digits-gradients", 1000, dimension)
+    norms = np.linalg.norm(result, axis=1)
     assert 0.07 < np.mean(norms > 1) < 0.13
-    clipped = found / np.maximum(norms, 1.0)[:, None]
+    clipped = result / np.maximum(norms, 1.0)[:, None]
     assert 0.05 < np.linalg.norm(clipped.mean(axis=0)) < 0.25
-    np.testing.assert_array_equal(vectors("digits-gradients", 50, dimension, scale=4.0), 4 * found[:50])
+    np.testing.assert_array_equal(vectors("digits-gradients", 50, dimension, scale=4.0), 4 * result[:50])
 
 
 @pytest.mark.parametrize(

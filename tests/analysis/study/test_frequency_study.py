@@ -101,11 +101,11 @@ def test_other_files_and_columns_are_refused(tmp_path: Path, words: Path) -> Non
 
 def test_estimates_stand_beside_what_was_true(words: Path) -> None:
     study = study_frequencies(load_items(words, None), "frequency-randomised-response", 3.0, seed=1)
-    assert [one.item for one in study.items] == ["pear", "apple", "fig <b>"]
-    assert [one.true_frequency for one in study.items] == [0.6, 0.3, 0.1]
+    assert [item.item for item in study.items] == ["pear", "apple", "fig <b>"]
+    assert [item.true_frequency for item in study.items] == [0.6, 0.3, 0.1]
     # A seeded draw; five standard errors.
-    for one in study.items:
-        assert abs(one.frequency - one.true_frequency) < 5 * one.standard_error
+    for entry in study.items:
+        assert abs(entry.frequency - entry.true_frequency) < 5 * entry.standard_error
     assert study.guarantee.epsilon == 3
     assert study.lower_bound is not None
     assert 0 < study.lower_bound <= study.predicted_squared_error

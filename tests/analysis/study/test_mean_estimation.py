@@ -81,7 +81,7 @@ def test_a_mechanisms_result_depends_neither_on_the_others_nor_on_their_order() 
     assert together.estimates == tuple(reversed(backwards.estimates))
     assert together.estimates[1:2] == estimate_mean(VALUES, INTERVAL, {"cldp": PROTOCOLS["cldp"]}, seed=3).estimates
     other_seed = estimate_mean(VALUES, INTERVAL, PROTOCOLS, seed=4)
-    assert all(one.estimate != two.estimate for one, two in zip(together.estimates, other_seed.estimates, strict=True))
+    assert all(first.estimate != second.estimate for first, second in zip(together.estimates, other_seed.estimates, strict=True))
 
 
 def test_clients_are_streamed_in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

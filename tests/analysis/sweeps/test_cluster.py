@@ -229,24 +229,24 @@ def test_a_worker_that_cannot_say_what_it_runs_is_refused_and_one_that_is_gone_i
 
 def test_a_worker_without_the_package_is_refused(served_cluster: Cluster) -> None:
     bare = served_cluster.worker(bare=True)
-    with workers.open_workers(1, served_cluster.address) as found, pytest.raises(DataError, match=r"^the worker at tcp://.*, or none"):
-        wait_until(lambda: found.capacity() > workers.CALLS_PER_THREAD)
+    with workers.open_workers(1, served_cluster.address) as result, pytest.raises(DataError, match=r"^the worker at tcp://.*, or none"):
+        wait_until(lambda: result.capacity() > workers.CALLS_PER_THREAD)
     bare.kill()
 
 
 def test_nobody_is_waited_for_in_silence_and_a_deadly_task_fails_by_itself(unforgiving_cluster: Cluster, tmp_path: Path) -> None:
-    cluster, told = unforgiving_cluster, list[str]()
+    cluster, reported = unforgiving_cluster, list[str]()
 
     def on_step(_: int, __: int, text: str) -> None:
-        told.append(text)
-        if text == "no worker is connected: waiting for one" and told.count(text) == 1:
+        reported.append(text)
+        if text == "no worker is connected: waiting for one" and reported.count(text) == 1:
             cluster.worker(nanny=True)
 
     with pytest.raises(IncompleteSweepError, match=r"1 of 13 tasks failed, .*nap 3: workers were lost while they ran it"):
         run_tasks([*(Nap(number) for number in range(3)), Deadly(3), *(Nap(number) for number in range(4, 13))], tmp_path / "there",
                   dask=cluster.address, on_step=on_step)  # fmt: skip
-    assert told[0] == f"connecting to the scheduler at {cluster.address}"
-    assert "no worker is connected: waiting for one" in told
+    assert reported[0] == f"connecting to the scheduler at {cluster.address}"
+    assert "no worker is connected: waiting for one" in reported
 
 
 def test_the_death_of_the_scheduler_is_noticed_while_there_are_no_workers(cluster: Cluster, tmp_path: Path) -> None:

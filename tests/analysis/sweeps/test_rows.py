@@ -21,7 +21,7 @@ VALUES = [
 
 def written(path: Path, *parts: list[dict[str, object]]) -> pd.DataFrame:
     encoded = [encode_rows(part) for part in parts]
-    write_rows(path, combined_columns(one.layout for one in encoded), ((one.layout, one.values, {}) for one in encoded))
+    write_rows(path, combined_columns(item.layout for item in encoded), ((item.layout, item.values, {}) for item in encoded))
     return pq.read_table(path).to_pylist()
 
 
@@ -61,7 +61,7 @@ def test_what_a_table_cannot_hold_is_named(rows: list[dict[str, object]], messag
 
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    one = encode_rows([{"a": 1}])
+    package = encode_rows([{"a": 1}])
     with pytest.raises(KeyError):
-        write_rows(tmp_path / "rows.parquet", {"a": "colour"}, [(one.layout, one.values, {})])
+        write_rows(tmp_path / "rows.parquet", {"a": "colour"}, [(package.layout, package.values, {})])
     assert list(tmp_path.iterdir()) == []

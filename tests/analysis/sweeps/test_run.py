@@ -290,7 +290,7 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     (path,) = cache.folder.iterdir()
     less_private = calibrate(5.0, 1e-5, NormBall(4, 2.0), 2, 1, "l1").table
     cache.fetch({"other": 1}, lambda: less_private)
-    (other,) = (found for found in cache.folder.iterdir() if found != path)
+    (other,) = (result for result in cache.folder.iterdir() if result != path)
     path.write_bytes(other.read_bytes())
     with caplog.at_level(logging.WARNING):
         third = run_tasks(tasks, tmp_path / "third", cache=cache.folder)

@@ -149,7 +149,7 @@ def test_what_is_no_file_is_named(kind: str, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="unable to open database") as refused:
         run_tasks(squares(), tmp_path)
     assert refused.value.filename == str(path)
-    assert [one.name for one in tmp_path.iterdir()] == [STORE_NAME]
+    assert [item.name for item in tmp_path.iterdir()] == [STORE_NAME]
 
 
 def test_tables_of_other_columns_are_damage(tmp_path: Path) -> None:

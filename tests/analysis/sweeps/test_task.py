@@ -81,10 +81,10 @@ def test_guarantees_are_of_all_rounds_with_their_sampling() -> None:
         return task_of("distributed-discrete-gaussian", NormBall(3, 2.0), adjacency="add-or-remove-one", **changes).prepare(None)
 
     whole, sampled = prepared(rounds=5), prepared(rounds=5, sampling=PoissonSampling(0.1))
-    for found, sampling in ((whole, None), (sampled, PoissonSampling(0.1))):
-        report = found.mechanism.privacy().report(1e-3, "add-or-remove-one", 5, sampling)
-        assert found.guarantee == report.guarantee
-        assert 2.9 < found.guarantee.epsilon <= 3.0
+    for result, sampling in ((whole, None), (sampled, PoissonSampling(0.1))):
+        report = result.mechanism.privacy().report(1e-3, "add-or-remove-one", 5, sampling)
+        assert result.guarantee == report.guarantee
+        assert 2.9 < result.guarantee.epsilon <= 3.0
     # Sampled rounds need less noise, each of them.
     assert sampled.mechanism.worst_variance < whole.mechanism.worst_variance / 2
 

@@ -52,15 +52,15 @@ def finished(folder: Path) -> dict[bytes, int]:
 
 
 def test_the_files_are_those_of_single_designs(whole: Path, tmp_path: Path) -> None:
-    found = contents(whole)
-    assert len(found) == 2 * 32 + 1
+    result = contents(whole)
+    assert len(result) == 2 * 32 + 1
     for task in (GRID.tasks()[0], GRID.tasks()[-1], GRID.tasks()[9]):
         options = {"metric": task.metric, "objective": task.objective, "interval": task.interval, "seed": 4}
         table = design_mvu(task.epsilon, task.bits_in, task.bits_out, **options)
         write_table(table, tmp_path / "table.json")
         export_table(table, tmp_path / "table.h", "c")
-        assert found[f"{task.stem}.json"] == (tmp_path / "table.json").read_bytes()
-        assert found[f"{task.stem}.h"] == (tmp_path / "table.h").read_bytes()
+        assert result[f"{task.stem}.json"] == (tmp_path / "table.json").read_bytes()
+        assert result[f"{task.stem}.h"] == (tmp_path / "table.h").read_bytes()
 
 
 def test_the_index_says_what_the_certificates_say(whole: Path) -> None:

@@ -40,8 +40,8 @@ def falsify(index: Path, column: str, value: object) -> None:
 
 
 def test_a_sound_folder(folder: Path) -> None:
-    found = verify_folder(folder)
-    assert (found.tables, found.faults, found.verified) == (2, (), True)
+    result = verify_folder(folder)
+    assert (result.tables, result.faults, result.verified) == (2, (), True)
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_a_sound_folder(folder: Path) -> None:
 )
 def test_what_is_wrong_is_named(spoil: Callable[[Path], object], name: str, check: str, folder: Path) -> None:
     spoil(folder)
-    found = verify_folder(folder)
-    assert not found.verified
-    named = {(fault.path.name, fault.check) for fault in found.faults}
+    result = verify_folder(folder)
+    assert not result.verified
+    named = {(fault.path.name, fault.check) for fault in result.faults}
     # Where another table stands in the first one's place, the header is not that table's either.
     assert (name, check) in named
     assert {path for path, _ in named} <= {name, f"{FIRST}.h"}
-    assert all(str(fault).startswith(f"{fault.path}: refused: {fault.check}: ") for fault in found.faults)
+    assert all(str(fault).startswith(f"{fault.path}: refused: {fault.check}: ") for fault in result.faults)
 
 
 def test_tables_without_an_index_are_verified_too(folder: Path) -> None:

@@ -49,18 +49,18 @@ def test_seats_are_enough_but_for_a_millionth_of_delta() -> None:
 def test_a_round_without_a_seat_costs_no_more_than_its_probability(epsilon: float, value: int) -> None:
     # Four others of value 1 and a client, each drawn with probability 1/2, for three seats or five; the sum has geometric noise.
     def law(seats: int, present: int) -> FloatArray:
-        found = np.zeros(120)
+        result = np.zeros(120)
         noise = np.exp(-epsilon * np.abs(np.arange(-50, 51))) * np.tanh(epsilon / 2)
         for others, drawn in itertools.product(range(5), (0, present)):
             weight = math.comb(4, others) / 32
             seated = drawn * min(1.0, seats / (others + 1))
             for total, share in ((min(others, seats - 1) + value, seated), (min(others, seats), 1 - seated)):
-                found[total : total + 101] += weight * share * noise
-        return found
+                result[total : total + 101] += weight * share * noise
+        return result
 
     def divergence(seats: int, order: int, claimed: float) -> float:
-        one, other = (law(seats, 1), law(seats, 0))[::order]
-        return float(np.maximum(0.0, one - np.exp(claimed) * other).sum())
+        first, other = (law(seats, 1), law(seats, 0))[::order]
+        return float(np.maximum(0.0, first - np.exp(claimed) * other).sum())
 
     no_seat = 5 / 16
     for order, claimed in itertools.product((1, -1), (0.0, epsilon / 2, 2 * epsilon)):

@@ -206,8 +206,8 @@ def test_every_kind_of_sampling_trains_and_counts_bytes(task: Tasks, federation:
 
 @pytest.mark.parametrize("budget", [{"epsilon": 5.0}, {"round_epsilon": 3.0}])
 def test_poisson_sampling_of_a_secure_sum_fills_its_seats(budget: dict[str, float], task: Tasks, federation: Federations) -> None:
-    one = task("distributed-skellam", {"bits": 18}, sampling="poisson", adjacency="add-or-remove-one", rounds=2, **budget)
-    run = federation(one)
+    first_task = task("distributed-skellam", {"bits": 18}, sampling="poisson", adjacency="add-or-remove-one", rounds=2, **budget)
+    run = federation(first_task)
     run.run()
     seats = run.plan.seats
     assert seats is not None
@@ -246,17 +246,17 @@ def test_what_is_not_private_says_so_for_both_adjacencies(name: str, adjacency: 
 
 @pytest.mark.parametrize("sampling", ["with-replacement", "fixed"])
 def test_histories_are_as_long_as_their_packages(sampling: str, task: Tasks, federation: Federations) -> None:
-    one = task(
+    first_task = task(
         "sqkr", {"message_bits": 4}, download="history", sampling=sampling, rounds=30, round_epsilon=4.0, clients=20, clients_per_round=5
     )
-    run = federation(one)
+    run = federation(first_task)
     run.run()
-    known, sent, cohorts = {}, [0], one.training.cohorts
+    exact, sent, cohorts = {}, [0], first_task.training.cohorts
     for number in range(1, 31):
         clients = np.unique(cohorts.draw(number, run._draws.at(number)))
-        lengths = [history_package_bytes(number - 1 - known.get(c, 0), sent[-1] - sent[known.get(c, 0)], 1) for c in clients.tolist()]
+        lengths = [history_package_bytes(number - 1 - exact.get(c, 0), sent[-1] - sent[exact.get(c, 0)], 1) for c in clients.tolist()]
         assert run.records["bytes_down"][number - 1] == sum(min(length, full_model_bytes(2600)) for length in lengths)
-        known |= dict.fromkeys(clients.tolist(), number - 1)
+        exact |= dict.fromkeys(clients.tolist(), number - 1)
         sent.append(sent[-1] + len(clients))
 
 

@@ -116,7 +116,7 @@ def test_rows_say_what_happened(whole: dict[str, bytes], tmp_path: Path) -> None
 def test_trainings_of_a_figure_go_on_from_their_checkpoints(
     task: Callable[..., TrainingTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = replace(task("none", rounds=5), checkpoint_every=2)
+    checked_task = replace(task("none", rounds=5), checkpoint_every=2)
     began: list[int] = []
     whole_round = Federation._round
 
@@ -128,24 +128,24 @@ def test_trainings_of_a_figure_go_on_from_their_checkpoints(
 
     monkeypatch.setattr(Federation, "_round", until_the_fourth)
     with pytest.raises(KeyboardInterrupt):
-        run_training_tasks([one], tmp_path)
-    found = run_training_tasks([one], tmp_path)
+        run_training_tasks([checked_task], tmp_path)
+    output = run_training_tasks([checked_task], tmp_path)
     assert began == [1, 2, 3, 4, 3, 4, 5]
-    pd.testing.assert_frame_equal(found, run_tasks([one], tmp_path / "whole"))
+    pd.testing.assert_frame_equal(output, run_tasks([checked_task], tmp_path / "whole"))
     assert not {"checkpoints", "progress", "models"} & {path.name for path in tmp_path.iterdir()}
 
 
 def test_checkpoints_of_others_and_damaged_ones_are_not_read(
     task: Callable[..., TrainingTask], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    one = replace(task("none", rounds=3), folder=tmp_path)
-    federation = Federation(one.training, one.prepare(None), one.training.federated_data(0), 0, "none")
+    checked_task = replace(task("none", rounds=3), folder=tmp_path)
+    federation = Federation(checked_task.training, checked_task.prepare(None), checked_task.training.federated_data(0), 0, "none")
     checkpoint = Checkpoint(tmp_path / "new" / "one.npz", 1, b"key")
     assert checkpoint.load() is None
     federation.run(checkpoint)
-    found = checkpoint.load()
-    assert found is not None
-    assert int(found["rounds"]) == 3
+    loaded = checkpoint.load()
+    assert loaded is not None
+    assert int(loaded["rounds"]) == 3
     assert replace(checkpoint, key=b"other").load() is None
     content = bytearray(checkpoint.path.read_bytes())
     content[-30] ^= 1

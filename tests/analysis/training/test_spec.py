@@ -13,9 +13,9 @@ GRID: dict[str, Any] = {"clients": 20, "clients_per_round": 5, "rounds": 3, "del
 @pytest.mark.parametrize(("key", "number"), [("client_rate", 1), ("clip", 2), ("momentum", 0), ("epsilon", 10)])
 def test_whole_settings_are_the_same_task_as_floats(key: str, number: int) -> None:
     asked = ({**GRID, "epsilon": 5, key: value, "mechanism": [{"name": "cldp"}]} for value in (number, float(number)))
-    one, other = (parse_training(grid).tasks() for grid in asked)
-    assert [task.name for task in one] == [task.name for task in other]
-    assert one == other
+    first, other = (parse_training(grid).tasks() for grid in asked)
+    assert [task.name for task in first] == [task.name for task in other]
+    assert first == other
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ SKETCH = {"sketch_dimension": 165, "rows": 15, "bits": 16, "noise_multiplier": 0
 
 def test_the_guarantee_and_the_messages_are_those_of_the_sketch(task: Tasks) -> None:
     plain = task("sketched-discrete-gaussian", SKETCH).prepare(None)
-    found = task("thresholded-sketch", {**SKETCH, "threshold": 2.0}).prepare(None)
-    assert found.epsilons.tolist() == plain.epsilons.tolist()
-    assert found.message_bits == plain.message_bits
-    assert found.trust_model == "secure-sum"
-    mechanism: Any = found.mechanism
+    result = task("thresholded-sketch", {**SKETCH, "threshold": 2.0}).prepare(None)
+    assert result.epsilons.tolist() == plain.epsilons.tolist()
+    assert result.message_bits == plain.message_bits
+    assert result.trust_model == "secure-sum"
+    mechanism: Any = result.mechanism
     assert replace(mechanism, threshold=1.0).threshold == 1.0
     with pytest.raises(ValueError, match="threshold must be a number from 0 to 100, got -1"):
         replace(mechanism, threshold=-1.0)

@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 
 MNIST, FEMNIST = (784, 10, (28, 28, 1)), (784, 62, (28, 28, 1))
 CHARACTERS, WORDS = (80, 90), (20, 10_004)
-TENSORS = {one.dataset: one.tensors for one in FEDERATIONS}
+TENSORS = {federation.dataset: federation.tensors for federation in FEDERATIONS}
 
 
 def sizes(tensors: object) -> list[int]:
@@ -108,8 +108,8 @@ def test_a_client_gets_what_backpropagation_through_the_module_gives(name: str) 
     scores = module(torch.tensor(inputs[0]))
     torch.nn.functional.cross_entropy(scores.flatten(0, -2), torch.tensor(labels).flatten(), ignore_index=-1).backward()
     expected = np.concatenate([tensor.grad.numpy().ravel() for tensor in module.parameters()])
-    found = network_named(name, *SMALL[name]).gradients(parameters, inputs, labels)[0]
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+    result = network_named(name, *SMALL[name]).gradients(parameters, inputs, labels)[0]
+    np.testing.assert_allclose(result, expected, rtol=1e-9, atol=1e-13)
 
 
 def test_the_cell_is_the_one_of_torch() -> None:
@@ -148,13 +148,13 @@ def test_the_first_model_depends_on_the_generator_alone_and_single_precision_is_
     before = torch.random.get_rng_state()
     first = double.start(np.random.default_rng(7))
     inputs, labels = examples("femnist-cnn", 2, 3)
-    found = double.gradients(first, inputs, labels)
+    result = double.gradients(first, inputs, labels)
     assert (before == torch.random.get_rng_state()).all()
     torch.manual_seed(2)
     assert (single.start(np.random.default_rng(7)) == first).all()
     near = single.gradients(first, inputs, labels)
     assert near.dtype == float
-    assert 0 < np.abs(near - found).max() < 1e-5 * np.abs(found).max()
+    assert 0 < np.abs(near - result).max() < 1e-5 * np.abs(result).max()
 
 
 def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:

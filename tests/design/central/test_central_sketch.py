@@ -51,7 +51,7 @@ def test_decoding_scales_the_noise_up_by_as_much_as_is_stated() -> None:
     # d deviation**2 / n for each client, whatever its vector: over n once more for the mean. Zero vectors leave noise alone.
     rng = np.random.default_rng(3)
     rounds = [made(sketch=CountMeanSketch(60, 2, 10, seed=seed)) for seed in range(500)]
-    squares = np.array([np.sum(one.decode(one.aggregate(one.encode(np.zeros((4, 60)), rng)), 4) ** 2) for one in rounds])
+    squares = np.array([np.sum(item.decode(item.aggregate(item.encode(np.zeros((4, 60)), rng)), 4) ** 2) for item in rounds])
     predicted = MECHANISM.error(np.zeros((4, 60))).of_mean(4) - MECHANISM.bias_bound**2
     assert predicted == pytest.approx(60 * (1.5 * 2.2) ** 2 / 16, rel=1e-14)
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(500)
@@ -66,7 +66,7 @@ def test_the_error_is_compression_and_noise(sketch: LinearSketch, clients: int) 
     vectors = np.random.default_rng(5).normal(size=(clients, 60)) + 0.5
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
     rounds = [mechanism.renewed(seed) for seed in range(200)]
-    squares = np.array([np.sum((one.decode(one.aggregate(one.encode(vectors, rng)), clients) - mean) ** 2) for one in rounds])
+    squares = np.array([np.sum((item.decode(item.aggregate(item.encode(vectors, rng)), clients) - mean) ** 2) for item in rounds])
     error = mechanism.error(vectors)
     predicted = error.variance / clients + error.shared
     assert abs(squares.mean() - predicted) < 5 * squares.std() / math.sqrt(200)

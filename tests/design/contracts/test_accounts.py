@@ -44,7 +44,7 @@ def epsilon(account: Account, delta: float, rounds: int = 1, sampling: PoissonSa
 def test_pure_privacy_adds_up_and_needs_no_delta() -> None:
     report = pure_privacy(0.5).report(0.0, rounds=3)
     assert report.epsilon == 1.5
-    assert {one.name: one.bound.reason for one in report.accounts} == {"pure": None, "rdp": NEEDS_DELTA, "pld": NEEDS_DELTA}
+    assert {account.name: account.bound.reason for account in report.accounts} == {"pure": None, "rdp": NEEDS_DELTA, "pld": NEEDS_DELTA}
     assert str(report.guarantee) == "epsilon = 1.5, replace-one adjacency, local trust model"
 
 
@@ -164,8 +164,8 @@ def test_one_round_is_amplified_and_several_are_those_of_everyone() -> None:
 
 
 def test_what_is_unknown_or_infinite_says_nothing() -> None:
-    for found in (None, math.inf):
-        bound = loss_account("pld", lambda *_, found=found: found, "replace-one").bound(1e-3, 1, None)
+    for value in (None, math.inf):
+        bound = loss_account("pld", lambda *_, value=value: value, "replace-one").bound(1e-3, 1, None)
         assert math.isinf(bound.epsilon)
         assert bound.reason is not None
 
@@ -174,9 +174,9 @@ def test_losses_are_composed_within_what_they_cost_and_what_rounding_spares() ->
     loss = dominating_privacy_loss([[3, 1], [1, 3]])
     epsilon = math.log(3)
     assert composed_loss(loss, 1, 1e-3) == pytest.approx(composed_pure_epsilon(epsilon, 1, 1e-3), rel=1e-6)
-    found = composed_loss(loss, 20, 1e-3)
-    assert found is not None
-    assert composed_pure_epsilon(epsilon, 20, 1e-3) <= found < 1.001 * composed_pure_epsilon(epsilon, 20, 1e-3)
+    result = composed_loss(loss, 20, 1e-3)
+    assert result is not None
+    assert composed_pure_epsilon(epsilon, 20, 1e-3) <= result < 1.001 * composed_pure_epsilon(epsilon, 20, 1e-3)
     assert composed_loss(loss, MOST_COMPOSITIONS + 1, 1e-3) is None
     # Twenty uses may each leave 2e-15 of delta out.
     assert composed_loss(loss, 20, 5e-14) is None
@@ -186,9 +186,9 @@ def test_losses_are_composed_within_what_they_cost_and_what_rounding_spares() ->
 
 def test_losses_whose_ratios_overflow_warn_of_nothing_and_err_upward() -> None:
     loss = dominating_privacy_loss([[30, 1], [1, 30]])
-    found = [composed_loss(loss, times, 1e-3) for times in (209, 212, 245)]
-    assert found[1] is None
-    for times, bound in zip((209, 245), (found[0], found[2]), strict=True):
+    result = [composed_loss(loss, times, 1e-3) for times in (209, 212, 245)]
+    assert result[1] is None
+    for times, bound in zip((209, 245), (result[0], result[2]), strict=True):
         assert bound is not None
         assert bound >= composed_pure_epsilon(math.log(30), times, 1e-3) * (1 - 1e-9)
 
@@ -209,10 +209,10 @@ def test_sampled_rounds_of_any_mechanism_compose_as_randomised_response() -> Non
         asked.append(delta)
         return EpsilonBound(0.5, details={"kept": 1})
 
-    one = amplified_rounds(single, 1e-4, 1, FIXED, "replace-one")
-    assert one.epsilon == pytest.approx(math.log1p(0.1 * math.expm1(0.5)), rel=1e-12)
+    single_round = amplified_rounds(single, 1e-4, 1, FIXED, "replace-one")
+    assert single_round.epsilon == pytest.approx(math.log1p(0.1 * math.expm1(0.5)), rel=1e-12)
     many = amplified_rounds(single, 1e-4, 20, FIXED, "replace-one")
-    assert many.epsilon == composed_pure_epsilon(one.epsilon, 20, 5e-5)
+    assert many.epsilon == composed_pure_epsilon(single_round.epsilon, 20, 5e-5)
     assert many.details == {"kept": 1}
     # Half of delta goes to the rounds, each of which has ten times its share where it takes part; and one round by itself is the least.
     assert asked == pytest.approx([1e-3, 1e-3, 1e-4 / 40 * 10])

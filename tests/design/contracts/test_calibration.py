@@ -20,24 +20,24 @@ from quietbits.solvers.accounting.gaussian_privacy import gaussian_noise_multipl
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
 
-def assert_safe_and_tight(name: str, found: Calibration, parameter: str, found_as: str, *, more_is_private: bool) -> None:
+def assert_safe_and_tight(name: str, result: Calibration, parameter: str, found_as: str, *, more_is_private: bool) -> None:
     """Account anew at the parameter: below the target, by less than a millionth; a little further it is above."""
-    budget, value = found.budget, found[found_as]
+    budget, value = result.budget, result[found_as]
 
     def epsilon(value: float) -> float:
         how: dict[str, Any] = {"rounds": budget.rounds, "sampling": budget.sampling, parameter: value}
         return account(name, delta=budget.delta, **how).epsilon
 
-    assert epsilon(value) == found.epsilon
+    assert epsilon(value) == result.epsilon
     # One round of a pure mechanism states its guarantee at delta = 0: its own epsilon is the budget's.
     slack = 2 * budget.delta if budget.rounds == 1 and found_as == "epsilon_per_round" else 0.0
-    assert 0 <= budget.epsilon - found.epsilon <= max(slack, 1e-6 * min(1.0, budget.epsilon))
+    assert 0 <= budget.epsilon - result.epsilon <= max(slack, 1e-6 * min(1.0, budget.epsilon))
     assert epsilon(value * (1 - 1e-4) if more_is_private else value * (1 + 1e-4)) > budget.epsilon
 
 
-def best(found: Calibration) -> str:
-    assert found.report.privacy.best is not None
-    return found.report.privacy.best.name
+def best(result: Calibration) -> str:
+    assert result.report.privacy.best is not None
+    return result.report.privacy.best.name
 
 
 @pytest.mark.parametrize(
@@ -45,12 +45,12 @@ def best(found: Calibration) -> str:
     [(1.0, 1e-6, 1), (2.0, 1e-5, 100), (0.01, 1e-9, 3), (1e-4, 1e-6, 1), (50.0, 1e-6, 1000), (8.0, 1e-30, 10), (0.5, 0.3, 2)],
 )
 def test_gaussian_noise(epsilon: float, delta: float, rounds: int) -> None:
-    found = calibrate("gaussian", epsilon=epsilon, delta=delta, rounds=rounds)
-    assert_safe_and_tight("gaussian", found, "noise_multiplier", "noise_multiplier", more_is_private=True)
-    assert best(found) == "pld"
+    calibrated = calibrate("gaussian", epsilon=epsilon, delta=delta, rounds=rounds)
+    assert_safe_and_tight("gaussian", calibrated, "noise_multiplier", "noise_multiplier", more_is_private=True)
+    assert best(calibrated) == "pld"
     if epsilon >= 1e-3:
         # The analytic calibration, of all rounds as one.
-        assert found["noise_multiplier"] == pytest.approx(gaussian_noise_multiplier(epsilon, delta) * math.sqrt(rounds), rel=1e-4)
+        assert calibrated["noise_multiplier"] == pytest.approx(gaussian_noise_multiplier(epsilon, delta) * math.sqrt(rounds), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -62,80 +62,80 @@ def test_gaussian_noise(epsilon: float, delta: float, rounds: int) -> None:
     ],
 )
 def test_sampled_gaussian_noise(epsilon: float, rounds: int, sampling: Sampling, by: str) -> None:
-    found = calibrate("gaussian", epsilon=epsilon, delta=1e-6, rounds=rounds, sampling=sampling)
-    assert_safe_and_tight("gaussian", found, "noise_multiplier", "noise_multiplier", more_is_private=True)
-    assert (best(found), found.report.privacy.trust_model) == (by, "central")
+    calibrated = calibrate("gaussian", epsilon=epsilon, delta=1e-6, rounds=rounds, sampling=sampling)
+    assert_safe_and_tight("gaussian", calibrated, "noise_multiplier", "noise_multiplier", more_is_private=True)
+    assert (best(calibrated), calibrated.report.privacy.trust_model) == (by, "central")
     everyone = calibrate("gaussian", epsilon=epsilon, delta=1e-6, rounds=rounds)
-    assert found["noise_multiplier"] < everyone["noise_multiplier"]
+    assert calibrated["noise_multiplier"] < everyone["noise_multiplier"]
 
 
 @pytest.mark.parametrize(
     ("epsilon", "delta", "rounds"), [(1.0, 1e-6, 1), (1.0, 1e-6, 50), (6.0, 1e-9, 3000), (0.01, 0.3, 3), (20.0, 1e-300, 4)]
 )
 def test_pure_mechanisms(epsilon: float, delta: float, rounds: int) -> None:
-    found = calibrate("cldp", epsilon=epsilon, delta=delta, rounds=rounds)
-    assert_safe_and_tight("cldp", found, "epsilon", "epsilon_per_round", more_is_private=False)
+    calibrated = calibrate("cldp", epsilon=epsilon, delta=delta, rounds=rounds)
+    assert_safe_and_tight("cldp", calibrated, "epsilon", "epsilon_per_round", more_is_private=False)
     # Never less than what the simplest composition gives, up to the tolerance.
-    assert found["epsilon_per_round"] >= epsilon / rounds * (1 - 1e-6)
+    assert calibrated["epsilon_per_round"] >= epsilon / rounds * (1 - 1e-6)
 
 
 @pytest.mark.parametrize(("rounds", "sampling"), [(1, None), (30, None), (30, PoissonSampling(0.1))])
 def test_laplace_noise(rounds: int, sampling: PoissonSampling | None) -> None:
-    found = calibrate("laplace", epsilon=1.0, delta=1e-6, rounds=rounds, sampling=sampling)
-    assert_safe_and_tight("laplace", found, "epsilon", "epsilon_per_round", more_is_private=False)
-    assert found["epsilon_per_round"] > 1.0 / rounds
+    calibrated = calibrate("laplace", epsilon=1.0, delta=1e-6, rounds=rounds, sampling=sampling)
+    assert_safe_and_tight("laplace", calibrated, "epsilon", "epsilon_per_round", more_is_private=False)
+    assert calibrated["epsilon_per_round"] > 1.0 / rounds
 
 
 @pytest.mark.parametrize("rounds", [1, 10])
 def test_skellam_noise(rounds: int) -> None:
-    found = calibrate("skellam", epsilon=2.0, delta=1e-6, rounds=rounds, dimension=16, bits=12)
-    mechanism = SkellamMechanism(NormBall(16, 2.0), found["bits"], found["granularity"], found["variance"], 1e-6)
-    assert mechanism.privacy().epsilon(1e-6, rounds=rounds) == found.epsilon
-    assert 0 <= 2.0 - found.epsilon <= 1e-6
-    assert best(found) == "rdp"
+    calibrated = calibrate("skellam", epsilon=2.0, delta=1e-6, rounds=rounds, dimension=16, bits=12)
+    mechanism = SkellamMechanism(NormBall(16, 2.0), calibrated["bits"], calibrated["granularity"], calibrated["variance"], 1e-6)
+    assert mechanism.privacy().epsilon(1e-6, rounds=rounds) == calibrated.epsilon
+    assert 0 <= 2.0 - calibrated.epsilon <= 1e-6
+    assert best(calibrated) == "rdp"
 
 
 def test_a_table_for_vectors() -> None:
-    found = calibrate("vector", epsilon=4.0, delta=1e-5, rounds=2, dimension=16, norm="2", bits_in=2, bits_out=1, metric="l1")
-    assert found.report.subject.table is not None
-    assert found["table_epsilon"] == found.report.subject.table.epsilon
-    assert 0 <= 4.0 - found.epsilon <= 1e-6
-    assert found.document()["target_epsilon"] == 4.0
+    calibrated = calibrate("vector", epsilon=4.0, delta=1e-5, rounds=2, dimension=16, norm="2", bits_in=2, bits_out=1, metric="l1")
+    assert calibrated.report.subject.table is not None
+    assert calibrated["table_epsilon"] == calibrated.report.subject.table.epsilon
+    assert 0 <= 4.0 - calibrated.epsilon <= 1e-6
+    assert calibrated.document()["target_epsilon"] == 4.0
 
 
 @pytest.mark.parametrize(("ball", "metric", "rounds"), [(NormBall(1, 2.0), "l1", 10), (NormBall(4, math.inf), None, 3)])
 def test_a_table_meets_the_target_by_the_smaller_account(ball: NormBall, metric: str | None, rounds: int) -> None:
     shape: dict[str, Any] = {"dimension": ball.dimension, "norm": f"{ball.norm:g}", "bits_in": 2, "bits_out": 1, "metric": metric}
-    found = calibrate("vector", epsilon=3.0, delta=1e-3, rounds=rounds, **shape)
-    assert best(found) == "pld"
-    assert found.report.epsilon_by("rdp") > 3.0
-    assert 0 <= 3.0 - found.epsilon <= 1e-6
-    assert found.report.subject.table is not None
-    mechanism = VectorTableMechanism(found.report.subject.table, ball, delta=1e-3)
-    assert mechanism.privacy().epsilon(1e-3, rounds=rounds) == found.epsilon
+    calibrated = calibrate("vector", epsilon=3.0, delta=1e-3, rounds=rounds, **shape)
+    assert best(calibrated) == "pld"
+    assert calibrated.report.epsilon_by("rdp") > 3.0
+    assert 0 <= 3.0 - calibrated.epsilon <= 1e-6
+    assert calibrated.report.subject.table is not None
+    mechanism = VectorTableMechanism(calibrated.report.subject.table, ball, delta=1e-3)
+    assert mechanism.privacy().epsilon(1e-3, rounds=rounds) == calibrated.epsilon
 
 
 @pytest.mark.parametrize("name", ["generalised-randomised-response", "bitwise-randomised-response"])
 def test_randomised_response_uses_the_whole_budget_of_its_rounds(name: str) -> None:
     # Of more than two letters, less is revealed than pure privacy allows: it was calibrated by the latter.
-    found = calibrate(name, epsilon=4.0, delta=1e-3, rounds=7, bits=2)
-    assert 0 <= 4.0 - found.epsilon <= 1e-6
-    assert found["epsilon_per_round"] > 1.1 * calibrate("cldp", epsilon=4.0, delta=1e-3, rounds=7)["epsilon_per_round"]
+    calibrated = calibrate(name, epsilon=4.0, delta=1e-3, rounds=7, bits=2)
+    assert 0 <= 4.0 - calibrated.epsilon <= 1e-6
+    assert calibrated["epsilon_per_round"] > 1.1 * calibrate("cldp", epsilon=4.0, delta=1e-3, rounds=7)["epsilon_per_round"]
 
 
 def test_the_document_has_the_parameter_beside_the_account() -> None:
-    found = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=2)
-    document = found.document()
+    calibrated = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=2)
+    document = calibrated.document()
     own = {"target_epsilon": 1.0, "target_method": None, "lower_bound": None, "zero_squared_error": None}
-    assert document == {**found.report.document(), **own}
-    assert document["epsilon_per_round"] == found["epsilon_per_round"]
+    assert document == {**calibrated.report.document(), **own}
+    assert document["epsilon_per_round"] == calibrated["epsilon_per_round"]
 
 
 @pytest.mark.parametrize("method", ["pure", "rdp", "pld"])
 def test_the_account_that_is_asked_for_keeps_the_target(method: str) -> None:
-    found = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=20, method=method)
-    assert 0 <= 1.0 - found.report.epsilon_by(method) <= 1e-6
-    assert found.epsilon <= found.report.epsilon_by(method)
+    calibrated = calibrate("cldp", epsilon=1.0, delta=1e-6, rounds=20, method=method)
+    assert 0 <= 1.0 - calibrated.report.epsilon_by(method) <= 1e-6
+    assert calibrated.epsilon <= calibrated.report.epsilon_by(method)
 
 
 @pytest.mark.parametrize(
@@ -185,15 +185,15 @@ def test_what_cannot_be_reached_is_infeasible(make: Callable[[], object], messag
 @pytest.mark.parametrize("delta", [0.5, 0.9, 0.9995])
 def test_a_small_epsilon_at_a_large_delta_is_met_too(delta: float) -> None:
     # There epsilon is a steep function of the noise, and no Rényi order proves anything but zero.
-    found = calibrate("gaussian", epsilon=1e-5, delta=delta)
-    assert 0 <= 1e-5 - found.epsilon <= 1e-11
+    calibrated = calibrate("gaussian", epsilon=1e-5, delta=delta)
+    assert 0 <= 1e-5 - calibrated.epsilon <= 1e-11
 
 
 def test_a_jump_ends_before_it() -> None:
     # What is never reached is not crept up to.
-    found = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Budget(1.5, 1e-6, "replace-one"), low=0.1, high=10.0, name="argument")
-    assert found == pytest.approx(3.0, rel=1e-12)
-    assert found < 3
+    calibrated = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Budget(1.5, 1e-6, "replace-one"), low=0.1, high=10.0, name="argument")
+    assert calibrated == pytest.approx(3.0, rel=1e-12)
+    assert calibrated < 3
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])

@@ -92,7 +92,7 @@ def test_its_noise_is_exactly_gaussian() -> None:
 def test_without_delta_nothing_is_proven() -> None:
     report = gaussian_privacy(1.0).report(0.0)
     assert math.isinf(report.guarantee.epsilon)
-    assert {one.bound.reason for one in report.accounts} == {"delta must be above 0 for this account"}
+    assert {account.bound.reason for account in report.accounts} == {"delta must be above 0 for this account"}
 
 
 # Sampling
@@ -205,8 +205,8 @@ def test_out_of_range_there_is_no_reference() -> None:
 @pytest.mark.parametrize("clip_norm", [0.25, 3.0])
 def test_the_radius_is_that_of_the_furthest_corner(norm: float, clip_norm: float) -> None:
     # The furthest point of a ball has one coordinate, or all of them equal.
-    one, equal = np.eye(7)[0], np.ones(7)
-    corners = [clip_norm * corner / np.linalg.norm(corner, norm) for corner in (one, equal)]
+    single, equal = np.eye(7)[0], np.ones(7)
+    corners = [clip_norm * corner / np.linalg.norm(corner, norm) for corner in (single, equal)]
     radius = max(float(np.linalg.norm(corner)) for corner in corners)
     assert l2_radius(NormBall(7, norm, clip_norm)) == pytest.approx(radius, rel=1e-12)
 

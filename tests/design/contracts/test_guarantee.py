@@ -50,7 +50,7 @@ def test_two_neighbours_of_a_tight_mechanism_attain_what_is_counted() -> None:
 def test_large_epsilons_and_replace_one_guarantees_are_not_turned_into_promises() -> None:
     assert Guarantee(1000.0, "add-or-remove-one", "central", delta=1e-30).towards("replace-one").delta == 1.0
     assert Guarantee(math.inf, "add-or-remove-one", "central").towards("replace-one").epsilon == math.inf
-    one = Guarantee(1.0, "replace-one", "local")
-    assert one.towards("replace-one") == one
+    guarantee = Guarantee(1.0, "replace-one", "local")
+    assert guarantee.towards("replace-one") == guarantee
     with pytest.raises(InfeasibleError, match="adjacency must be replace-one, of which the guarantee is, got add-or-remove-one"):
-        one.towards("add-or-remove-one")
+        guarantee.towards("add-or-remove-one")

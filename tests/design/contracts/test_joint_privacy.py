@@ -38,7 +38,7 @@ def test_two_gaussian_releases_about_one_sample_reveal_what_quadrature_says(roun
     truth = [max(composed_delta(*pair, rounds, factor * epsilon) for pair in (masses, masses[::-1])) for factor in (1.005, 0.99)]
     assert truth[0] < delta < truth[1]
     # Amplified one by one, and added up, they would be said to reveal far less than they do.
-    added = sum(one.epsilon(delta / 2, ADDED, rounds, sampling) for one in (vector, count))
+    added = sum(item.epsilon(delta / 2, ADDED, rounds, sampling) for item in (vector, count))
     assert max(composed_delta(*pair, rounds, added) for pair in (masses, masses[::-1])) > 2 * delta
 
 
@@ -65,22 +65,22 @@ def test_every_account_is_above_the_exact_joint_loss(name: str, sampling: FixedS
         joint = joint.sampled(sampling.share)
     for delta in (1e-2, 1e-4):
         report = joint_privacy([privacy, count.privacy("replace-one")], "replace-one").report(delta, "replace-one", 1, sampling)
-        finite = [one for one in report.accounts if math.isfinite(one.bound.epsilon)]
-        assert "basic" in [one.name for one in finite]
-        for one in finite:
-            assert joint.delta(one.bound.epsilon) <= delta * (1 + 1e-9)
+        finite = [account for account in report.accounts if math.isfinite(account.bound.epsilon)]
+        assert "basic" in [item.name for item in finite]
+        for entry in finite:
+            assert joint.delta(entry.bound.epsilon) <= delta * (1 + 1e-9)
         # The guarantee is not far above the exact loss, but for sampled noise that is not nearly Gaussian.
         assert sampling is not None or joint.delta(report.epsilon / 3) > delta
 
 
 def test_releases_without_common_accounts_add_up_and_are_amplified_together() -> None:
-    one, other = pure_privacy(0.5, "secure-sum"), discrete_gaussian_items_privacy(1000, 15, 30, 8, 50.0)
-    joint = joint_privacy([one, other], "replace-one")
+    first, other = pure_privacy(0.5, "secure-sum"), discrete_gaussian_items_privacy(1000, 15, 30, 8, 50.0)
+    joint = joint_privacy([first, other], "replace-one")
     assert [account.name for account in joint.accounts] == ["basic", "rdp"]
-    everyone = one.epsilon(5e-6) + other.epsilon(5e-6)
+    everyone = first.epsilon(5e-6) + other.epsilon(5e-6)
     assert joint.report(1e-5).epsilon_by("basic") == pytest.approx(everyone, rel=1e-12)
     sampling = FixedSizeSampling(100, 10)
-    joint_of_everyone = one.epsilon(5e-5) + other.epsilon(5e-5)
+    joint_of_everyone = first.epsilon(5e-5) + other.epsilon(5e-5)
     amplified = joint.report(1e-5, "replace-one", 1, sampling).epsilon_by("basic")
     assert amplified == pytest.approx(math.log1p(0.1 * math.expm1(joint_of_everyone)), rel=1e-9)
 
@@ -88,8 +88,8 @@ def test_releases_without_common_accounts_add_up_and_are_amplified_together() ->
 def test_a_published_account_is_never_joined() -> None:
     mechanism = CpsgdMechanism(NormBall(16, 2.0), clients=100, levels=5, trials=400, delta=1e-5, adjacency="replace-one")
     joint = joint_privacy([mechanism.privacy(), NoisyCount.of_deviation(100, 5.0).privacy("replace-one")], "replace-one")
-    assert "theorem-1" not in [one.name for one in joint.accounts]
-    assert all(one.is_guarantee for one in joint.accounts)
+    assert "theorem-1" not in [account.name for account in joint.accounts]
+    assert all(account.is_guarantee for account in joint.accounts)
 
 
 def test_curves_and_noises_are_joined_of_guarantees_for_the_adjacency_alone() -> None:

@@ -51,7 +51,7 @@ def test_the_least_of_the_proven_accounts_for_the_adjacency_is_the_guarantee() -
 def test_what_is_not_proven_or_assumes_something_is_shown_and_never_taken() -> None:
     report = PRIVACY.report(1e-5)
     assert [report.epsilon_by(name) for name in (None, "theorem", "hopeful")] == [1.0, 0.1, 0.2]
-    assert [one.is_guarantee for one in PRIVACY.accounts] == [False, False, True, True, True, True]
+    assert [account.is_guarantee for account in PRIVACY.accounts] == [False, False, True, True, True, True]
     weak = Privacy("central", PRIVACY.accounts[:2]).report(1e-5)
     assert weak.best is None
     assert math.isinf(weak.epsilon)
@@ -152,8 +152,8 @@ def each_round(epsilon: float, **fields: Any) -> Account:
 
 def test_only_the_rounds_of_a_client_count_but_with_half_of_delta() -> None:
     # A client that is drawn with probability 1/2 takes part in more than 13 of 15 rounds with probability 16 / 2**15 = .00049.
-    found = Privacy("central", (each_round(2.0),)).report(1e-3, rounds=15, sampling=PoissonSampling(0.5)).account("some").bound
-    assert (found.epsilon, found.details["participations"]) == (26.0, 13)
+    result = Privacy("central", (each_round(2.0),)).report(1e-3, rounds=15, sampling=PoissonSampling(0.5)).account("some").bound
+    assert (result.epsilon, result.details["participations"]) == (26.0, 13)
     assert Privacy("central", (each_round(2.0),)).report(9e-4, rounds=15, sampling=PoissonSampling(0.5)).epsilon == 28.0
 
 
@@ -183,8 +183,8 @@ def test_what_the_rounds_of_a_client_reveal_is_no_less_than_the_truth(rounds: in
         return [math.comb(rounds, k) * yes**k * (1 - yes) ** (rounds - k) for k in range(rounds + 1)]
 
     with_client, without = law(sampled), law(1 - there)
-    for one, other in ((with_client, without), (without, with_client)):
-        assert math.fsum(max(0.0, p - math.exp(claimed) * q) for p, q in zip(one, other, strict=True)) <= delta
+    for first, other in ((with_client, without), (without, with_client)):
+        assert math.fsum(max(0.0, p - math.exp(claimed) * q) for p, q in zip(first, other, strict=True)) <= delta
     assert claimed < epsilon * rounds
 
 

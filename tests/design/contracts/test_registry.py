@@ -187,7 +187,7 @@ def test_an_entry_builds_with_checked_options() -> None:
 def test_an_entry_is_a_document() -> None:
     document = json.loads(json.dumps(entry().document(), allow_nan=False))
     assert (document["domains"], document["norms"]) == (["NormBall"], ["inf", 1.0])
-    assert [one["name"] for one in document["parameters"]] == ["epsilon", "dimension", "norm", "clip", "bits"]
+    assert [item["name"] for item in document["parameters"]] == ["epsilon", "dimension", "norm", "clip", "bits"]
 
 
 def test_a_pure_mechanism_is_accounted_for_by_what_is_built_for_an_epsilon_of_one_round() -> None:
@@ -287,8 +287,8 @@ def test_too_few_bits_are_refused_as_they_were_typed(limit: dict[str, float], me
 
 def test_a_limit_on_the_message_fills_in_what_padding_leaves() -> None:
     for limit in ({"bits": 12.0}, {"message_bits": 24.0}):
-        found = sent_noise().mechanism_for(Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit))
-        assert found.bits_per_client == 24
+        mechanism = sent_noise().mechanism_for(Task(NormBall(2, 1.0), 5, 1.0, 0.0, "replace-one", **limit))
+        assert mechanism.bits_per_client == 24
     with pytest.raises(InfeasibleError, match=r"bits must be at least 10\.02 a coordinate for noise, got 10"):
         Entry.mechanism_for(sent_noise(), Task(NormBall(1001, 1.0), 5, 1.0, 0.0, "replace-one", bits=10), {"bits": 10})
 

@@ -47,7 +47,7 @@ def test_the_clip_must_follow_the_scale_of_the_rows() -> None:
         assert getattr(follows, name) == pytest.approx(getattr(MECHANISM, name), rel=1e-12)
     assert follows.guarantee == MECHANISM.guarantee == does_not.guarantee
     vectors = np.random.default_rng(1).normal(size=(5, 800))
-    decoded = [one.decode(one.aggregate(one.encode(vectors, np.random.default_rng(2))), 5) for one in (MECHANISM, follows)]
+    decoded = [item.decode(item.aggregate(item.encode(vectors, np.random.default_rng(2))), 5) for item in (MECHANISM, follows)]
     np.testing.assert_allclose(decoded[0], decoded[1], rtol=1e-9, atol=1e-9)
     # With the norm of the vectors, the same guarantee takes noise of four times the variance: the signal is half as long.
     assert does_not.worst_variance == pytest.approx(4 * MECHANISM.worst_variance, rel=1e-12)
@@ -76,8 +76,8 @@ def test_the_bias_of_clipped_sketches_is_below_its_bound() -> None:
     rng = np.random.default_rng(4)
     errors = []
     for seed in range(rounds):
-        one = mechanism.renewed(seed)
-        errors.append(one.decode(one.aggregate(one.encode(vector, rng)), 1) - vector[0])
+        renewed = mechanism.renewed(seed)
+        errors.append(renewed.decode(renewed.aggregate(renewed.encode(vector, rng)), 1) - vector[0])
     bias = np.linalg.norm(np.mean(errors, axis=0))
     spread = math.sqrt(np.mean(np.sum(np.square(errors), axis=1)) / rounds)
     # There is a bias, which shortens the estimate.

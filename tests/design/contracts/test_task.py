@@ -92,6 +92,6 @@ def test_bad_domains_are_refused(make: Any, message: str) -> None:
 def test_bits_of_a_coordinate_and_of_a_message_are_one_limit(domain: Any, coordinates: int) -> None:
     of_coordinates, of_message = task(domain=domain, bits=11.7), task(domain=domain, message_bits=11.7 * coordinates)
     both = task(domain=domain, bits=11.7, message_bits=11.7 * coordinates)
-    for one in (of_coordinates, of_message, both):
-        assert (one.most_bits, one.most_message_bits) == (pytest.approx(11.7), pytest.approx(11.7 * coordinates))
+    for item in (of_coordinates, of_message, both):
+        assert (item.most_bits, item.most_message_bits) == (pytest.approx(11.7), pytest.approx(11.7 * coordinates))
     assert (task().most_bits, task().most_message_bits) == (None, None)

@@ -68,9 +68,9 @@ def test_the_first_rounds_are_as_fast_as_the_papers_bound() -> None:
 
 @given(st.floats(1e-100, 1e100), st.floats(-1e300, 1e300), st.floats(0, 1))
 def test_no_noise_takes_the_clip_norm_out_of_its_range(clip: float, fraction: float, quantile: float) -> None:
-    found = updated_clip(clip, fraction, quantile)
-    assert 1e-100 <= found <= 1e100
-    assert (found >= clip) if fraction <= quantile else (found <= clip)
+    result = updated_clip(clip, fraction, quantile)
+    assert 1e-100 <= result <= 1e100
+    assert (result >= clip) if fraction <= quantile else (result <= clip)
 
 
 # Privacy

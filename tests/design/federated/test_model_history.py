@@ -54,8 +54,8 @@ def after(rounds: int, optimiser: ServerOptimiser = OPTIMISERS[0], **options: An
     return history
 
 
-def same(one: ModelState, other: ModelState) -> bool:
-    return (one.rounds, one.to_bytes(), len(one.moments)) == (other.rounds, other.to_bytes(), len(other.moments))
+def same(item: ModelState, other: ModelState) -> bool:
+    return (item.rounds, item.to_bytes(), len(item.moments)) == (other.rounds, other.to_bytes(), len(other.moments))
 
 
 # What a channel does to a package: nothing, loses it, cuts it short, or flips a bit.
@@ -144,9 +144,9 @@ def test_every_flipped_bit_and_every_cut_is_found(optimiser: ServerOptimiser, la
     assert same(apply_package(content, client, decode, optimiser), history.state)
     damaged = [content[:length] for length in range(len(content))] + [content + b"\0", content + content]
     damaged += [Channel(("flip", place))(content) for place in range(8 * len(content))]
-    for one in damaged:
+    for item in damaged:
         with pytest.raises(DataError, match="package: "):
-            apply_package(one, client, decode, optimiser)
+            apply_package(item, client, decode, optimiser)
 
 
 def test_a_lost_message_in_the_middle_is_found() -> None:
@@ -158,9 +158,9 @@ def test_a_lost_message_in_the_middle_is_found() -> None:
         replace(package, rounds=(*package.rounds[:place], package.rounds[place][1:], *package.rounds[place + 1 :])) for place in range(4)
     ]
     others.append(replace(package, rounds=package.rounds[::-1]))
-    for one in others:
+    for item in others:
         with pytest.raises(DataError, match=r"package: replayed, the model has the checksum [0-9a-f]{32}, the server's has [0-9a-f]{32}"):
-            apply_package(one.to_bytes(), start().state, decode, OPTIMISERS[0])
+            apply_package(item.to_bytes(), start().state, decode, OPTIMISERS[0])
 
 
 def test_a_client_whose_own_model_was_damaged_finds_out() -> None:

@@ -60,9 +60,9 @@ def test_fedadam_is_the_papers_algorithm(kind: type) -> None:
             second = 0.95 * second + 0.05 * update**2
             model += 0.1 * first / (math.sqrt(second) + 0.01)
         expected = [model, first, second]
-        found = [array[column] for array in (state.parameters, *state.moments)]
+        result = [array[column] for array in (state.parameters, *state.moments)]
         # Fifteen or so operations on numbers near 1.
-        assert found == pytest.approx(expected, rel=30 * float(np.finfo(kind).eps))
+        assert result == pytest.approx(expected, rel=30 * float(np.finfo(kind).eps))
 
 
 @pytest.mark.parametrize("kind", KINDS)

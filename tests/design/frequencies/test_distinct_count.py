@@ -50,7 +50,7 @@ def test_messages_have_the_law_that_is_accounted_for() -> None:
     items, rounds = [7, 7, 30, 41], 4_000
     rng = np.random.default_rng(0)
     messages = count.encode(np.tile(items, rounds), rng).reshape(rounds, 4, 8)
-    sums = np.array([count.aggregate(one) for one in messages]).mean(axis=0)
+    sums = np.array([count.aggregate(message) for message in messages]).mean(axis=0)
     drawn = np.mean([count.simulated_sum(np.bincount(items, minlength=50), rng) for _ in range(rounds)], axis=0)
     expected = bit_probabilities(count, items)
     for shares in (sums, drawn):
@@ -81,10 +81,10 @@ def test_the_bound_fails_as_rarely_as_it_says(distinct: int, buckets: int) -> No
         count = DistinctCount(categories=1000, clients=800, buckets=buckets, epsilon=2.0, seed=seed)
         counts = np.zeros(1000, dtype=np.int64)
         counts[rng.choice(1000, distinct, replace=False)] = 1
-        found = count.estimate(count.simulated_sum(counts, rng), failure)
-        failures += found.upper < distinct
-        estimates.append(found.distinct_items)
-        assert 0 <= found.upper <= 800
+        estimate = count.estimate(count.simulated_sum(counts, rng), failure)
+        failures += estimate.upper < distinct
+        estimates.append(estimate.distinct_items)
+        assert 0 <= estimate.upper <= 800
     # More failures than these have a probability below 1e-6 where each has 0.2.
     assert failures <= binom.isf(1e-6, rounds, failure)
     if distinct == 40:

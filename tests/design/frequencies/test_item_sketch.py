@@ -107,8 +107,8 @@ def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, 
         differing = int(np.count_nonzero(transformed[first] != transformed[second], axis=(1, 2)).max())
         excess = worst_pair(ItemSketch(categories, rows, width, seed, signed=signed)).excess
         # Without signs the bound is that of two items that share no bucket.
-        for found, bound in ((distances, 2 * (rows + excess)), (differing, width // 2 * (rows + excess))):
-            assert found == bound if signed and distances >= 2 * rows else found <= bound
+        for result, bound in ((distances, 2 * (rows + excess)), (differing, width // 2 * (rows + excess))):
+            assert result == bound if signed and distances >= 2 * rows else result <= bound
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categor
         sketch = ItemSketch(categories, rows, width, seed) if width < categories else ItemSketch(2 * width, rows, width, seed)
         monkeypatch.setattr(joins, "ALL_COMPARISONS", 10**12)
         worst_pair.cache_clear()
-        found = worst_pair(sketch)
+        result = worst_pair(sketch)
         for limit in (10**12, 10**5):
             monkeypatch.setattr(joins, "ALL_COMPARISONS", 0)
             monkeypatch.setattr(joins, "MOST_COMPARISONS", limit)
@@ -128,12 +128,12 @@ def test_joins_find_what_all_pairs_have(monkeypatch: pytest.MonkeyPatch, categor
             monkeypatch.setattr(joins, "OF_A_PAIR", 0)
             worst_pair.cache_clear()
             joined = worst_pair(sketch)
-            assert found.excess <= joined.excess <= rows
-            assert (joined == found) or not joined.exact
+            assert result.excess <= joined.excess <= rows
+            assert (joined == result) or not joined.exact
             assert joined.exact or limit == 10**5
     worst_pair.cache_clear()
     monkeypatch.undo()
-    assert abs(likely_excess(sketch) - found.excess) <= 1
+    assert abs(likely_excess(sketch) - result.excess) <= 1
 
 
 def test_all_pairs_are_looked_at_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,7 +67,7 @@ def test_hadamard_response_is_decoded_as_the_paper_does() -> None:
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_subset_selection_has_the_best_size(epsilon: float) -> None:
-    best = min((SubsetSelection(epsilon, 60, size) for size in range(1, 60)), key=lambda one: one.worst_variance)
+    best = min((SubsetSelection(epsilon, 60, size) for size in range(1, 60)), key=lambda value: value.worst_variance)
     assert subset_selection(epsilon, 60).subset_size == best.subset_size
 
 
@@ -102,9 +102,9 @@ def test_who_wins_is_as_documented(epsilon: float) -> None:
 
 
 def test_bits_of_recursive_hadamard_response_are_given_or_the_best() -> None:
-    found = [recursive_hadamard_response(3.0, 100, bits) for bits in range(1, 9)]
-    assert [one.bits_per_client for one in found] == list(range(1, 9))
-    assert recursive_hadamard_response(3.0, 100) == min(found, key=lambda one: one.worst_variance)
+    result = [recursive_hadamard_response(3.0, 100, bits) for bits in range(1, 9)]
+    assert [item.bits_per_client for item in result] == list(range(1, 9))
+    assert recursive_hadamard_response(3.0, 100) == min(result, key=lambda value: value.worst_variance)
     with pytest.raises(ValueError, match="message_bits must be a whole number from 1 to 8, got 9"):
         recursive_hadamard_response(3.0, 100, 9)
 

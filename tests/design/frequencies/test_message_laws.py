@@ -38,7 +38,7 @@ MECHANISMS: list[SupportMechanism] = [
 
 def estimates(mechanism: SupportMechanism, exact: Law) -> np.ndarray:
     """What each message alone is decoded to, shape (messages, items)."""
-    return np.array([mechanism.decode(mechanism.aggregate(exact.messages[one : one + 1]), 1) for one in range(len(exact.messages))])
+    return np.array([mechanism.decode(mechanism.aggregate(exact.messages[index : index + 1]), 1) for index in range(len(exact.messages))])
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=str)
@@ -88,8 +88,8 @@ def test_messages_follow_the_law(mechanism: SupportMechanism) -> None:
         # Which of the messages that there are each is: all of them are among these.
         kinds, places = np.unique(np.concatenate([exact.messages, drawn]), axis=0, return_inverse=True)
         assert len(kinds) == len(exact.messages)
-        own, found = places.ravel()[: len(kinds)], places.ravel()[len(kinds) :]
-        counts = np.bincount(found, minlength=len(kinds))[own]
+        own, result = places.ravel()[: len(kinds)], places.ravel()[len(kinds) :]
+        counts = np.bincount(result, minlength=len(kinds))[own]
         expected = count * exact.probabilities[item]
         # Rare messages together: the test is for counts that are not small.
         cells = np.where(expected < 5, 0, np.arange(1, len(expected) + 1))

@@ -29,13 +29,13 @@ Calibrate = Callable[[int, int, Budget, ItemSketchChoice], SketchedFrequencies]
     "choice", [ItemSketchChoice(rows=3, width=32), ItemSketchChoice(rows=3, width=32, signed=True), ItemSketchChoice()]
 )
 def test_the_target_is_met_from_below(calibrate: Calibrate, choice: ItemSketchChoice) -> None:
-    found = calibrate(500, 2000, BUDGET, choice)
-    assert 0 <= 2.0 - found.guarantee.epsilon <= 1e-6
-    assert found.sketch.direct == (choice.rows is None)
-    assert found.sketch.signed == choice.signed
+    calibrated = calibrate(500, 2000, BUDGET, choice)
+    assert 0 <= 2.0 - calibrated.guarantee.epsilon <= 1e-6
+    assert calibrated.sketch.direct == (choice.rows is None)
+    assert calibrated.sketch.signed == choice.signed
     # No noise is less than a trusted server's, for the worst pair, and little more of it is enough.
-    distance = 2 * (found.sketch.rows + found.row_excess)
-    deviation = math.sqrt(found.clients * found.item_variance / found.sketch.noise_share)
+    distance = 2 * (calibrated.sketch.rows + calibrated.row_excess)
+    deviation = math.sqrt(calibrated.clients * calibrated.item_variance / calibrated.sketch.noise_share)
     epsilon = gaussian_epsilon(deviation / math.sqrt(distance), 1e-4)
     if calibrate is not calibrate_sketched_tosses:
         assert 1.75 < epsilon <= 2.0 + 1e-6
@@ -45,9 +45,9 @@ def test_the_target_is_met_from_below(calibrate: Calibrate, choice: ItemSketchCh
 def test_the_length_that_is_asked_for_is_kept(calibrate: Calibrate) -> None:
     errors = []
     for bits in (1000.0, 4000.0, 20_000.0):
-        found = calibrate(1000, 2000, BUDGET, ItemSketchChoice(message_bits=bits, concentration=0.1))
-        assert bits / 3 < found.bits_per_client <= bits or found.sketch.direct
-        errors.append(predicted_error(found.sketch, found.item_variance / 2000, 0.1, 0.05).squared)
+        calibrated = calibrate(1000, 2000, BUDGET, ItemSketchChoice(message_bits=bits, concentration=0.1))
+        assert bits / 3 < calibrated.bits_per_client <= bits or calibrated.sketch.direct
+        errors.append(predicted_error(calibrated.sketch, calibrated.item_variance / 2000, 0.1, 0.05).squared)
     assert errors == sorted(errors, reverse=True)
     with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for a sketch of 1000 items of 2000 clients, got 10"):
         calibrate(1000, 2000, BUDGET, ItemSketchChoice(message_bits=10.0))
@@ -57,16 +57,19 @@ def test_the_length_that_is_asked_for_is_kept(calibrate: Calibrate) -> None:
 def test_a_histogram_that_fits_is_not_refused_for_a_shorter_sketch(calibrate: Calibrate) -> None:
     budget = Budget(1.22, 1e-3, "replace-one", 4)
     whole = calibrate(9, 427, budget, ItemSketchChoice(width=9))
-    found = calibrate(9, 427, budget, ItemSketchChoice(message_bits=105.3))
-    assert found.sketch.direct
-    assert found.bits_per_client <= 105.3
+    calibrated = calibrate(9, 427, budget, ItemSketchChoice(message_bits=105.3))
+    assert calibrated.sketch.direct
+    assert calibrated.bits_per_client <= 105.3
     if whole.bits_per_client <= 105.3:
-        assert (found.bits_per_client, found.worst_variance / 427) == (pytest.approx(104.27, abs=0.01), pytest.approx(0.00188, abs=1e-5))
+        assert (calibrated.bits_per_client, calibrated.worst_variance / 427) == (
+            pytest.approx(104.27, abs=0.01),
+            pytest.approx(0.00188, abs=1e-5),
+        )
     else:
         # As many steps as fit make the noise a little larger.
-        assert whole.worst_variance < found.worst_variance < 1.3 * whole.worst_variance
+        assert whole.worst_variance < calibrated.worst_variance < 1.3 * whole.worst_variance
     # Its own length is enough, and less is too little.
-    assert calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=found.bits_per_client)) == found
+    assert calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=calibrated.bits_per_client)) == calibrated
     with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for that sketch and noise, got 60"):
         calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=60.0))
 
@@ -84,9 +87,9 @@ def test_tosses_are_as_many_as_the_message_allows() -> None:
 def test_the_slack_decides_what_is_short_enough() -> None:
     sizes, errors = [], []
     for slack in (1.0, 2.0, 10.0, 1000.0):
-        found = calibrate_skellam_frequencies(2000, 1000, BUDGET, ItemSketchChoice(slack=slack, concentration=0.001))
-        sizes.append(found.bits_per_client)
-        errors.append(predicted_error(found.sketch, found.item_variance / 1000, 0.001, 0.05).squared)
+        calibrated = calibrate_skellam_frequencies(2000, 1000, BUDGET, ItemSketchChoice(slack=slack, concentration=0.001))
+        sizes.append(calibrated.bits_per_client)
+        errors.append(predicted_error(calibrated.sketch, calibrated.item_variance / 1000, 0.001, 0.05).squared)
         assert errors[-1] <= slack * errors[0] * 1.02
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] < sizes[0] / 20
@@ -103,42 +106,42 @@ def test_an_item_or_none_takes_less_noise() -> None:
 
 def test_the_number_of_tosses_hardly_matters_among_many() -> None:
     choice = ItemSketchChoice(rows=10, width=128)
-    found = [calibrate_sketched_tosses(1000, 5000, BUDGET, choice, trials) for trials in (None, 1, 4)]
-    assert found[0] == found[1]
-    assert found[2].trials == 4
-    assert found[2].item_variance == pytest.approx(found[1].item_variance, rel=0.01)
+    result = [calibrate_sketched_tosses(1000, 5000, BUDGET, choice, trials) for trials in (None, 1, 4)]
+    assert result[0] == result[1]
+    assert result[2].trials == 4
+    assert result[2].item_variance == pytest.approx(result[1].item_variance, rel=0.01)
 
 
 def test_theta_ends_at_its_limit_where_all_tosses_together_are_private_enough() -> None:
-    found = calibrate_sketched_tosses(10, 5000, Budget(50.0, 1e-2, "replace-one"), ItemSketchChoice(rows=1, width=2), trials=1)
-    assert found.theta == 0.499
-    assert found.guarantee.epsilon < 50
+    calibrated = calibrate_sketched_tosses(10, 5000, Budget(50.0, 1e-2, "replace-one"), ItemSketchChoice(rows=1, width=2), trials=1)
+    assert calibrated.theta == 0.499
+    assert calibrated.guarantee.epsilon < 50
 
 
 def test_predictions_are_what_is_found() -> None:
     choice = ItemSketchChoice(rows=3, width=64, seed=5)
-    found = calibrate_skellam_frequencies(3000, 10_000, BUDGET, choice)
+    calibrated = calibrate_skellam_frequencies(3000, 10_000, BUDGET, choice)
     frequencies = 1 / np.arange(1, 3001)
     frequencies /= frequencies.sum()
     counts = np.random.default_rng(0).multinomial(10_000, frequencies)
     concentration = float(np.sum((counts / 10_000) ** 2))
     squares, largest = [], []
     for seed in range(60):
-        renewed = found.renewed(seed)
+        renewed = calibrated.renewed(seed)
         sums = np.mod(renewed.simulated_sum(counts, np.random.default_rng(seed)), renewed.modulus).astype(np.uint64)
         errors = renewed.decode(sums, 10_000) - counts / 10_000
         squares.append(float(np.sum(errors**2)))
         largest.append(float(np.abs(errors).max()))
-    predicted = predicted_error(found.sketch, found.item_variance / 10_000, concentration, 0.05)
+    predicted = predicted_error(calibrated.sketch, calibrated.item_variance / 10_000, concentration, 0.05)
     assert np.mean(squares) == pytest.approx(predicted.squared, rel=5 * np.std(squares) / np.mean(squares) / math.sqrt(60))
     # Fails with probability 0.05 for each, at most: seven or more of 60 are less likely than one in twenty.
-    assert sum(one > predicted.largest for one in largest) < 7
+    assert sum(item > predicted.largest for item in largest) < 7
     assert predicted.largest < 4 * np.mean(largest)
 
 
 def test_more_rows_lower_the_largest_error() -> None:
     errors = [predicted_error(ItemSketch(10_000, rows, 960 // rows), 1e-8, 0.1, 0.05) for rows in (1, 5, 15)]
-    assert [one.squared for one in errors] == pytest.approx([errors[0].squared] * 3)
+    assert [error.squared for error in errors] == pytest.approx([errors[0].squared] * 3)
     assert errors[0].largest > errors[1].largest > errors[2].largest
 
 

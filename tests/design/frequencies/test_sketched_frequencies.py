@@ -68,7 +68,7 @@ def renyi(first: np.ndarray, second: np.ndarray, order: float) -> float:
 @pytest.mark.parametrize(("sketch", "clients"), [(SIGNED, 2), (SIGNED, 3), (UNSIGNED, 2), (UNSIGNED, 3), (HISTOGRAM, 3)])
 def test_tosses_keep_their_guarantee_for_every_pair_of_neighbours(sketch: ItemSketch, clients: int) -> None:
     mechanism = tosses(sketch, clients)
-    accounts = {one.name: one.bound.epsilon for one in mechanism.privacy().report(1e-2).accounts}
+    accounts = {account.name: account.bound.epsilon for account in mechanism.privacy().report(1e-2).accounts}
     ours = np.array([1.5, 2.0, 8.0])
     bounds = mechanism.differing_coordinates * extreme_tosses(clients, 1, mechanism.theta).renyi_divergences(ours)
     largest, pure, divergences = 0.0, 0.0, np.zeros(3)
@@ -89,9 +89,9 @@ def noise_masses(mechanism: object, clients: int, reach: int) -> np.ndarray:
     """Probabilities of the sum of clients' noise from -reach to reach."""
     points = np.arange(-reach, reach + 1)
     if isinstance(mechanism, SketchedDiscreteGaussianFrequencies):
-        one = np.exp(-(points**2) / (2 * mechanism.local_sigma**2))
-        one /= one.sum()
-        return reduce(lambda left, _: np.convolve(left, one)[reach : 3 * reach + 1], range(clients - 1), one)
+        density = np.exp(-(points**2) / (2 * mechanism.local_sigma**2))
+        density /= density.sum()
+        return reduce(lambda left, _: np.convolve(left, density)[reach : 3 * reach + 1], range(clients - 1), density)
     assert isinstance(mechanism, SketchedSkellamFrequencies)
     rate = clients * mechanism.local_variance / 2
     return np.asarray(ive(np.abs(points), 2 * rate))
@@ -116,13 +116,13 @@ def test_noise_keeps_the_guarantee_for_every_pair_of_neighbours(made: object, sk
     claim = mechanism.guarantee.epsilon
     # The others' items move both sums alike.
     sums = [shifted(row) for row in rows]
-    found, at_a_quarter = [], []
+    result, at_a_quarter = [], []
     for own, other in product(range(len(rows)), repeat=2):
         if adjacency == "add-or-remove-one" and len(rows) - 1 not in (own, other):
             continue
-        found.append(hockey_stick(sums[own], sums[other], claim))
+        result.append(hockey_stick(sums[own], sums[other], claim))
         at_a_quarter.append(hockey_stick(sums[own], sums[other], claim / 4))
-    assert max(found) <= 1e-2 < max(at_a_quarter)
+    assert max(result) <= 1e-2 < max(at_a_quarter)
 
 
 @pytest.mark.parametrize("sketch", [SIGNED, UNSIGNED, HISTOGRAM, ItemSketch(7, 2, 4, seed=2)])
@@ -239,8 +239,8 @@ def test_a_renewed_sketch_has_no_worse_pair(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_round_of_many_clients_is_simulated_by_its_law() -> None:
     mechanism = skellam(ItemSketch(3000, 1, 3000, signed=False), clients=10**6)
     chunks = [np.random.default_rng(0).integers(0, 3000, 5 * 10**5) for _ in range(2)]
-    found = simulate_mean(mechanism, chunks, np.random.default_rng(1))
-    assert found.squared_error == pytest.approx(found.predicted_squared_error, rel=0.2)
+    summary = simulate_mean(mechanism, chunks, np.random.default_rng(1))
+    assert summary.squared_error == pytest.approx(summary.predicted_squared_error, rel=0.2)
     masked = simulate_mean(gaussian(SIGNED, clients=6), [np.array([0, 1, 2, 3, 4, 4])], np.random.default_rng(1), masked=True)
     assert masked.wrapping is not None
     assert masked.wrapping.wrapped_coordinates == 0

@@ -64,8 +64,8 @@ def test_what_noise_hides_and_projection_lowers_is_predicted() -> None:
     assert predicted.of_mean(CLIENTS) < 0.4 * mechanism.worst_variance / CLIENTS
     # The largest items: lowered by the projection, and not by the estimate of single items.
     estimates = [mechanism.estimate(aggregate, CLIENTS) for aggregate in aggregates]
-    scores = [((one.frequencies - true) / one.standard_errors)[:20].mean() for one in estimates]
-    lowered = [((one.decoded - true) / one.standard_errors)[:20].mean() for one in estimates]
+    scores = [((estimate.frequencies - true) / estimate.standard_errors)[:20].mean() for estimate in estimates]
+    lowered = [((estimate.decoded - true) / estimate.standard_errors)[:20].mean() for estimate in estimates]
     assert abs(np.mean(scores)) < 4 / math.sqrt(200)
     assert np.mean(lowered) < -0.3
 
@@ -92,7 +92,7 @@ def test_more_items_than_expected_are_within_the_bound() -> None:
 def test_messages_and_guarantee_are_those_of_the_dense_mechanism() -> None:
     mechanism = made()
     items = np.arange(50)
-    sent = [one.encode(items, np.random.default_rng(1)) for one in (mechanism, mechanism.dense)]
+    sent = [item.encode(items, np.random.default_rng(1)) for item in (mechanism, mechanism.dense)]
     assert np.array_equal(*sent)
     assert mechanism.guarantee == mechanism.dense.guarantee
     assert mechanism.bits_per_client == mechanism.dense.bits_per_client

@@ -46,7 +46,7 @@ def test_scores_of_signs_have_the_mean_of_the_squared_error_over_the_variance(ho
             float(multinomial.pmf((*cell, count - sum(cell)), count, law_of)) if sum(cell) <= count else 0.0
             for cell, count, law_of in ((first, holders, own), (second, clients - holders, rest))
         )
-        inside, outside = (np.array([float(one + other)]) for one, other in zip(first, second, strict=True))
+        inside, outside = (np.array([float(item + other)]) for item, other in zip(first, second, strict=True))
         estimated += probability * float(law.squared_scores(inside, outside, variance)[0])
         expected += probability * float(((inside - outside - holders * 0.5) ** 2 / variance(inside, outside))[0])
     assert estimated == pytest.approx(expected, rel=1e-10)

@@ -121,13 +121,13 @@ def test_the_law_of_two_samples_by_direct_integration() -> None:
     first, second = np.meshgrid(points, points)
     density = np.exp(-(first**2 + second**2) / 2) * 0.05**2 / (2 * math.pi)
     for target, reference in ((1.0, 0.0), (0.0, 1.0), (0.7, -0.7), (1.5, 0.5)):
-        one = 1 / (1 + np.exp(target * (second - first)))
+        first_share = 1 / (1 + np.exp(target * (second - first)))
         other = 1 / (1 + np.exp(reference * (second - first)))
-        mean = (density * (one * first + (1 - one) * second)).sum()
+        mean = (density * (first_share * first + (1 - first_share) * second)).sum()
         if target > 0:
             assert resampled_moments(target, 2).mean == pytest.approx(mean, abs=1e-9)
         for order in (2, 3):
-            ratios = one**order * other ** (1 - order) + (1 - one) ** order * (1 - other) ** (1 - order)
+            ratios = first_share**order * other ** (1 - order) + (1 - first_share) ** order * (1 - other) ** (1 - order)
             divergence = math.log((density * ratios).sum()) / (order - 1)
             assert resampling_renyi_divergences(target, reference, 2, [order])[0] == pytest.approx(divergence, abs=1e-8)
 
@@ -144,7 +144,7 @@ def test_compression_by_parts_is_the_joint_coder_on_product_samples() -> None:
     # And the encoder draws from it: chi-square, a false alarm has a chance of 1e-6.
     words, draws = seeded_words(np.random.default_rng(4)), 3_000
     drawn = [encode_groups(mean, layout, seed, words) for _ in range(draws)]
-    counts = np.bincount([8 * one + other for one, other in drawn], minlength=32)
+    counts = np.bincount([8 * item + other for item, other in drawn], minlength=32)
     assert stats.chisquare(counts, ratios / ratios.sum() * draws).pvalue > 1e-6
 
 
@@ -155,9 +155,9 @@ def test_another_process_draws_and_decodes_the_same_bits() -> None:
         "sys.stdout.buffer.write(SharedNormals(seed=99, dimension=1000, stream=2).vectors(3, 5).tobytes());"
         "sys.stdout.buffer.write(decode_relative_entropy(100, 70_001, seed=6, sigma=0.3, group=2).tobytes())"
     )
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout
     drawn = SharedNormals(seed=99, dimension=1000, stream=2).vectors(3, 5).tobytes()
-    assert found == drawn + decode_relative_entropy(100, 70_001, seed=6, sigma=0.3, group=2).tobytes()
+    assert result == drawn + decode_relative_entropy(100, 70_001, seed=6, sigma=0.3, group=2).tobytes()
 
 
 def test_layouts() -> None:

@@ -44,20 +44,20 @@ def calibrated(
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[:-1], ids=of_paper)
 def test_the_papers_epsilon_within_a_percent(setting: PublishedSetting) -> None:
-    found = answer(setting, setting.index_bits)
-    assert found.bound.epsilon == pytest.approx(setting.epsilon, rel=0.01)
+    result = answer(setting, setting.index_bits)
+    assert result.bound.epsilon == pytest.approx(setting.epsilon, rel=0.01)
     assert setting.delta == pytest.approx(setting.population**-1.1)
     unlimited = answer(setting, 200).bound.epsilon
-    assert unlimited <= found.bound.epsilon <= 1.012 * unlimited
+    assert unlimited <= result.bound.epsilon <= 1.012 * unlimited
 
 
 def test_stackoverflow_has_one_bit_too_few() -> None:
     setting = PUBLISHED_SETTINGS[-1]
-    found = answer(setting, setting.index_bits).bound
-    assert math.isinf(found.epsilon)
-    assert found.reason is not None
-    assert found.reason.startswith("index_bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
-    assert ", got 42: " in found.reason
+    result = answer(setting, setting.index_bits).bound
+    assert math.isinf(result.epsilon)
+    assert result.reason is not None
+    assert result.reason.startswith("index_bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
+    assert ", got 42: " in result.reason
     # With a bit more, and far from the edge: the paper says 1.
     assert answer(setting, 43).bound.epsilon == pytest.approx(1.0101, abs=1e-4)
     assert answer(setting, 49).bound.epsilon == pytest.approx(0.9353, abs=1e-4)
@@ -78,15 +78,15 @@ def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: Publish
     assert report.privacy.best is None
     assert math.isinf(report.privacy.guarantee.epsilon)
     assert report.document()["epsilon"] is report.document()["method"] is None
-    assert {one.name: one.proven for one in report.privacy.accounts} == {
+    assert {account.name: account.proven for account in report.privacy.accounts} == {
         "published": False,
         "conservative": True,
         "any-bits": True,
         "any-clients": True,
         "message": True,
     }
-    assert [one.name for one in report.privacy.accounts if one.assumes is None] == ["any-clients", "message"]
-    assert [one.name for one in report.privacy.accounts if one.adjacency == "replace-one"] == ["any-clients", "message"]
+    assert [account.name for account in report.privacy.accounts if account.assumes is None] == ["any-clients", "message"]
+    assert [account.name for account in report.privacy.accounts if account.adjacency == "replace-one"] == ["any-clients", "message"]
 
 
 # Epsilon of the paper's settings, whatever the other clients hold: rounded up in the documentation.
@@ -164,7 +164,7 @@ def test_others_on_the_other_side_of_the_prior_refute_any_bits() -> None:
     report = dp_rec_account(clip_ratio, population, 1, 1, 6, delta)
     assert report.epsilon_by("any-bits") == pytest.approx(0.3714, abs=1e-4)
     weights = np.exp(clip_ratio * np.random.default_rng(0).standard_normal((60_000, samples)))
-    own, others = (one / one.mean(axis=1, keepdims=True) for one in (weights, 1 / weights))
+    own, others = (item / item.mean(axis=1, keepdims=True) for item in (weights, 1 / weights))
 
     def deltas(epsilon: float) -> tuple[float, float]:
         """Delta, and five standard errors of it."""
@@ -172,23 +172,25 @@ def test_others_on_the_other_side_of_the_prior_refute_any_bits() -> None:
         of_round = np.maximum(excess, 0.0).mean(axis=1)
         return float(of_round.mean()), float(5 * of_round.std() / math.sqrt(len(of_round)))
 
-    found, error = deltas(report.epsilon_by("any-bits"))
-    assert found - error > 1.5 * delta
-    found, error = deltas(0.455)
-    assert found == pytest.approx(delta, abs=error + 0.02 * delta)
-    found, error = deltas(report.epsilon)
-    assert found + error < 0.1 * delta
+    result, error = deltas(report.epsilon_by("any-bits"))
+    assert result - error > 1.5 * delta
+    result, error = deltas(0.455)
+    assert result == pytest.approx(delta, abs=error + 0.02 * delta)
+    result, error = deltas(report.epsilon)
+    assert result + error < 0.1 * delta
 
 
 def test_an_account_says_what_it_rests_on() -> None:
     report = dp_rec_account(0.545, *MNIST)
-    found = report.privacy.account("conservative")
-    assert found.adjacency == "add-or-remove-one"
+    account = report.privacy.account("conservative")
+    assert account.adjacency == "add-or-remove-one"
     assert report.subject.details["drawn"] == "10 of 100 clients drawn with replacement"
-    assert found.assumes is not None
-    assert found.assumes.startswith("the other clients' messages count as samples of the prior, all groups as one list of 2**bits samples")
-    assert found.bound.details["lost_delta"] == pytest.approx(12 * 10_000 * math.exp(0.545**2) / 2**42)
-    assert found.bound.details["minimum_bits"] == 25
+    assert account.assumes is not None
+    assert account.assumes.startswith(
+        "the other clients' messages count as samples of the prior, all groups as one list of 2**bits samples"
+    )
+    assert account.bound.details["lost_delta"] == pytest.approx(12 * 10_000 * math.exp(0.545**2) / 2**42)
+    assert account.bound.details["minimum_bits"] == 25
     for bits in (25, 24):
         lost = 12 * 10_000 * math.exp(0.545**2) / 2**bits
         assert (lost < report.privacy.delta) == (bits == 25)
@@ -206,16 +208,16 @@ def test_any_bits_and_groups_need_nothing_of_delta(setting: PublishedSetting) ->
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS[::4], ids=of_paper)
 @pytest.mark.parametrize("epsilon", [0.05, 3.0])
 def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: float, account: str) -> None:
-    found = calibrated(epsilon, *budget(setting, 60), account)
-    assert 0 <= epsilon - found.report.epsilon_by(account) <= 1e-6 * min(1.0, epsilon)
+    result = calibrated(epsilon, *budget(setting, 60), account)
+    assert 0 <= epsilon - result.report.epsilon_by(account) <= 1e-6 * min(1.0, epsilon)
     population, clients_per_round, rounds, bits, delta = budget(setting, 60)
 
     def epsilon_of(clip_ratio: float) -> float:
         # The other accounts are not asked.
         return DpRecTraining(clip_ratio, population, clients_per_round, bits).privacy().epsilon(delta, rounds=rounds, account=account)
 
-    assert epsilon_of(found["clip_ratio"]) == found.report.epsilon_by(account)
-    assert epsilon_of(found["clip_ratio"] * (1 + 1e-5)) > epsilon
+    assert epsilon_of(result["clip_ratio"]) == result.report.epsilon_by(account)
+    assert epsilon_of(result["clip_ratio"] * (1 + 1e-5)) > epsilon
 
 
 def test_calibration_keeps_what_is_proven_unless_an_account_is_asked_for() -> None:
@@ -228,11 +230,11 @@ def test_calibration_keeps_what_is_proven_unless_an_account_is_asked_for() -> No
 
 
 def test_calibration_stops_where_the_bits_do() -> None:
-    found = calibrated(1000.0, 10**6, 1, 1, 30, 1e-5, "published")
-    published = found.report.privacy.account("published").bound
+    result = calibrated(1000.0, 10**6, 1, 1, 30, 1e-5, "published")
+    published = result.report.privacy.account("published").bound
     assert published.epsilon < 1000.0
     assert published.details["minimum_bits"] == 30
-    beyond = dp_rec_account(found["clip_ratio"] * (1 + 1e-9), 10**6, 1, 1, 30, 1e-5).privacy.account("published").bound
+    beyond = dp_rec_account(result["clip_ratio"] * (1 + 1e-9), 10**6, 1, 1, 30, 1e-5).privacy.account("published").bound
     assert beyond.reason is not None
     assert beyond.reason.startswith("index_bits must be at least 31")
 
@@ -290,7 +292,7 @@ def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> No
 
 def test_without_delta_nothing_is_said() -> None:
     report = dp_rec_account(0.545, 100, 10, 1000, 42, 0.0)
-    assert {one.bound.reason for one in report.privacy.accounts} == {"delta must be above 0 for this account"}
+    assert {account.bound.reason for account in report.privacy.accounts} == {"delta must be above 0 for this account"}
 
 
 @pytest.mark.parametrize(("setting", "stated"), list(zip(PUBLISHED_SETTINGS[:2], (1.26, 2.74), strict=True)), ids=("3", "6"))

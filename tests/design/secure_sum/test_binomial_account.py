@@ -30,10 +30,10 @@ def epsilons(report: AccountReport) -> tuple[float, ...]:
 
 
 def reason(report: AccountReport, name: str) -> str:
-    found = report.privacy.account(name).bound
-    assert math.isinf(found.epsilon)
-    assert found.reason is not None
-    return found.reason
+    result = report.privacy.account(name).bound
+    assert math.isinf(result.epsilon)
+    assert result.reason is not None
+    return result.reason
 
 
 def fewest(
@@ -121,20 +121,20 @@ def test_trade_off_functions_of_shifts_add_up() -> None:
 
 
 def test_one_coordinate() -> None:
-    found = binomial_account(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
-    theorem, exact, by_divergences = epsilons(found)
+    account = binomial_account(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
+    theorem, exact, by_divergences = epsilons(account)
     assert theorem == binomial_theorem_epsilon(10**5, 0.3, 0.5, 1, 2.0, 2.0, 2.0, 1e-6)
     assert exact == shifted_binomial_epsilon(10**5, 0.3, 4, 1e-6)
     assert exact < by_divergences < theorem
-    assert found.epsilon == exact
-    details = found.subject.details
-    assert (details["worst_shift"], details["worst_coordinates"], found.privacy.trust_model) == (4, 1, "secure-sum")
+    assert account.epsilon == exact
+    details = account.subject.details
+    assert (details["worst_shift"], details["worst_coordinates"], account.privacy.trust_model) == (4, 1, "secure-sum")
     assert details["noise_squared_error"] == pytest.approx(0.25 * 10**5 * 0.21)
 
 
 def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
-    found = binomial_account(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6, rounds=20)
-    theorem, exact, by_divergences = epsilons(found)
+    account = binomial_account(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6, rounds=20)
+    theorem, exact, by_divergences = epsilons(account)
     assert exact == pytest.approx(gaussian_epsilon(500 / math.sqrt(1000), 1e-6), rel=2e-5)
     assert exact < by_divergences < theorem
     single = binomial_theorem_epsilon(10**6, 0.5, 1.0, 50, 50.0, math.sqrt(50), 1.0, 1e-6 / 40)
@@ -143,19 +143,19 @@ def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
 
 def test_renyi_divergences_serve_every_shape() -> None:
     # Against the closed form of the Gaussian with the same variance, which a large number of trials is close to.
-    found = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
-    assert math.isinf(found.epsilon_by("exact"))
-    assert gaussian_epsilon(50.0, 1e-6) < found.epsilon_by("rdp") < 1.2 * gaussian_epsilon(50.0, 1e-6)
+    account = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
+    assert math.isinf(account.epsilon_by("exact"))
+    assert gaussian_epsilon(50.0, 1e-6) < account.epsilon_by("rdp") < 1.2 * gaussian_epsilon(50.0, 1e-6)
 
 
 @pytest.mark.parametrize(
     ("shape", "vectors"), [((4.0, 3.0, 2.0), ((2, 2, 0), (2, 1, 1), (2, -2, 0))), ((6.0, 3.2, 3.0), ((3, 1, 0), (2, 2, 1)))]
 )
 def test_renyi_divergences_bound_every_vector(shape: tuple[float, float, float], vectors: tuple[tuple[int, ...], ...]) -> None:
-    found = binomial_account(40, 0.4, 1.0, 3, *shape, 0.02).epsilon_by("rdp")
-    assert math.isfinite(found)
+    epsilon = binomial_account(40, 0.4, 1.0, 3, *shape, 0.02).epsilon_by("rdp")
+    assert math.isfinite(epsilon)
     for vector in vectors:
-        assert deltas(40, 0.4, vector, np.array([found]))[0] <= 0.02
+        assert deltas(40, 0.4, vector, np.array([epsilon]))[0] <= 0.02
 
 
 def test_what_is_missing_says_why() -> None:
@@ -177,34 +177,34 @@ def test_what_is_missing_says_why() -> None:
 
 
 def test_no_difference_no_loss() -> None:
-    found = binomial_account(10**4, 0.5, 1.0, 3, 0.0, 0.0, 0.0, 1e-6)
-    assert (found.epsilon, *epsilons(found)) == (0.0, 0.0, 0.0, 0.0)
+    account = binomial_account(10**4, 0.5, 1.0, 3, 0.0, 0.0, 0.0, 1e-6)
+    assert (account.epsilon, *epsilons(account)) == (0.0, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("method", ["theorem-1", "exact", "rdp", "near-gaussian", None])
 def test_fewest_trials(method: str | None) -> None:
-    found = fewest(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
+    result = fewest(0.5, 1e-6, 0.5, 1.0, 4, 4.0, 2.0, 1.0, method=method)
 
     def reached(trials: int) -> float:
         return binomial_account(trials, 0.5, 1.0, 4, 4.0, 2.0, 1.0, 1e-6).epsilon_by(method)
 
-    assert reached(found["trials"]) <= 0.5 < reached(found["trials"] - 1)
-    assert found.report.epsilon_by(method) == reached(found["trials"])
+    assert reached(result["trials"]) <= 0.5 < reached(result["trials"] - 1)
+    assert result.report.epsilon_by(method) == reached(result["trials"])
 
 
 @pytest.mark.parametrize("delta", [5e-324, 1e-320, 1e-300, 0.9995, 1 - 1e-15])
 def test_every_delta_is_accounted_for(delta: float) -> None:
-    found = binomial_account(10**6, 0.5, 1.0, 2, 3.0, 2.0, 1.0, delta)
-    accounts = found.document()["accounts"]
+    result = binomial_account(10**6, 0.5, 1.0, 2, 3.0, 2.0, 1.0, delta)
+    accounts = result.document()["accounts"]
     assert list(accounts) == list(ACCOUNTS)
     assert all(account["epsilon"] is None or math.isfinite(account["epsilon"]) for account in accounts.values())
-    assert math.isfinite(found.epsilon_by("theorem-1"))
+    assert math.isfinite(result.epsilon_by("theorem-1"))
 
 
 def test_rounds_of_a_large_epsilon_add_up() -> None:
     arguments = (10**12, 0.5, 1.0, 1, 1e11, 1e11, 1e11)
-    three, one = binomial_account(*arguments, 1e-6, 3), binomial_account(*arguments, 1e-6 / 6)
-    assert three.epsilon_by("theorem-1") == 3 * one.epsilon_by("theorem-1")
+    three, single = binomial_account(*arguments, 1e-6, 3), binomial_account(*arguments, 1e-6 / 6)
+    assert three.epsilon_by("theorem-1") == 3 * single.epsilon_by("theorem-1")
 
 
 def test_no_number_of_trials() -> None:
@@ -234,32 +234,32 @@ def test_bad_arguments(call: object, message: str) -> None:
 
 
 def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
-    found = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
+    account = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
     # In steps of the scale: the square of 20.
-    near = found.epsilon_by("near-gaussian")
+    near = account.epsilon_by("near-gaussian")
     assert near == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
-    assert math.isinf(found.epsilon_by("exact"))
-    assert found.epsilon == near < found.epsilon_by("rdp") < found.epsilon_by("theorem-1")
+    assert math.isinf(account.epsilon_by("exact"))
+    assert account.epsilon == near < account.epsilon_by("rdp") < account.epsilon_by("theorem-1")
     trials = fewest(1.0, 1e-6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, method="near-gaussian")["trials"]
-    enough, less = (binomial_account(one, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6) for one in (trials, trials - 1))
+    enough, less = (binomial_account(item, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6) for item in (trials, trials - 1))
     assert enough.epsilon_by("near-gaussian") <= 1.0 < less.epsilon_by("near-gaussian")
 
 
 def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_the_guarantee() -> None:
     arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
-    found = binomial_account(*arguments)
-    theorem = found.privacy.account("theorem-1")
+    account = binomial_account(*arguments)
+    theorem = account.privacy.account("theorem-1")
     # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
     assert theorem.bound.epsilon == binomial_theorem_epsilon(*arguments) == pytest.approx(186.1, abs=0.05)
     assert theorem.bound.details["doubtful"]
     assert not theorem.proven
     assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
     # It was the guarantee that accounts stated until they told what is proven.
-    assert found.epsilon >= 297.3
-    assert found.epsilon == found.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
-    assert found.privacy.guarantee.epsilon == found.epsilon
-    assert found.privacy.best is not None
-    assert found.privacy.best.name == "exact"
+    assert account.epsilon >= 297.3
+    assert account.epsilon == account.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
+    assert account.privacy.guarantee.epsilon == account.epsilon
+    assert account.privacy.best is not None
+    assert account.privacy.best.name == "exact"
     certain = binomial_account(10**4, 0.5, 1.0, 1, 1.0, 1.0, 1.0, 1e-6).privacy.account("theorem-1")
     assert not certain.bound.details["doubtful"]
     assert not certain.proven
@@ -276,31 +276,31 @@ def test_a_sampled_round_by_enumeration() -> None:
     noise = np.array([math.comb(trials, k) for k in range(trials + 1)]) / 2**trials
     without, with_it = np.append(noise, np.zeros(shift)), np.append(np.zeros(shift), noise)
     mixed = (1 - rate) * without + rate * with_it
-    found = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, sampling=PoissonSampling(rate))
-    assert math.isinf(found.epsilon_by("theorem-1"))
-    exact = found.epsilon_by("exact")
-    assert (found.privacy.adjacency, str(found.privacy.sampling)) == ("add-or-remove-one", "Poisson sampling with probability 0.2")
+    account = binomial_account(trials, 0.5, 1.0, 1, 2.0, 2.0, 2.0, delta, sampling=PoissonSampling(rate))
+    assert math.isinf(account.epsilon_by("theorem-1"))
+    exact = account.epsilon_by("exact")
+    assert (account.privacy.adjacency, str(account.privacy.sampling)) == ("add-or-remove-one", "Poisson sampling with probability 0.2")
 
     def largest(epsilon: float) -> float:
         return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
 
     # Exact: the claim holds, and a slightly smaller one would not.
     assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
-    assert found.epsilon == exact < found.epsilon_by("rdp")
+    assert account.epsilon == exact < account.epsilon_by("rdp")
 
 
 def test_sampled_rounds_by_the_theorem() -> None:
     arguments = (10**6, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
     sampling = FixedSizeSampling(1000, 10)
-    found = binomial_account(*arguments, 1e-6, 100, sampling=sampling)
+    account = binomial_account(*arguments, 1e-6, 100, sampling=sampling)
     single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
     composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
-    assert found.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
+    assert account.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
     # Of these only what holds of the rounds that a client is drawn for is known: 8 at most, but with probability 2e-7.
     own = binomial_account(*arguments, 5e-7, likely_participations(0.01, 100, 5e-7))
     for name in ("exact", "rdp"):
-        assert found.epsilon_by(name) == own.epsilon_by(name)
-    assert found.epsilon == found.epsilon_by("near-gaussian") < found.epsilon_by("theorem-1")
+        assert account.epsilon_by(name) == own.epsilon_by(name)
+    assert account.epsilon == account.epsilon_by("near-gaussian") < account.epsilon_by("theorem-1")
     little = (30, 0.5, 1.0, 1, 1.0, 1.0, 1.0)
     own = binomial_account(*little, 5e-7, likely_participations(0.01, 100, 5e-7))
     assert binomial_account(*little, 1e-6, 100, sampling=sampling).epsilon == own.epsilon_by("exact")
@@ -318,17 +318,17 @@ def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: in
     without = np.concatenate([masses, np.zeros(shift)])
     sampled = (1 - share) * without + share * np.concatenate([np.zeros(shift), masses])
     exact = []
-    for one, other in ((sampled, without), (without, sampled)):
-        both = (one > 0) & (other > 0)
-        logs = np.log(one[both])
-        loss = ExactPrivacyLoss(logs, logs - np.log(other[both]), float(one[~both].sum()), float(other[~both].sum()))
+    for first, other in ((sampled, without), (without, sampled)):
+        both = (first > 0) & (other > 0)
+        logs = np.log(first[both])
+        loss = ExactPrivacyLoss(logs, logs - np.log(other[both]), float(first[~both].sum()), float(other[~both].sum()))
         composed = composed_exact_epsilon(loss, None, rounds, delta)
         assert composed is not None
         exact.append(composed)
     noise = BinomialNoise(trials, 0.5, 1.0, 1, float(shift), float(shift), float(shift), "add-or-remove-one")
-    found = noise.privacy().account("near-gaussian").bound(delta, rounds, PoissonSampling(share)).epsilon
+    result = noise.privacy().account("near-gaussian").bound(delta, rounds, PoissonSampling(share)).epsilon
     # A variance of 1500 is near the least that is accounted for so.
-    assert max(exact) <= found <= 1.12 * max(exact)
+    assert max(exact) <= result <= 1.12 * max(exact)
 
 
 def shifted_binomial_pmf(trials: int) -> np.ndarray:
@@ -350,9 +350,9 @@ def test_eight_logarithms_of_trials_suffice_for_one_number(epsilon: float, delta
     # The table of docs/cpsgd.md: cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
     for constant, expected in ((8, exact), (64, of_many)):
         trials = math.ceil(constant * math.log(2 / delta) / epsilon**2)
-        found = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")
-        assert found == pytest.approx(expected, abs=6e-5)
-        assert found <= epsilon
+        result = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")
+        assert result == pytest.approx(expected, abs=6e-5)
+        assert result <= epsilon
 
 
 @pytest.mark.parametrize(
@@ -362,5 +362,5 @@ def test_a_distribution_as_wide_as_delta_needs_gives_the_same_epsilon(trials: in
     whole, narrow = (shifted_binomial_losses(trials, probability, shift, rare) for rare in (0.0, 1e-9 * delta))
     # A shift of many deviations needs the whole distribution.
     assert (len(narrow.forth.losses) < len(whole.forth.losses)) == (shift < 1000)
-    for one, other in ((narrow.forth, whole.forth), (narrow.back, whole.back)):
-        assert one.epsilon(delta) == pytest.approx(other.epsilon(delta), rel=1e-12)
+    for first, other in ((narrow.forth, whole.forth), (narrow.back, whole.back)):
+        assert first.epsilon(delta) == pytest.approx(other.epsilon(delta), rel=1e-12)

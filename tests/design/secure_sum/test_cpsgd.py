@@ -149,9 +149,9 @@ def output_distribution(mechanism: CpsgdMechanism, values: tuple[float, float]) 
     levels = np.ones(1)
     for value in values:
         position = (value / mechanism.level_bound + 1) * (mechanism.levels - 1) / 2
-        one = np.maximum(0.0, 1 - np.abs(np.arange(mechanism.levels) - position))
-        assert one.sum() == pytest.approx(1.0)
-        levels = np.convolve(levels, one)
+        letter_weights = np.maximum(0.0, 1 - np.abs(np.arange(mechanism.levels) - position))
+        assert letter_weights.sum() == pytest.approx(1.0)
+        levels = np.convolve(levels, letter_weights)
     return np.convolve(levels, noise)
 
 
@@ -166,32 +166,32 @@ def outputs_of(mechanism: CpsgdMechanism, other: float) -> np.ndarray:
 
 def largest_delta(mechanism: CpsgdMechanism, epsilon: float) -> float:
     """The exact delta at an epsilon, the largest over neighbours in a grid of inputs."""
-    found = 0.0
+    result = 0.0
     for other in (-1.0, 0.0, 0.3, 1.0):
         outputs, factor = outputs_of(mechanism, other), math.exp(epsilon)
         for reference in outputs if mechanism.adjacency == "replace-one" else outputs[4:5]:
             for differences in (reference - factor * outputs, outputs - factor * reference):
-                found = max(found, float(np.maximum(differences, 0).sum(axis=1).max()))
-    return found
+                result = max(result, float(np.maximum(differences, 0).sum(axis=1).max()))
+    return result
 
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "add-or-remove-one"])
 @pytest.mark.parametrize(("levels", "trials", "delta"), [(3, 250, 0.3), (8, 400, 0.05), (17, 2000, 1e-4), (17, 4000, 1e-4)])
 def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str, levels: int, trials: int, delta: float) -> None:
     mechanism = made(PAIR, adjacency=adjacency, levels=levels, trials=trials, delta=delta)
-    found = mechanism.renyi_epsilon(delta)
-    assert found is not None
-    assert largest_delta(mechanism, found.epsilon) <= delta
+    epsilon = mechanism.renyi_epsilon(delta)
+    assert epsilon is not None
+    assert largest_delta(mechanism, epsilon.epsilon) <= delta
     assert largest_delta(mechanism, mechanism.theorem_epsilon(delta)) <= delta
     gaussian = mechanism.gaussian_epsilon(delta)
     assert (gaussian is None) == (2 * trials / 4 < 1000)
     if gaussian is not None:
         assert largest_delta(mechanism, gaussian) <= delta
     # The theorem is no guarantee, whatever it says.
-    assert mechanism.guarantee.epsilon == min(found.epsilon, math.inf if gaussian is None else gaussian)
+    assert mechanism.guarantee.epsilon == min(epsilon.epsilon, math.inf if gaussian is None else gaussian)
     # The Rényi account is within a half of the truth: at two thirds of its epsilon the promise is broken, where delta is small.
     if delta < 1e-3:
-        assert largest_delta(mechanism, found.epsilon / 1.5) > delta
+        assert largest_delta(mechanism, epsilon.epsilon / 1.5) > delta
 
 
 @pytest.mark.parametrize("probability", [0.2, 0.8])
@@ -213,8 +213,8 @@ def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
 def test_the_renyi_account_holds_for_two_dimensions() -> None:
     # Alone, with vectors in the plane: the product of two distributions, and neighbours in many directions.
     mechanism = CpsgdMechanism(NormBall(2, 2.0), clients=1, levels=4, trials=700, delta=1e-3)
-    found = mechanism.renyi_epsilon(1e-3)
-    assert found is not None
+    epsilon = mechanism.renyi_epsilon(1e-3)
+    assert epsilon is not None
     noise = binom.pmf(np.arange(701), 700, 0.5)
     angles = np.arange(8) * np.pi / 4
     outputs = []
@@ -222,7 +222,7 @@ def test_the_renyi_account_holds_for_two_dimensions() -> None:
         positions = (vector + 1) * 1.5
         rows = [np.convolve(np.maximum(0.0, 1 - np.abs(np.arange(4) - position)), noise) for position in positions]
         outputs.append(np.outer(*rows))
-    deltas = [np.maximum(first - math.exp(found.epsilon) * second, 0).sum() for first in outputs for second in outputs]
+    deltas = [np.maximum(first - math.exp(epsilon.epsilon) * second, 0).sum() for first in outputs for second in outputs]
     assert 1e-6 < max(deltas) <= 1e-3
 
 
@@ -282,7 +282,7 @@ def test_units_do_not_matter(clip_norm: float, rotated: bool) -> None:
 def test_without_enough_noise_there_is_no_guarantee() -> None:
     mechanism = made(trials=2)
     assert mechanism.guarantee.epsilon == math.inf
-    reasons = {one.name: one.bound.reason for one in mechanism.privacy().report(1e-5).accounts}
+    reasons = {account.name: account.bound.reason for account in mechanism.privacy().report(1e-5).accounts}
     assert reasons.pop("theorem-1").startswith("trials must be at least ")
     assert reasons == {
         "rdp": "probability must be 1/2, and trials more, for Rényi divergences",

@@ -35,14 +35,14 @@ def theorem(mechanism: CpsgdMechanism, rounds: int) -> float:
 
 def test_one_round_is_what_the_mechanism_says() -> None:
     report = accounted(MECHANISM)
-    found, near = MECHANISM.renyi_epsilon(1e-5), MECHANISM.gaussian_epsilon(1e-5)
-    assert found is not None
+    result, near = MECHANISM.renyi_epsilon(1e-5), MECHANISM.gaussian_epsilon(1e-5)
+    assert result is not None
     assert near is not None
     assert report.epsilon_by("theorem-1") == MECHANISM.theorem_epsilon(1e-5)
     by_divergences = report.privacy.account("rdp").bound
-    assert (by_divergences.epsilon, by_divergences.order) == (found.epsilon, found.order)
+    assert (by_divergences.epsilon, by_divergences.order) == (result.epsilon, result.order)
     assert report.epsilon_by("near-gaussian") == near
-    assert report.epsilon == MECHANISM.guarantee.epsilon == min(found.epsilon, near)
+    assert report.epsilon == MECHANISM.guarantee.epsilon == min(result.epsilon, near)
     details = report.subject.details
     assert (details["padded_dimension"], details["dimension"]) == (128, 100)
     assert details["modulus"] == 1000 * 2032 + 1
@@ -86,11 +86,11 @@ def test_rounds_of_renyi_divergences_add_up() -> None:
 
 def test_where_the_theorem_does_not_hold_the_account_says_why() -> None:
     report = accounted(CpsgdMechanism(NormBall(4, 2.0), clients=100, levels=3, trials=14, delta=1e-5))
-    found = report.privacy.account("theorem-1").bound
-    assert math.isinf(found.epsilon)
-    assert found.reason is not None
-    assert found.reason.startswith("trials must be at least ")
-    assert found.reason.endswith("got 1400")
+    result = report.privacy.account("theorem-1").bound
+    assert math.isinf(result.epsilon)
+    assert result.reason is not None
+    assert result.reason.startswith("trials must be at least ")
+    assert result.reason.endswith("got 1400")
     assert report.epsilon == report.epsilon_by("rdp")
 
 
@@ -112,7 +112,7 @@ def test_no_account_at_all_is_an_error() -> None:
 def test_sampled_rounds_are_those_of_the_same_mechanism(rounds: int) -> None:
     # Where the levels of rotated vectors end depends on the mechanism's delta, and not on that of one sampled round.
     mechanism = CpsgdMechanism(NormBall(1024, 2.0), 1000, 33, 20_000, 1e-5, rotated=True)
-    found = mechanism.privacy().report(1e-5, rounds=rounds, sampling=FixedSizeSampling(1000, 500))
+    report = mechanism.privacy().report(1e-5, rounds=rounds, sampling=FixedSizeSampling(1000, 500))
     delta = 1e-5 / 0.5 if rounds == 1 else 1e-5 / (2 * rounds) / 0.5
     everyone = {"theorem-1": mechanism.theorem_epsilon(delta), "near-gaussian": mechanism.gaussian_epsilon(delta)}
     for name, epsilon in everyone.items():
@@ -120,10 +120,10 @@ def test_sampled_rounds_are_those_of_the_same_mechanism(rounds: int) -> None:
         expected = single if rounds == 1 else composed_pure_epsilon(single, rounds, 5e-6)
         # What holds of the rounds that a client is drawn for holds for a sample, too.
         own = mechanism.privacy().account(name).bound(5e-6, likely_participations(0.5, rounds, 5e-6), None).epsilon
-        assert found.epsilon_by(name) == pytest.approx(min(expected, own), rel=1e-9)
+        assert report.epsilon_by(name) == pytest.approx(min(expected, own), rel=1e-9)
     if rounds > 1:
         few = likely_participations(0.5, rounds, 5e-6)
-        assert found.epsilon_by("rdp") == mechanism.privacy().report(5e-6, rounds=few).epsilon_by("rdp")
+        assert report.epsilon_by("rdp") == mechanism.privacy().report(5e-6, rounds=few).epsilon_by("rdp")
 
 
 def test_sampled_rounds_that_only_renyi_divergences_account_for() -> None:
@@ -199,12 +199,12 @@ def test_what_is_proven_needs_less_noise_than_the_theorem() -> None:
 
 
 def test_calibrate_says_which_parameters_it_found() -> None:
-    found = calibrate("cpsgd", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=20, method="near-gaussian")
+    result = calibrate("cpsgd", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=20, method="near-gaussian")
     mechanism = calibrated(1000, 256, 20, Budget(1.0, 1e-5, "replace-one", method="near-gaussian"))
-    assert (found["levels"], found["trials"], found["rotated"]) == (mechanism.levels, mechanism.trials, True)
-    assert found["bits"] <= 20
-    assert found.report.epsilon_by("near-gaussian") == mechanism.gaussian_epsilon(1e-5)
-    assert (found.document()["target_epsilon"], found.document()["target_method"]) == (1.0, "near-gaussian")
+    assert (result["levels"], result["trials"], result["rotated"]) == (mechanism.levels, mechanism.trials, True)
+    assert result["bits"] <= 20
+    assert result.report.epsilon_by("near-gaussian") == mechanism.gaussian_epsilon(1e-5)
+    assert (result.document()["target_epsilon"], result.document()["target_method"]) == (1.0, "near-gaussian")
 
 
 def test_rounds_and_a_seed_are_passed_on() -> None:
@@ -273,5 +273,5 @@ def test_the_table_of_the_documentation() -> None:
                 with pytest.raises(InfeasibleError, match=f"bits must be at least {cell.split()[1]} "):
                     calibrated(1000, 1024, int(bits), budget)
                 continue
-            found = calibrated(1000, 1024, int(bits), budget)
-            assert cell == f"{found.levels}, {found.trials}, {found.worst_variance / 1000:.4f}"
+            result = calibrated(1000, 1024, int(bits), budget)
+            assert cell == f"{result.levels}, {result.trials}, {result.worst_variance / 1000:.4f}"

@@ -51,26 +51,26 @@ def test_the_account_is_the_formula_or_less(
     clients: int, dimension: int, clip: float, sigma: float, granularity: float, share: float
 ) -> None:
     report = discrete_gaussian_privacy(clients, dimension, clip, sigma, granularity).report(1e-5)
-    published, found = formula(clients, dimension, clip, sigma, granularity, 1e-5), report.epsilon_by("rdp")
-    assert found <= published * (1 + 1e-12)
-    assert found / published == pytest.approx(share, rel=1e-2 if share < 1 else 1e-12)
-    assert report.epsilon == min(found, report.epsilon_by("near-gaussian"))
+    published, result = formula(clients, dimension, clip, sigma, granularity, 1e-5), report.epsilon_by("rdp")
+    assert result <= published * (1 + 1e-12)
+    assert result / published == pytest.approx(share, rel=1e-2 if share < 1 else 1e-12)
+    assert report.epsilon == min(result, report.epsilon_by("near-gaussian"))
     assert (report.adjacency, report.trust_model) == ("add-or-remove-one", "secure-sum")
 
 
 @pytest.mark.parametrize("sigma", [0.1, 0.15, 0.25, 0.4])
 def test_noise_below_half_a_step_by_the_exact_sum(sigma: float) -> None:
     # The bound on the norm of a rounded vector is 2.6 here, so that whole numbers up to 2 go through.
-    found = discrete_gaussian_privacy(6, 1, 2.0, sigma, 1.0).epsilon(1e-5)
+    epsilon = discrete_gaussian_privacy(6, 1, 2.0, sigma, 1.0).epsilon(1e-5)
     exact = max(summed_discrete_gaussian_losses(6, sigma, shift).epsilon(1e-5) for shift in (1, 2))
-    assert exact <= found <= 3 * exact
+    assert exact <= epsilon <= 3 * exact
 
 
 def test_next_to_no_noise_by_enumeration() -> None:
     # Noise of a twentieth of a step: for a whole number 2 to look like 0, two of six clients must draw a 1 each.
     value = np.arange(-4, 5)
-    one = np.exp(-(value**2) / (2 * 0.05**2))
-    total = functools.reduce(np.convolve, [one / one.sum()] * 6)
+    density = np.exp(-(value**2) / (2 * 0.05**2))
+    total = functools.reduce(np.convolve, [density / density.sum()] * 6)
     middle = len(total) // 2
     exact = math.log((total[middle] - 1e-5) / total[middle + 2])
     assert exact == pytest.approx(400 - math.log(15), abs=1e-4)
@@ -82,8 +82,8 @@ def test_replacing_one_doubles_the_sensitivity() -> None:
     # So fine are the steps that the divergences are those of Gaussian noise.
     divergences = discrete_gaussian_renyi(100, 0.5 / 1e-4, rounded_norm(1.0, 1e-4, 16) / 1e-4, 16, orders)
     for adjacency, factor in (("add-or-remove-one", 1), ("replace-one", 4)):
-        found = discrete_gaussian_privacy(100, 16, 1.0, 0.5, 1e-4, adjacency).report(1e-5)
-        assert found.epsilon_by("rdp") == pytest.approx(RenyiCurve(orders, factor * divergences).epsilon(1e-5).epsilon, rel=1e-12)
+        report = discrete_gaussian_privacy(100, 16, 1.0, 0.5, 1e-4, adjacency).report(1e-5)
+        assert report.epsilon_by("rdp") == pytest.approx(RenyiCurve(orders, factor * divergences).epsilon(1e-5).epsilon, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_replacing_one_doubles_the_sensitivity() -> None:
     [(1000, 65536, 1.0, 16, 1.0, 1e-5), (100, 2048, 10.0, 12, 4.0, 1e-6), (1, 1, 1.0, 10, 0.5, 1e-6), (500, 128, 0.1, 32, 30.0, 1e-3)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: float, bits: int, epsilon: float, delta: float) -> None:
-    found = calibrate_discrete_gaussian(clients, dimension, clip, bits, Budget(epsilon, delta, "add-or-remove-one"))
-    sigma, granularity = found["local_sigma"], found["granularity"]
+    calibrated = calibrate_discrete_gaussian(clients, dimension, clip, bits, Budget(epsilon, delta, "add-or-remove-one"))
+    sigma, granularity = calibrated["local_sigma"], calibrated["granularity"]
     report = discrete_gaussian_privacy(clients, dimension, clip, sigma, granularity).report(delta)
     assert 0 <= epsilon - report.epsilon <= 1e-6
     assert report.epsilon_by("rdp") == pytest.approx(formula(clients, dimension, clip, sigma, granularity, delta), rel=1e-11)
@@ -100,15 +100,15 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: f
 
 
 def test_calibration_over_rounds_and_for_replacing() -> None:
-    found = calibrate_discrete_gaussian(1000, 256, 1.0, 18, Budget(2.0, 1e-6, "replace-one", 20), deviations=5.0)
-    privacy = discrete_gaussian_privacy(1000, 256, 1.0, **found, adjacency="replace-one")
+    calibrated = calibrate_discrete_gaussian(1000, 256, 1.0, 18, Budget(2.0, 1e-6, "replace-one", 20), deviations=5.0)
+    privacy = discrete_gaussian_privacy(1000, 256, 1.0, **calibrated, adjacency="replace-one")
     assert 0 <= 2.0 - privacy.epsilon(1e-6, rounds=20) <= 1e-6
-    assert found["granularity"] == granularity_for_bits(1000, 256, 1.0, found["local_sigma"], 18, deviations=5.0)
+    assert calibrated["granularity"] == granularity_for_bits(1000, 256, 1.0, calibrated["local_sigma"], 18, deviations=5.0)
 
 
 def test_fine_granularity_is_central_gaussian_noise() -> None:
-    found = calibrate_discrete_gaussian(1000, 1024, 1.0, 40, Budget(1.0, 1e-5, "add-or-remove-one"))
-    multiplier = found["local_sigma"] * math.sqrt(1000)
+    calibrated = calibrate_discrete_gaussian(1000, 1024, 1.0, 40, Budget(1.0, 1e-5, "add-or-remove-one"))
+    multiplier = calibrated["local_sigma"] * math.sqrt(1000)
     assert 1 <= multiplier / gaussian_noise_multiplier(1.0, 1e-5) <= 1 + 1e-5
 
 
@@ -119,7 +119,7 @@ def test_sampling_amplifies_as_it_does_for_gaussian_noise() -> None:
         adjacency = sampling.adjacency
         privacy = discrete_gaussian_privacy(400, 16, 1.0, sigma, granularity, adjacency)
         gaussian = gaussian_privacy(20 * sigma / sensitivity, adjacency, "secure-sum")
-        sampled, reference = (one.report(1e-6, adjacency, 100, sampling) for one in (privacy, gaussian))
+        sampled, reference = (item.report(1e-6, adjacency, 100, sampling) for item in (privacy, gaussian))
         assert (sampled.adjacency, sampled.trust_model, sampled.sampling) == (adjacency, "secure-sum", sampling)
         assert 1 <= sampled.epsilon / reference.epsilon <= 1.001
         assert sampled.epsilon < privacy.epsilon(1e-6, rounds=100) / 10
@@ -130,8 +130,8 @@ def test_a_sampled_round_by_enumeration() -> None:
     clients, sigma, probability, delta = 2, 2.5, 0.3, 1e-4
     epsilon = discrete_gaussian_privacy(clients, 1, 1.0, sigma, 1.0).epsilon(delta, sampling=PoissonSampling(probability))
     value = np.arange(-120, 121)
-    one = np.exp(-(value**2) / (2 * sigma**2))
-    noise = np.convolve(one / one.sum(), one / one.sum())
+    density = np.exp(-(value**2) / (2 * sigma**2))
+    noise = np.convolve(density / density.sum(), density / density.sum())
     # The bound on the norm of a rounded vector of norm 1 in one dimension, sqrt(2.47), lets through the whole number 1 alone.
     mixed = (1 - probability) * noise + probability * np.roll(noise, 1)
     true = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in [(mixed, noise), (noise, mixed)])
@@ -182,18 +182,18 @@ def test_noise_on_the_padding_reveals_and_costs_bits_and_is_no_error() -> None:
     assert own.subject.bits_per_client == padded.subject.bits_per_client == 12 * 32
     assert (own.subject.details["dimension"], own.subject.details["padded_dimension"]) == (20, 32)
     assert own.subject.details["rounded_norm"] == rounded_norm(1.0, 0.1, 32)
-    worst, of_all = (one.subject.details["worst_squared_error"] - one.subject.details["bias_bound"] ** 2 for one in (own, padded))
+    worst, of_all = (item.subject.details["worst_squared_error"] - item.subject.details["bias_bound"] ** 2 for item in (own, padded))
     assert worst == pytest.approx(of_all * 20 / 32, rel=1e-6)
 
 
 def test_calibrate_says_which_parameters_it_found() -> None:
-    found = calibrate(
+    calibrated = calibrate(
         "distributed-discrete-gaussian", epsilon=1.0, delta=1e-5, clients=1000, dimension=256, bits=16, clip=2.0, deviations=4.0
     )
     parameters = calibrate_discrete_gaussian(1000, 256, 2.0, 16, Budget(1.0, 1e-5, "add-or-remove-one"))
-    assert {name: found[name] for name in parameters} == parameters
-    assert (found["bits"], found["deviations"], found["clip"]) == (16, 4.0, 2.0)
-    assert 0 <= 1.0 - found.epsilon <= 1e-6
+    assert {name: calibrated[name] for name in parameters} == parameters
+    assert (calibrated["bits"], calibrated["deviations"], calibrated["clip"]) == (16, 4.0, 2.0)
+    assert 0 <= 1.0 - calibrated.epsilon <= 1e-6
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most(rotation: str) ->
     for seed in range(rounds):
         narrow = dataclasses.replace(few, rotation_seed=seed)
         wide = dataclasses.replace(narrow, bits=40)
-        sums = [one.aggregate(one.encode(vectors, np.random.default_rng(seed))) for one in (narrow, wide)]
+        sums = [item.aggregate(item.encode(vectors, np.random.default_rng(seed))) for item in (narrow, wide)]
         wrapped += not np.array_equal(narrow.decode(sums[0], 10), wide.decode(sums[1], 10))
     assert few.wrap_probability < 1
     assert 0 < wrapped < rounds * few.wrap_probability + 5 * math.sqrt(rounds * few.wrap_probability)

@@ -52,8 +52,8 @@ def test_replacing_one_doubles_both_sensitivities() -> None:
     [(1000, 65536, 1.0, 16, 1.0, 1e-5), (100, 2048, 10.0, 12, 4.0, 1e-6), (1, 1, 1.0, 10, 0.5, 1e-6), (500, 128, 0.1, 24, 30.0, 1e-3)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: float, bits: int, epsilon: float, delta: float) -> None:
-    found = calibrate_distributed_skellam(clients, dimension, clip, bits, Budget(epsilon, delta, "add-or-remove-one"))
-    variance, granularity = found["local_variance"], found["granularity"]
+    calibrated = calibrate_distributed_skellam(clients, dimension, clip, bits, Budget(epsilon, delta, "add-or-remove-one"))
+    variance, granularity = calibrated["local_variance"], calibrated["granularity"]
     report = distributed_skellam_privacy(clients, dimension, clip, variance, granularity).report(delta)
     assert 0 <= epsilon - report.epsilon <= 1e-6
     assert report.epsilon_by("rdp") == pytest.approx(formula(clients, dimension, clip, variance, granularity, delta), rel=1e-11)
@@ -64,8 +64,8 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: f
 
 
 def test_calibration_over_rounds_and_for_replacing() -> None:
-    found = calibrate_distributed_skellam(1000, 256, 1.0, 18, Budget(2.0, 1e-6, "replace-one", 20), deviations=5.0)
-    variance, granularity = found["local_variance"], found["granularity"]
+    calibrated = calibrate_distributed_skellam(1000, 256, 1.0, 18, Budget(2.0, 1e-6, "replace-one", 20), deviations=5.0)
+    variance, granularity = calibrated["local_variance"], calibrated["granularity"]
     privacy = distributed_skellam_privacy(1000, 256, 1.0, variance, granularity, adjacency="replace-one")
     assert 0 <= 2.0 - privacy.epsilon(1e-6, rounds=20) <= 1e-6
     assert granularity == pytest.approx(granularity_for_bits(1000, 256, 1.0, math.sqrt(variance), 18, deviations=5.0), rel=1e-12)
@@ -84,9 +84,9 @@ def test_many_bits_are_central_gaussian_noise_in_steps_that_can_be_sampled() -> 
 
 
 def test_a_billion_clients_have_noise_of_a_thousandth_of_a_step_each() -> None:
-    found = calibrate_distributed_skellam(10**9, 1024, 1.0, 24, Budget(1.0, 1e-5, "add-or-remove-one"))
-    assert 2e-6 < found["local_variance"] / found["granularity"] ** 2 < 1e-5
-    assert 0 <= 1.0 - distributed_skellam_privacy(10**9, 1024, 1.0, **found).epsilon(1e-5) <= 1e-6
+    calibrated = calibrate_distributed_skellam(10**9, 1024, 1.0, 24, Budget(1.0, 1e-5, "add-or-remove-one"))
+    assert 2e-6 < calibrated["local_variance"] / calibrated["granularity"] ** 2 < 1e-5
+    assert 0 <= 1.0 - distributed_skellam_privacy(10**9, 1024, 1.0, **calibrated).epsilon(1e-5) <= 1e-6
 
 
 @pytest.mark.parametrize("bits", [3, 6, 9, 11])

@@ -75,9 +75,9 @@ def test_a_client_may_be_kept_as_a_document_between_its_steps() -> None:
 
 
 def test_masks_of_a_key_are_uniform_and_the_same_at_both_ends() -> None:
-    one, other = new_key(), new_key()
-    keys = agreed_key(one, public_key(other), b"mask"), agreed_key(other, public_key(one), b"mask")
-    assert keys[0] == keys[1] != agreed_key(one, public_key(other), b"seal")
+    first, other = new_key(), new_key()
+    keys = agreed_key(first, public_key(other), b"mask"), agreed_key(other, public_key(first), b"mask")
+    assert keys[0] == keys[1] != agreed_key(first, public_key(other), b"seal")
     counts = np.bincount(keyed_mask(bytes(range(32)), 60_000, 6).astype(int), minlength=6)
     # Chi-square with 5 degrees of freedom is below 25.7 with probability 0.9999; the key is fixed.
     assert ((counts - 10_000) ** 2 / 10_000).sum() < 25.7
@@ -252,9 +252,9 @@ def test_fewer_shares_than_the_threshold_fit_every_secret() -> None:
 
 
 def test_shares_of_different_secrets_are_refused() -> None:
-    one, other = (split_secret(secrets.token_bytes(32), shares=3, threshold=2) for _ in range(2))
+    first, other = (split_secret(secrets.token_bytes(32), shares=3, threshold=2) for _ in range(2))
     with pytest.raises(ValueError, match="shares must be of one secret"):
-        join_shares({1: one[0], 2: other[1]})
+        join_shares({1: first[0], 2: other[1]})
 
 
 def test_a_secret_of_another_length_is_refused() -> None:

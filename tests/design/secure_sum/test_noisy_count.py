@@ -22,10 +22,10 @@ def test_the_fraction_is_unbiased_with_the_stated_deviation() -> None:
     count = NoisyCount.of_deviation(50, 4.0)
     answers = np.arange(50) < 20
     rng = np.random.default_rng(0)
-    found = np.array([count.fraction(count.encode(answers, rng).sum(keepdims=True)) for _ in range(1000)])
+    result = np.array([count.fraction(count.encode(answers, rng).sum(keepdims=True)) for _ in range(1000)])
     # Standard errors: 0.08 / sqrt(1000) of the mean, and 2.2 % of the deviation; four of each.
-    assert found.mean() == pytest.approx(0.4, abs=4 * 0.08 / math.sqrt(1000))
-    assert found.std() * 50 == pytest.approx(count.deviation, rel=4 * 0.022)
+    assert result.mean() == pytest.approx(0.4, abs=4 * 0.08 / math.sqrt(1000))
+    assert result.std() * 50 == pytest.approx(count.deviation, rel=4 * 0.022)
 
 
 def test_it_goes_through_masks() -> None:
@@ -80,8 +80,8 @@ def test_joint_accounts_are_above_exact_convolution() -> None:
     # Two numbers that both move by one, in sums of their own with noise of their own.
     clients, sigmas, delta = 5, (0.8, 1.5), 1e-6
     exact = [summed_discrete_gaussian_losses(clients, sigma, 1) for sigma in sigmas]
-    masses = np.multiply.outer(*(np.exp(one.log_masses) for one in exact))
-    losses = np.add.outer(*(one.losses for one in exact))
+    masses = np.multiply.outer(*(np.exp(item.log_masses) for item in exact))
+    losses = np.add.outer(*(item.losses for item in exact))
     sums = [noisy_sum_privacy(clients, NoisySum(sigma, 1.0, 1)) for sigma in sigmas]
     report = joint_privacy(sums, "add-or-remove-one").report(delta)
     for name in ("rdp", "near-gaussian"):

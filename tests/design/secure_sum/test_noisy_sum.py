@@ -26,19 +26,19 @@ def near_gaussian(clients: int, sigma: float, shift: float, delta: float, rounds
 def test_the_account_is_above_the_truth_and_near_it(clients: int, sigma: float, shift: int) -> None:
     truth = summed_discrete_gaussian_losses(clients, sigma, shift)
     for delta in (1e-2, 1e-5, 1e-9):
-        found = near_gaussian(clients, sigma, shift, delta)
-        assert found >= truth.epsilon(delta)
+        result = near_gaussian(clients, sigma, shift, delta)
+        assert result >= truth.epsilon(delta)
         if clients * sigma**2 > 50:
             # A few whole numbers' worth of noise is lost, of this much.
-            assert found <= truth.epsilon(delta) * 1.06 + 1e-9
+            assert result <= truth.epsilon(delta) * 1.06 + 1e-9
 
 
 def test_two_rounds_by_enumeration() -> None:
     sigma, delta = 2.0, 1e-3
     value = np.arange(-40, 41)
-    one = np.exp(-(value**2) / (2 * sigma**2))
-    one /= one.sum()
-    own, other = np.convolve(one, one), np.roll(np.convolve(one, one), 1)
+    density = np.exp(-(value**2) / (2 * sigma**2))
+    density /= density.sum()
+    own, other = np.convolve(density, density), np.roll(np.convolve(density, density), 1)
     epsilon = near_gaussian(2, sigma, 1.0, delta, rounds=2)
     assert epsilon < 10
     first, second = np.outer(own, own), np.outer(other, other)
@@ -54,11 +54,11 @@ def test_the_sum_must_have_noise() -> None:
 @pytest.mark.parametrize("sigma", [0.2, 0.3, 0.5])
 def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> None:
     truth = summed_discrete_gaussian_losses(50, sigma, 1)
-    found = near_gaussian(50, sigma, 1.0, 1e-5)
-    assert truth.epsilon(1e-5) * 1.5 <= found < math.inf
+    result = near_gaussian(50, sigma, 1.0, 1e-5)
+    assert truth.epsilon(1e-5) * 1.5 <= result < math.inf
     # What the noise of as few clients gives as is best, which is the further from Gaussian noise the more there are.
-    assert found == min(near_gaussian(some, sigma, 1.0, 1e-5) for some in range(1, 51))
-    assert found < 2 * smoothed_sums(50, sigma)[-1].log_ratio
+    assert result == min(near_gaussian(some, sigma, 1.0, 1e-5) for some in range(1, 51))
+    assert result < 2 * smoothed_sums(50, sigma)[-1].log_ratio
 
 
 @pytest.mark.parametrize("rounds", [1, 20])
@@ -140,7 +140,7 @@ def test_a_ratio_counts_in_sampled_divergences_as_often_as_it_can_change_them(mo
     monkeypatch.setattr(noisy_sum, "RenyiCurve", curve)
     account = noisy_sum_privacy(1, NoisySum(2.0, 1.0, 50)).account("rdp")
     account.bound(1e-6, 3, PoissonSampling(0.05))
-    (sampled,) = [one for one in made if len(one.orders) == 3]
+    (sampled,) = [item for item in made if len(item.orders) == 3]
     ratio = next(50 * part.log_ratio for part in smoothed_sums(1, 2.0) if 50 * part.log_ratio <= 1e-8)
     np.testing.assert_allclose(sampled.divergences * (orders - 1), ratio * (orders + (orders - 1)), rtol=1e-4)
 

@@ -71,13 +71,13 @@ def test_bits_that_do_not_hold_one_trial_of_each_say_how_many_do(clients: int) -
 
 
 def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> None:
-    found = calibrate("poisson-binomial", epsilon=1.0, delta=1e-5, clients=1000, trials=4, dimension=16)
+    calibrated = calibrate("poisson-binomial", epsilon=1.0, delta=1e-5, clients=1000, trials=4, dimension=16)
     # The frame sends 32 coefficients.
-    assert found["theta"] == calibrate_theta(1000, 4, 32, Budget(1.0, 1e-5, "replace-one"))
-    assert (found["dimension"], found["padded_dimension"]) == (16, 32)
-    assert found.report.subject.bits_per_client == 32 * math.log2(4001)
-    assert 0 <= 1.0 - found.epsilon <= 1e-6
-    values: dict[str, Any] = {"clients": 1000, "trials": 4, "theta": found["theta"], "dimension": 16}
+    assert calibrated["theta"] == calibrate_theta(1000, 4, 32, Budget(1.0, 1e-5, "replace-one"))
+    assert (calibrated["dimension"], calibrated["padded_dimension"]) == (16, 32)
+    assert calibrated.report.subject.bits_per_client == 32 * math.log2(4001)
+    assert 0 <= 1.0 - calibrated.epsilon <= 1e-6
+    values: dict[str, Any] = {"clients": 1000, "trials": 4, "theta": calibrated["theta"], "dimension": 16}
     details = account("poisson-binomial", **values, delta=1e-5, order=2.0).subject.details
     # Of one coordinate: half the other clients hide about half as well.
     assert 1.9 < details["rdp_proven"] / details["rdp"] < 2.1

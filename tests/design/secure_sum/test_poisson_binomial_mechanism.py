@@ -182,8 +182,8 @@ def test_where_not_all_configurations_are_computed_half_the_others_are_counted_o
     orders = np.array([1.5, 2.0, 4.0, 8.0, 16.0, 32.0, 63.0])
     for clients, name in ((1000, "rdp-extremes"), (500, "rdp")):
         divergences = poisson_binomial_pairs(clients, 4, 0.1).renyi_divergences(orders)
-        found = RenyiCurve(orders, 3 * 16 * divergences).epsilon(1e-5).epsilon
-        assert found * 0.95 < report.account(name).bound.epsilon <= found
+        result = RenyiCurve(orders, 3 * 16 * divergences).epsilon(1e-5).epsilon
+        assert result * 0.95 < report.account(name).bound.epsilon <= result
     # The proven divergences are about twice as large.
     assert 1.4 < report.epsilon / report.epsilon_by("rdp-extremes") < 2
     assert report.best is not None
@@ -202,10 +202,10 @@ def test_the_exact_loss_is_stated_only_where_all_configurations_are_computed() -
 
 def test_sampling_amplifies_one_round_by_its_loss_and_many_by_divergences() -> None:
     privacy, sampling = poisson_binomial_privacy(50, 2, 0.1), FixedSizeSampling(50, 5)
-    one, many = (privacy.report(1e-5, rounds=rounds, sampling=sampling) for rounds in (1, 100))
+    single, many = (privacy.report(1e-5, rounds=rounds, sampling=sampling) for rounds in (1, 100))
     # One round of a single coordinate has an exact loss, whose epsilon at 10 delta is amplified.
     everyone = privacy.report(1e-4).epsilon_by("pld")
-    assert one.epsilon_by("pld") == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
+    assert single.epsilon_by("pld") == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
     assert math.isinf(many.epsilon_by("pld"))
     assert many.epsilon < privacy.epsilon(1e-5, rounds=100) * 0.8
 
@@ -215,8 +215,8 @@ def sum_of_two(first: float, second: float, mechanism: PoissonBinomialMechanism 
     coefficients = mechanism.frame.analysis(np.array([[first], [second]])) / mechanism.level
     columns = []
     for own, other in coefficients.T.tolist():
-        one, two = (stats.binom.pmf(np.arange(3), 2, 0.5 + 0.25 * ratio) for ratio in (own, other))
-        columns.append(np.convolve(one, two))
+        single, two = (stats.binom.pmf(np.arange(3), 2, 0.5 + 0.25 * ratio) for ratio in (own, other))
+        columns.append(np.convolve(single, two))
     return np.outer(columns[0], columns[1])
 
 
@@ -228,8 +228,8 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -
     claimed, pure = 2 * pairs.renyi_divergences(orders), PAIR.privacy().account("pure").bound(0.0, 1, None).epsilon
     largest_delta, largest, largest_loss = 0.0, np.zeros(3), 0.0
     grid = (-3.0, -1.7, 0.0, 0.9, 3.0)
-    for one, other, second in itertools.product(grid, grid, grid):
-        left, right = sum_of_two(one, second), sum_of_two(other, second)
+    for first, other, second in itertools.product(grid, grid, grid):
+        left, right = sum_of_two(first, second), sum_of_two(other, second)
         largest_delta = max(largest_delta, float(np.maximum(left - math.exp(epsilon) * right, 0).sum()))
         largest = np.maximum(largest, [np.log(np.sum(left**order * right ** (1 - order))) / (order - 1) for order in orders])
         largest_loss = max(largest_loss, float(np.log(left / right).max()))

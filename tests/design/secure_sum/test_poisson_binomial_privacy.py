@@ -55,8 +55,8 @@ def test_coordinates_and_rounds_add_up() -> None:
     assert once * 0.97 < many.epsilon_by("rdp-extremes") <= once
     assert many.epsilon_by("pure") == pytest.approx(24 * 2 * math.log(0.7 / 0.3))
     assert many.epsilon_by("pld") == math.inf
-    one = poisson_binomial_privacy(60, 2, 0.2).report(1e-6)
-    assert one.epsilon == one.epsilon_by("pld") < one.epsilon_by("rdp")
+    report = poisson_binomial_privacy(60, 2, 0.2).report(1e-6)
+    assert report.epsilon == report.epsilon_by("pld") < report.epsilon_by("rdp")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ MECHANISMS = [
         DistributedSkellamMechanism(local_variance=0.5, rotation=rotation, **SUM),
     )
 ]
-EVERY = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda one: f"{type(one).__name__}-{one.rotation}")
+EVERY = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda value: f"{type(value).__name__}-{value.rotation}")
 
 
 @EVERY
@@ -58,7 +58,7 @@ def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecur
     directions /= np.linalg.norm(directions, axis=1)[:, None]
     vector = rng.uniform(-1, 1, size=5)
     steps = mechanism.noisy_steps(np.tile(vector, (rounds, 1)), rng)
-    decoded = 3 * np.array([mechanism.mean_of_steps(one) for one in steps]) @ directions.T
+    decoded = 3 * np.array([mechanism.mean_of_steps(step) for step in steps]) @ directions.T
     variances = decoded.var(axis=0)
     allowed = 5 * (np.square(decoded - decoded.mean(axis=0)).std(axis=0) / math.sqrt(rounds))
     assert (variances <= mechanism.largest_directional_variance + allowed).all()

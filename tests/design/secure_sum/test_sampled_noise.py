@@ -12,11 +12,11 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 
 def test_skellam_noise() -> None:
     sampling = PoissonSampling(0.05)
-    found = calibrate_distributed_skellam(200, 64, 1.0, 20, Budget(2.0, 1e-5, "add-or-remove-one", 5, sampling=sampling))
-    reached = distributed_skellam_privacy(200, 64, 1.0, **found).epsilon(1e-5, rounds=5, sampling=sampling)
+    calibrated = calibrate_distributed_skellam(200, 64, 1.0, 20, Budget(2.0, 1e-5, "add-or-remove-one", 5, sampling=sampling))
+    reached = distributed_skellam_privacy(200, 64, 1.0, **calibrated).epsilon(1e-5, rounds=5, sampling=sampling)
     assert 0 <= 2.0 - reached <= 1e-6
     everyone = calibrate_distributed_skellam(200, 64, 1.0, 20, Budget(2.0, 1e-5, "add-or-remove-one", 5))
-    assert found["local_variance"] < everyone["local_variance"] / 5
+    assert calibrated["local_variance"] < everyone["local_variance"] / 5
 
 
 def test_tosses() -> None:
@@ -29,12 +29,12 @@ def test_tosses() -> None:
 def test_discrete_gaussian_noise() -> None:
     # An epsilon that one evaluation of dp-accounting's bound for samples of a fixed size takes half a second for: few are needed.
     sampling = FixedSizeSampling(200, 10)
-    found = calibrate("distributed-discrete-gaussian", epsilon=4.0, delta=1e-5, clients=200, dimension=64, bits=20, sampling=sampling)
-    assert (found.report.privacy.adjacency, found.report.privacy.sampling) == ("replace-one", sampling)
-    assert 0 <= 4.0 - found.epsilon <= 1e-6
+    calibrated = calibrate("distributed-discrete-gaussian", epsilon=4.0, delta=1e-5, clients=200, dimension=64, bits=20, sampling=sampling)
+    assert (calibrated.report.privacy.adjacency, calibrated.report.privacy.sampling) == ("replace-one", sampling)
+    assert 0 <= 4.0 - calibrated.epsilon <= 1e-6
 
 
 @pytest.mark.parametrize("name", ["distributed-discrete-gaussian", "distributed-skellam"])
 def test_the_sampling_asks_for_its_adjacency(name: str) -> None:
-    found = calibrate(name, epsilon=4.0, delta=1e-5, clients=200, dimension=64, bits=20, sampling=PoissonSampling(0.5))
-    assert found.report.privacy.adjacency == "add-or-remove-one"
+    calibrated = calibrate(name, epsilon=4.0, delta=1e-5, clients=200, dimension=64, bits=20, sampling=PoissonSampling(0.5))
+    assert calibrated.report.privacy.adjacency == "add-or-remove-one"

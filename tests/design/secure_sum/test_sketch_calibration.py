@@ -35,8 +35,8 @@ def central(choice: SketchChoice, *, ball: NormBall = BALL, clients: int = 200, 
     return calibrate_central_sketch(ball, clients, budget, choice)
 
 
-def ratio(found: CalibratedSketch[Any]) -> float:
-    return found.compressed_error / found.plain_error
+def ratio(result: CalibratedSketch[Any]) -> float:
+    return result.compressed_error / result.plain_error
 
 
 def test_a_sketch_of_given_size_may_fit_bits_that_all_coordinates_do_not() -> None:
@@ -48,11 +48,11 @@ def test_a_sketch_of_given_size_may_fit_bits_that_all_coordinates_do_not() -> No
     }
     with pytest.raises(InfeasibleError, match=r"bits must be at least 11 .* in 1048576 dimensions"):
         summed(SketchChoice(), **settings)
-    found = summed(SketchChoice(sketch_dimension=1500), **settings)
-    assert found.mechanism.sketch_dimension == 1500
-    assert found.mechanism.guarantee.epsilon <= 20
-    assert math.isinf(found.plain_error)
-    assert math.isfinite(found.compressed_error)
+    result = summed(SketchChoice(sketch_dimension=1500), **settings)
+    assert result.mechanism.sketch_dimension == 1500
+    assert result.mechanism.guarantee.epsilon <= 20
+    assert math.isinf(result.plain_error)
+    assert math.isfinite(result.compressed_error)
 
 
 SETTINGS = [
@@ -74,10 +74,10 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("calibrate", "choice", "changes"), SETTINGS)
 def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: SketchChoice, changes: dict[str, Any]) -> None:
-    found = calibrate(choice, **changes)
-    mechanism = found.mechanism
+    calibrated = calibrate(choice, **changes)
+    mechanism = calibrated.mechanism
     size = mechanism.sketch_dimension
-    assert ratio(found) <= choice.slack
+    assert ratio(calibrated) <= choice.slack
     assert choice.unit < size < mechanism.ball.dimension
     assert size % choice.unit == 0
     # One unit less exceeds the slack.
@@ -85,31 +85,31 @@ def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: Ske
     assert shorter.mechanism.sketch_dimension == size - choice.unit
     assert ratio(shorter) > choice.slack
     # And a size that is given is taken as it is: here, the same.
-    assert calibrate(replace(choice, sketch_dimension=size), **changes) == found
+    assert calibrate(replace(choice, sketch_dimension=size), **changes) == calibrated
 
 
 @pytest.mark.parametrize(("calibrate", "choice", "changes"), SETTINGS)
 def test_the_budget_is_kept_and_errors_are_the_mechanisms_own(calibrate: Any, choice: SketchChoice, changes: dict[str, Any]) -> None:
-    found = calibrate(choice, **changes)
-    mechanism, budget = found.mechanism, changes.get("budget", BUDGET)
+    calibrated = calibrate(choice, **changes)
+    mechanism, budget = calibrated.mechanism, changes.get("budget", BUDGET)
     assert 0.9 * budget.epsilon < mechanism.privacy().epsilon(budget.delta, mechanism.adjacency, budget.rounds) <= budget.epsilon
     assert mechanism.adjacency == budget.adjacency or budget.adjacency is None
     assert mechanism.sketch_clip == pytest.approx(1.1 * mechanism.ball.clip_norm, rel=1e-15)
     error = mechanism.error()
-    assert found.compressed_error == pytest.approx(error.variance / mechanism.clients + error.shared, rel=1e-12)
+    assert calibrated.compressed_error == pytest.approx(error.variance / mechanism.clients + error.shared, rel=1e-12)
     assert error.shared == pytest.approx(mechanism.sketch.distortion * mechanism.ball.clip_norm**2, rel=1e-12)
     # The margin of the clip takes 1.21 of the variance; steps are larger for a short sketch, which counts where bits are few.
-    noise = (found.compressed_error - error.shared) / found.plain_error
+    noise = (calibrated.compressed_error - error.shared) / calibrated.plain_error
     assert 1.2 < noise < (1.24 if changes.get("bits") is None else 4.0)
 
 
 def test_the_plain_mechanism_is_that_without_a_sketch() -> None:
-    found = central(SketchChoice())
+    result = central(SketchChoice())
     # Gaussian noise on the sum of the vectors.
-    assert found.plain_error == pytest.approx(8000 * (found.mechanism.noise_multiplier * 3.0 / 200) ** 2, rel=1e-12)
-    assert found.compressed_error == pytest.approx(found.mechanism.sketch.distortion * 9 + 1.21 * found.plain_error, rel=1e-12)
+    assert result.plain_error == pytest.approx(8000 * (result.mechanism.noise_multiplier * 3.0 / 200) ** 2, rel=1e-12)
+    assert result.compressed_error == pytest.approx(result.mechanism.sketch.distortion * 9 + 1.21 * result.plain_error, rel=1e-12)
     # A secure sum's has rounding and a modulus besides, and hardly more error.
-    assert 1.0 < summed(SketchChoice()).plain_error / found.plain_error < 1.02
+    assert 1.0 < summed(SketchChoice()).plain_error / result.plain_error < 1.02
 
 
 @pytest.mark.parametrize("calibrate", [summed, central])
@@ -151,8 +151,8 @@ def test_a_slack_that_no_sketch_keeps_is_refused_with_the_least_that_one_does(ca
     least = float(str(refused.value).split("slack must be at least ")[1].split()[0])
     assert 2 < least < 1000
     # With it there is one: the longest that there is.
-    found = calibrate(SketchChoice(slack=least), clients=2000)
-    assert found.mechanism.sketch_dimension == 7995
+    calibrated = calibrate(SketchChoice(slack=least), clients=2000)
+    assert calibrated.mechanism.sketch_dimension == 7995
     with pytest.raises(InfeasibleError, match=f"slack must be at least {least:g} for a sketch of fewer than 8000 coordinates"):
         calibrate(SketchChoice(slack=least - 0.002), clients=2000)
     # A size is not refused.
@@ -189,9 +189,9 @@ def test_a_gaussian_ensemble_is_no_longer_than_can_be_stored() -> None:
     # 2**27 numbers are 2048 rows of 2**16.
     choice = SketchChoice("gaussian", slack=25.0)
     assert choice.longest(2**16).sketch_dimension == 2048
-    found = summed(choice, ball=NormBall(2**16, 2.0), clients=100)
-    assert found.mechanism.sketch_dimension < 2048
-    assert isinstance(found.mechanism.sketch, GaussianSketch)
+    result = summed(choice, ball=NormBall(2**16, 2.0), clients=100)
+    assert result.mechanism.sketch_dimension < 2048
+    assert isinstance(result.mechanism.sketch, GaussianSketch)
     with pytest.raises(InfeasibleError, match="slack must be at least"):
         summed(replace(choice, slack=1.3), ball=NormBall(2**16, 2.0), clients=100)
 
@@ -216,8 +216,8 @@ def test_bad_choices_are_refused(values: dict[str, Any], message: str) -> None:
 
 
 def test_a_sketch_of_few_coordinates_has_as_many_rows() -> None:
-    found = summed(SketchChoice(sketch_dimension=7))
-    assert (found.mechanism.sketch.rows, found.mechanism.sketch.width) == (7, 1)
+    result = summed(SketchChoice(sketch_dimension=7))
+    assert (result.mechanism.sketch.rows, result.mechanism.sketch.width) == (7, 1)
 
 
 # Sparse sums

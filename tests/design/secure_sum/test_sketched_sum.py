@@ -60,8 +60,8 @@ def population(clients: int, dimension: int = DIMENSION, seed: int = 1) -> np.nd
 def squared_errors(mechanism: SketchedSum, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
     """Return squared errors of rounds, each with a sketch of its own."""
     mean, rng, clients = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(seed), len(vectors)
-    renewed = [mechanism.renewed(one) for one in range(1, rounds + 1)]
-    return np.array([np.sum((one.decode(one.aggregate(one.encode(vectors, rng)), clients) - mean) ** 2) for one in renewed])
+    renewed = [mechanism.renewed(index) for index in range(1, rounds + 1)]
+    return np.array([np.sum((item.decode(item.aggregate(item.encode(vectors, rng)), clients) - mean) ** 2) for item in renewed])
 
 
 @pytest.mark.parametrize("name", SKETCHES)
@@ -73,7 +73,7 @@ def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
     total = masked.total([messages[:3], messages[3:]], np.random.default_rng(3))
     estimate = mechanism.decode(total, CLIENTS)
     # What the server sees is the sum alone: decoded one by one, messages come to the same.
-    alone = [mechanism.sketch.decode(CLIENTS * mechanism.inner.mean_of_steps(one)) for one in steps]
+    alone = [mechanism.sketch.decode(CLIENTS * mechanism.inner.mean_of_steps(step)) for step in steps]
     np.testing.assert_allclose(estimate, np.mean(alone, axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(mechanism.recovered_steps(total), steps.sum(axis=0))
     # Without noise it would be what the sketches of the clipped vectors are decoded to.
@@ -108,7 +108,7 @@ def test_over_rounds_what_is_unbiased_averages_out() -> None:
     mechanism, vectors = summed(CountMeanSketch(DIMENSION, 4, 15), sigma=0.2), population(CLIENTS)
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
     renewed = [mechanism.renewed(seed) for seed in range(1, 601)]
-    estimates = np.array([one.decode(one.aggregate(one.encode(vectors, rng)), CLIENTS) for one in renewed])
+    estimates = np.array([item.decode(item.aggregate(item.encode(vectors, rng)), CLIENTS) for item in renewed])
     squares = np.sum((estimates.reshape(30, 20, -1).mean(axis=1) - mean) ** 2, axis=1)
     error = replace(mechanism.error(vectors), bias=0.0)
     assert abs(squares.mean() - error.of_mean(CLIENTS, rounds=20)) < 5 * squares.std() / math.sqrt(30)
@@ -125,8 +125,8 @@ def test_scaled_rows_with_a_scaled_clip_are_the_same_mechanism() -> None:
     assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
     vectors = population(CLIENTS)
     np.testing.assert_allclose(scaled.variance(vectors), usual.variance(vectors), rtol=1e-9)
-    found = [one.decode(one.aggregate(one.encode(vectors, np.random.default_rng(7))), CLIENTS) for one in (usual, scaled)]
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-9, atol=1e-12)
+    result = [item.decode(item.aggregate(item.encode(vectors, np.random.default_rng(7))), CLIENTS) for item in (usual, scaled)]
+    np.testing.assert_allclose(result[0], result[1], rtol=1e-9, atol=1e-12)
     # Clipped to the vectors' norm, it would have the same epsilon only with twice the noise.
     too_wide = summed(SKETCHES["several rows over their number"], clip=2.4)
     assert too_wide.guarantee.epsilon > 1.5 * scaled.guarantee.epsilon
@@ -166,10 +166,10 @@ def test_vectors_that_all_fall_into_one_bucket_are_no_less_private(rows: int) ->
     longest = np.linalg.norm(np.concatenate(rounded), axis=1).max() * mechanism.inner.granularity
     assert 1.0 < longest <= mechanism.inner.norm_bound < 1.3
     # What the server sees of two neighbours, along that very direction.
-    found = audit(mechanism, 10_000, np.random.default_rng(9), direction=vector, confidence=1 - 1e-6)
-    assert found.claim == mechanism.inner.guarantee
-    assert not found.refuted
-    assert found.measured.epsilon_lower_bound > 0.4 * found.claim.epsilon
+    result = audit(mechanism, 10_000, np.random.default_rng(9), direction=vector, confidence=1 - 1e-6)
+    assert result.claim == mechanism.inner.guarantee
+    assert not result.refuted
+    assert result.measured.epsilon_lower_bound > 0.4 * result.claim.epsilon
 
 
 def test_without_the_clip_after_the_sketch_an_audit_would_find_it_out() -> None:
@@ -225,7 +225,7 @@ def test_what_one_seed_biases_the_sum_by_is_decoded_with_it(name: str) -> None:
     # Decoding may lengthen the sum's bias as much as it lengthens any sketch.
     sketch = SKETCHES[name]
     mechanism = summed(sketch, bits=6)
-    decoding = np.array([sketch.decode(one) for one in np.eye(sketch.sketch_dimension)])
+    decoding = np.array([sketch.decode(item) for item in np.eye(sketch.sketch_dimension)])
     longest = float(np.linalg.norm(decoding, 2))
     assert mechanism.inner.seed_bias_bound > 0
     of_sketches = SketchedMechanism.seed_bias_bound.fget(mechanism)  # type: ignore[attr-defined]

@@ -93,7 +93,7 @@ def test_refitting_takes_off_what_the_lasso_is_too_short_by() -> None:
     assert 0.5 < shrunk / (250 * mechanism.penalty) < 2
     spread = SIGMA / math.sqrt(CLIENTS * 120)
     assert abs((sizes - refitted[:, SUPPORT] * signs).mean()) < 5 * spread
-    errors = [np.sum((one - sparse_vectors()[0]) ** 2, axis=1).mean() for one in (refitted, plain)]
+    errors = [np.sum((item - sparse_vectors()[0]) ** 2, axis=1).mean() for item in (refitted, plain)]
     assert errors[0] < 0.5 * errors[1]
 
 
@@ -102,9 +102,9 @@ def test_scaled_rows_are_the_same_mechanism() -> None:
     assert scaled.worst_variance == pytest.approx(usual.worst_variance, rel=1e-9)
     assert scaled.noise_level == pytest.approx(usual.noise_level, rel=1e-9)
     assert scaled.guarantee.epsilon == pytest.approx(usual.guarantee.epsilon, rel=1e-9)
-    found = [estimate(one, sparse_vectors(), 5) for one in (usual, scaled)]
-    np.testing.assert_allclose(found[0], found[1], atol=0.02)
-    assert found[0].nonzero()[0].tolist() == found[1].nonzero()[0].tolist() == SUPPORT
+    result = [estimate(item, sparse_vectors(), 5) for item in (usual, scaled)]
+    np.testing.assert_allclose(result[0], result[1], atol=0.02)
+    assert result[0].nonzero()[0].tolist() == result[1].nonzero()[0].tolist() == SUPPORT
 
 
 @pytest.mark.parametrize("name", SKETCHES)
@@ -139,15 +139,15 @@ def test_means_that_are_not_sparse_are_answered_with_a_vector_of_the_ball(name: 
     }
     mechanism = made(SKETCHES[name], sigma=0.05, refit=refit)
     for kind, vector in vectors.items():
-        found = estimate(mechanism, np.tile(vector, (CLIENTS, 1)), 8)
-        assert found.shape == (DIMENSION,)
-        assert np.linalg.norm(found) <= 1 + 1e-9
-        error = np.linalg.norm(found - mechanism.ball.clip(vector[None])[0])
+        result = estimate(mechanism, np.tile(vector, (CLIENTS, 1)), 8)
+        assert result.shape == (DIMENSION,)
+        assert np.linalg.norm(result) <= 1 + 1e-9
+        error = np.linalg.norm(result - mechanism.ball.clip(vector[None])[0])
         assert error <= mechanism.bias_bound == 2.0
         if kind == "at the edge":
-            assert found[3] > 0.9
+            assert result[3] > 0.9
         if kind == "none":
-            assert np.linalg.norm(found) < 0.1
+            assert np.linalg.norm(result) < 0.1
 
 
 def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,19 +155,19 @@ def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well(monkeypat
     mechanism = made(GaussianSketch(500, 60, seed=1), sigma=2e-4)
     dense = np.tile(np.full(500, 1 / math.sqrt(500)), (CLIENTS, 1))
     aggregate = mechanism.aggregate(mechanism.encode(dense, np.random.default_rng(9)))
-    found = mechanism.solution(aggregate, CLIENTS)
-    assert TOLERANCE < found.relative_gap <= LOOSE
+    result = mechanism.solution(aggregate, CLIENTS)
+    assert TOLERANCE < result.relative_gap <= LOOSE
     # It would be found once more.
-    monkeypatch.setattr(SparseSum, "solution", lambda *_: found)
+    monkeypatch.setattr(SparseSum, "solution", lambda *_: result)
     assert np.linalg.norm(mechanism.decode(aggregate, CLIENTS)) <= 1 + 1e-9
 
 
 def test_the_solution_is_certified() -> None:
     mechanism = made(SKETCHES["hadamard"])
     aggregate = mechanism.aggregate(mechanism.encode(sparse_vectors(), np.random.default_rng(10)))
-    found = mechanism.solution(aggregate, CLIENTS)
-    assert found.relative_gap <= TOLERANCE
-    assert set(SUPPORT) <= set(found.support.tolist())
+    result = mechanism.solution(aggregate, CLIENTS)
+    assert result.relative_gap <= TOLERANCE
+    assert set(SUPPORT) <= set(result.support.tolist())
 
 
 def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:

@@ -26,16 +26,16 @@ def test_the_local_epsilon_keeps_the_target(clients: int, budget: Budget) -> Non
     def epsilon_of(local: float) -> float:
         return shuffled_response_privacy(local, 4, clients).epsilon(budget.delta, rounds=budget.rounds)
 
-    found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, clients), budget)
-    assert 0 <= budget.epsilon - epsilon_of(found) <= 1e-3 * budget.epsilon
-    assert epsilon_of(found * 1.01) > budget.epsilon
+    result = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, clients), budget)
+    assert 0 <= budget.epsilon - epsilon_of(result) <= 1e-3 * budget.epsilon
+    assert epsilon_of(result * 1.01) > budget.epsilon
 
 
 def test_a_secret_sample_allows_more() -> None:
     sampled = Budget(0.5, 1e-6, "replace-one", sampling=FixedSizeSampling(10_000, 1000))
-    found = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), sampled)
-    assert found > 1.3 * local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), Budget(0.5, 1e-6, "replace-one"))
-    assert shuffled_response_privacy(found, 4, 1000).epsilon(1e-6, sampling=sampled.sampling) <= 0.5
+    result = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), sampled)
+    assert result > 1.3 * local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 4, 1000), Budget(0.5, 1e-6, "replace-one"))
+    assert shuffled_response_privacy(result, 4, 1000).epsilon(1e-6, sampling=sampled.sampling) <= 0.5
 
 
 def test_tables_of_whole_numbers_keep_the_target() -> None:

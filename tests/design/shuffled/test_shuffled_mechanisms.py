@@ -66,7 +66,7 @@ def test_without_delta_it_is_the_letters_own_privacy() -> None:
     mechanism = ShuffledTableMechanism(RESPONSE, 10**6, 0.0)
     assert 2.999 < mechanism.guarantee.epsilon <= 3.0
     report = mechanism.privacy().report(0.0)
-    assert [one.bound.reason is None for one in report.accounts] == [True, False, False]
+    assert [account.bound.reason is None for account in report.accounts] == [True, False, False]
 
 
 def test_many_clients_hide_one_and_one_is_not_hidden() -> None:
@@ -80,14 +80,14 @@ def test_many_clients_hide_one_and_one_is_not_hidden() -> None:
 
 def test_rounds_and_sampling() -> None:
     privacy = shuffled_table_privacy(RESPONSE, 2000)
-    one, ten = (privacy.epsilon(1e-6, rounds=rounds) for rounds in (1, 10))
-    assert 2 * one < ten < 5 * one
+    single, ten = (privacy.epsilon(1e-6, rounds=rounds) for rounds in (1, 10))
+    assert 2 * single < ten < 5 * single
     sampling = FixedSizeSampling(20_000, 2000)
-    assert privacy.epsilon(1e-6, sampling=sampling) < 0.2 * one
+    assert privacy.epsilon(1e-6, sampling=sampling) < 0.2 * single
     assert privacy.epsilon(1e-6, rounds=10, sampling=sampling) < 0.5 * ten
     # More rounds than are composed on a grid: each is (epsilon, delta)-private.
     many = privacy.report(1e-6, rounds=30_000).account("blanket").bound.epsilon
-    assert ten < many < 30_000 * one
+    assert ten < many < 30_000 * single
 
 
 def test_a_letter_that_only_some_inputs_send_is_not_accounted_for() -> None:

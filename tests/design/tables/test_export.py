@@ -77,10 +77,10 @@ def test_the_c_header_draws_as_python_does(case: str, optimised: bool, tmp_path:
     records = draws(table, 30_000)
     output = subprocess.run([tmp_path / "driver"], input=records.tobytes(), capture_output=True, check=True).stdout
     size = 16 * len(records)
-    found = np.frombuffer(output[:size], dtype=[("decoded", "f8"), ("letter", "u8")])
+    result = np.frombuffer(output[:size], dtype=[("decoded", "f8"), ("letter", "u8")])
     letters = table.letters_from_words(records["value"], records["dither"], records["table"])
-    assert (found["letter"] == letters).all()
-    assert found["decoded"].tobytes() == table.decode(letters).tobytes()
+    assert (result["letter"] == letters).all()
+    assert result["decoded"].tobytes() == table.decode(letters).tobytes()
     sha256 = table_document(table)["sha256"]
     bits = f"{table.bits_in} {table.bits_out}"
     assert output[size:].decode() == f"{table.mechanism} {table.epsilon:.17g} replace-one local {sha256} {bits}"

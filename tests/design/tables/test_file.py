@@ -52,12 +52,12 @@ TABLES = [certified(), prior_table(), generalised_randomised_response(3.0, 3, in
 def test_what_is_written_is_read(table: LookupTable, tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     write_table(table, path)
-    found = read_table(path)
+    content = read_table(path)
     assert verify_file(path) == table.certificate
     for field in dataclasses.fields(LookupTable):
         if field.name != "weights":
-            assert getattr(found, field.name) == getattr(table, field.name), field.name
-    assert (found.weights == table.weights).all()
+            assert getattr(content, field.name) == getattr(table, field.name), field.name
+    assert (content.weights == table.weights).all()
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -65,8 +65,8 @@ def test_the_bytes_say_nothing_of_the_time_it_took(tmp_path: Path) -> None:
     table = design_mvu(1.0, 2, 1)
     assert table.provenance.duration is not None
     slower = dataclasses.replace(table, provenance=dataclasses.replace(table.provenance, duration=table.provenance.duration + 10))
-    for name, one in (("first", table), ("slower", slower), ("again", design_mvu(1.0, 2, 1))):
-        write_table(one, tmp_path / name)
+    for name, item in (("first", table), ("slower", slower), ("again", design_mvu(1.0, 2, 1))):
+        write_table(item, tmp_path / name)
         assert (tmp_path / name).read_bytes() == (tmp_path / "first").read_bytes()
     assert read_table(tmp_path / "first").provenance.duration is None
 
@@ -352,11 +352,11 @@ def test_no_edit_of_the_text_gets_through(tmp_path_factory: pytest.TempPathFacto
     path = tmp_path_factory.getbasetemp() / "edited.json"
     path.write_text(changed, encoding="utf-8", errors="surrogatepass")
     try:
-        found = read_table(path)
+        content = read_table(path)
     except TableError:
         return
     # What is read nevertheless is the same table in other words: white space, or 1.0 for 1.
-    assert table_document(found) == json.loads(TEXT)
+    assert table_document(content) == json.loads(TEXT)
 
 
 @pytest.mark.parametrize(("key", "number"), [("realised_epsilon", 10**400), ("lower_bound", -(10**309)), ("mean_variance", 10**400)])
@@ -394,8 +394,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 def test_a_refusal_names_the_file_and_a_copy_of_it_does(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_text("{")
-    found = refusal(path)
-    assert str(copy.copy(found)) == str(found) == f"{path}: refused: json: {found.detail}"
+    result = refusal(path)
+    assert str(copy.copy(result)) == str(result) == f"{path}: refused: json: {result.detail}"
 
 
 def test_a_missing_file_is_not_a_table_error(tmp_path: Path) -> None:

@@ -91,9 +91,9 @@ def test_a_file_that_does_not_verify_is_replaced(damage, tmp_path: Path, caplog:
     with pytest.raises(TableError):
         read_table(path)
     with caplog.at_level(logging.WARNING):
-        found = cache.fetch(SPECIFICATION, designer)
+        result = cache.fetch(SPECIFICATION, designer)
     assert designer.calls == 2
-    assert found is TABLE
+    assert result is TABLE
     np.testing.assert_array_equal(read_table(path).weights, TABLE.weights)
     assert f"{path}: refused: " in caplog.text
     assert "the table is designed again" in caplog.text

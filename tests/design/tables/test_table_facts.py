@@ -21,11 +21,11 @@ def test_realised_epsilon_is_the_supremum_over_all_pairs_rounded_up(rows: list[l
         power = 0 if metric is None else mpmath.mpf(metric[1:])
         steps = len(rows) - 1
         exact = max(
-            abs(mpmath.log(mpmath.mpf(one) / other)) / (mpmath.mpf(abs(i - k)) / steps) ** power
+            abs(mpmath.log(mpmath.mpf(first) / other)) / (mpmath.mpf(abs(i - k)) / steps) ** power
             for i, row in enumerate(rows)
             for k, other_row in enumerate(rows)
             if i != k
-            for one, other in zip(row, other_row, strict=True)
+            for first, other in zip(row, other_row, strict=True)
         )
         assert exact <= realised
         assert realised <= exact * (1 + mpmath.mpf(2) ** -51)

@@ -39,7 +39,7 @@ def test_every_pair_of_vectors_is_covered(table: LookupTable, norm: float) -> No
             own, others = np.outer(own, rows[index]).ravel(), np.outer(others, rows[changed]).ravel()
         worst = max(worst, float(np.maximum(own - math.exp(report.epsilon) * others, 0).sum()))
     assert worst <= delta
-    assert [one.name for one in report.accounts] == ["pure", "rdp", *(["pld"] if norm == math.inf else [])]
+    assert [account.name for account in report.accounts] == ["pure", "rdp", *(["pld"] if norm == math.inf else [])]
     if norm == math.inf:
         # The bound is met: a little less epsilon would be too little.
         assert worst > delta * 0.99
@@ -107,5 +107,5 @@ def test_bad_arguments_are_refused(make: Callable[[LookupTable], object], messag
 def test_rows_that_can_be_told_apart_with_certainty_have_no_epsilon(table: LookupTable) -> None:
     certain = dataclasses.replace(table, weights=np.array([[4, 0], [2, 2]]), total=4)
     report = table_privacy(certain).report(1e-3)
-    assert [one.name for one in report.accounts] == ["pure", "rdp"]
+    assert [account.name for account in report.accounts] == ["pure", "rdp"]
     assert report.epsilon == math.inf

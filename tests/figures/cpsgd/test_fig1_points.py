@@ -97,13 +97,13 @@ def test_brute_force_finds_the_same_trials(noise: pd.DataFrame) -> None:
 
 
 def test_small_scales_end_at_gaussian_noise(noise: pd.DataFrame) -> None:
-    one = noise[noise["epsilon"] == 1.0].set_index(["accounting", "scale"])["noise_squared_error"]
-    analytic, classic = one[("analytic", math.nan)], one[("classic", math.nan)]
+    errors = noise[noise["epsilon"] == 1.0].set_index(["accounting", "scale"])["noise_squared_error"]
+    analytic, classic = errors[("analytic", math.nan)], errors[("classic", math.nan)]
     # What the theorem adds to the classic rule is of the order of the scale; exactly, binomial noise ends at the analytic rule.
-    theorem = [one[("theorem", scale)] / classic - 1 for scale in (0.1, 0.01, 0.001)]
+    theorem = [errors[("theorem", scale)] / classic - 1 for scale in (0.1, 0.01, 0.001)]
     assert np.all(np.diff(theorem) < 0)
     assert theorem == pytest.approx([1.195, 0.138, 0.0142], rel=0.01)
-    assert one[("exact", 0.1)] == pytest.approx(analytic, rel=0.002)
+    assert errors[("exact", 0.1)] == pytest.approx(analytic, rel=0.002)
     assert gaussian_delta(math.sqrt(analytic), 1.0) == pytest.approx(DELTA, rel=1e-6)
 
 

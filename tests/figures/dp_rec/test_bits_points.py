@@ -25,7 +25,7 @@ def frame() -> pd.DataFrame:
 
 def test_no_bits_and_one_bit_by_hand(frame: pd.DataFrame) -> None:
     for (clip_ratio, dimension), own in frame.groupby(["clip_ratio", "dimension"]):
-        none, one = own.iloc[0], own.iloc[1]
+        none, single = own.iloc[0], own.iloc[1]
         # The only sample is sent, whatever the update.
         assert none["relative_bias"] == pytest.approx(1.0)
         assert none["squared_error"] == pytest.approx(dimension + clip_ratio**2)
@@ -33,8 +33,8 @@ def test_no_bits_and_one_bit_by_hand(frame: pd.DataFrame) -> None:
         points, step = np.linspace(-20, 20, 20_001, retstep=True)
         density = np.exp(-(points**2) / 4) / math.sqrt(4 * math.pi)
         mean = float(points / 2 * np.tanh(clip_ratio * points / 2) @ density) * step
-        assert one["relative_bias"] == pytest.approx(1 - mean / clip_ratio, abs=1e-6)
-        assert one["squared_error"] == pytest.approx(dimension + clip_ratio**2 - 2 * clip_ratio * mean, abs=1e-6)
+        assert single["relative_bias"] == pytest.approx(1 - mean / clip_ratio, abs=1e-6)
+        assert single["squared_error"] == pytest.approx(dimension + clip_ratio**2 - 2 * clip_ratio * mean, abs=1e-6)
 
 
 def test_the_bias_vanishes_as_one_over_the_number_of_samples(frame: pd.DataFrame) -> None:
@@ -59,20 +59,20 @@ def test_measured_messages_are_as_computed(frame: pd.DataFrame) -> None:
         gaps = (measured[f"measured_{name}"] - measured[name]) / measured[f"measured_{name}_error"]
         assert gaps.abs().max() < 5
     # And they tell: the bias of one bit would be seen.
-    one = measured[measured["group_bits"] == 1]
-    assert (one["measured_relative_bias"] > 5 * one["measured_relative_bias_error"]).all()
+    one_bit = measured[measured["group_bits"] == 1]
+    assert (one_bit["measured_relative_bias"] > 5 * one_bit["measured_relative_bias_error"]).all()
 
 
 def test_indices_drawn_by_the_coder_have_the_averages_over_the_index() -> None:
-    found = measure_message(1.2, dimension=2, group_bits=3, seeds=750, rng=np.random.default_rng(1))
+    result = measure_message(1.2, dimension=2, group_bits=3, seeds=750, rng=np.random.default_rng(1))
     update = np.array([1.2, 0.0])
     words = seeded_words(np.random.default_rng(2))
     decoded = np.stack([decode_relative_entropy(encode_relative_entropy(update, 3, seed, words), 2, seed) for seed in range(1500)])
     squares = np.sum((decoded - update) ** 2, axis=1)
     along = 1 - decoded[:, 0] / 1.2
     for value, draws, error in (
-        (found.relative_bias, along, found.relative_bias_error),
-        (found.squared_error, squares, found.squared_error_error),
+        (result.relative_bias, along, result.relative_bias_error),
+        (result.squared_error, squares, result.squared_error_error),
     ):
         assert abs(draws.mean() - value) < 5 * math.hypot(draws.std() / math.sqrt(1500), error)
 

@@ -48,4 +48,4 @@ def test_the_figure_fits_a_page_and_can_be_read(picture: Figure, check_page: Cal
     # No number lies on another, or on the name of a training.
     (axes,) = picture.axes
     boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_yticklabels())]
-    assert not any(one.overlaps(other) for place, one in enumerate(boxes) for other in boxes[:place])
+    assert not any(box.overlaps(other) for place, box in enumerate(boxes) for other in boxes[:place])

@@ -23,7 +23,9 @@ STATED = {"MNIST": 582_026, "FEMNIST": 231_742, "Shakespeare": 820_522, "StackOv
 
 
 def communication(federations: tuple[Federation, ...], seed: int) -> pd.DataFrame:
-    points = [CommunicationPoint(seed=seed, federation=one, scheme=scheme) for one in federations for scheme in one.schemes]
+    points = [
+        CommunicationPoint(seed=seed, federation=federation, scheme=scheme) for federation in federations for scheme in federation.schemes
+    ]
     return pd.DataFrame([row for point in points for row in point.run()])
 
 
@@ -38,12 +40,12 @@ def packages(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_models_have_the_parameters_that_the_totals_imply() -> None:
-    assert {one.dataset: one.parameters for one in FEDERATIONS} == PARAMETERS == STATED
+    assert {federation.dataset: federation.parameters for federation in FEDERATIONS} == PARAMETERS == STATED
 
 
 def test_federations_are_the_papers() -> None:
-    found = [(str(one), one.population, one.clients_per_round, one.rounds) for one in FEDERATIONS]
-    assert found == [
+    result = [(str(federation), federation.population, federation.clients_per_round, federation.rounds) for federation in FEDERATIONS]
+    assert result == [
         ("MNIST", 100, 10, 1000),
         ("FEMNIST", 3500, 100, 4000),
         ("FEMNIST, 1500 rounds", 3500, 100, 1500),
@@ -53,19 +55,19 @@ def test_federations_are_the_papers() -> None:
     ]
     # Seven bits for each of 8, 8, 8, 3622, 9 and 6 groups; after 32 bits of seed, or after 64 and filled up to bytes.
     assert FEDERATIONS[3].groups == 5 + 1 + 288 + 1 + 3200 + 2 + 124 + 1 == 3622
-    assert [one.counted_bits for one in FEDERATIONS] == [88, 88, 88, 25_386, 95, 74]
-    assert [one.message_bytes for one in FEDERATIONS] == [15, 15, 15, 3178, 16, 14]
+    assert [federation.counted_bits for federation in FEDERATIONS] == [88, 88, 88, 25_386, 95, 74]
+    assert [federation.message_bytes for federation in FEDERATIONS] == [15, 15, 15, 3178, 16, 14]
 
 
 def test_the_published_totals_are_met_to_rounding(frame: pd.DataFrame) -> None:
-    found = {
+    result = {
         (row["federation"], row["scheme"]): (row["total_gib"], row["paper_gib"]) for _, row in frame.dropna(subset="paper_gib").iterrows()
     }
-    assert len(found) == 12
+    assert len(result) == 12
     # Half of the last digit that the paper gives; two totals are further off, by less than a thousandth.
     places = {43.0: 0.5, 0.01: 0.005, 690.6: 0.05, 14.2: 0.05, 259.0: 0.5, 194.0: 0.5, 178.0: 0.5, 332.2: 0.06, 81.0: 0.5, 0.1: 0.05}
     places |= {3356.0: 3.0, 32.0: 0.5}
-    for (federation, scheme), (ours, paper) in found.items():
+    for (federation, scheme), (ours, paper) in result.items():
         assert abs(ours - paper) <= places[paper], (federation, scheme, ours)
 
 
@@ -81,18 +83,18 @@ def test_what_the_paper_counts_is_what_participants_get() -> None:
                 down += min((moment - last[client]) * 100 * message, model)
                 last[client] = moment
         runs.append(down)
-    found = counted_bytes(federation)
-    assert found.up == 60 * 100 * message
-    assert found.down == pytest.approx(np.mean(runs), abs=4 * np.std(runs) / np.sqrt(20))
-    assert np.std(runs) / np.sqrt(20) < 0.005 * found.down
+    result = counted_bytes(federation)
+    assert result.up == 60 * 100 * message
+    assert result.down == pytest.approx(np.mean(runs), abs=4 * np.std(runs) / np.sqrt(20))
+    assert np.std(runs) / np.sqrt(20) < 0.005 * result.down
 
 
 def test_a_model_that_is_shorter_replaces_the_history() -> None:
     # With a message for every coordinate nobody is ever sent a history of more than no rounds.
     federation = replace(FEDERATIONS[0], groups=10**6)
-    found = counted_bytes(federation)
+    result = counted_bytes(federation)
     newcomers_at_once = 100 * (1 - 0.99**10)
-    assert found.down / federation.model_bytes == pytest.approx(999 * newcomers_at_once)
+    assert result.down / federation.model_bytes == pytest.approx(999 * newcomers_at_once)
 
 
 def test_the_table_adds_up(frame: pd.DataFrame, packages: pd.DataFrame) -> None:

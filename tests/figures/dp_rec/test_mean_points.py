@@ -72,6 +72,6 @@ def test_runs_of_a_setting_are_averaged(frame: pd.DataFrame, rows_of: Rows) -> N
     points = [point for point in mean_points(1, **SMALL) if isinstance(point, MeanPoint) and point.of.series == "PrivUnitG"]
     runs = rows_of(points)
     assert runs["repetition"].tolist() == [0, 1, 0, 1]
-    found = frame[frame["series"] == "PrivUnitG"]
-    assert found["mean_squared_error"].tolist() == pytest.approx(runs["squared_error"].to_numpy().reshape(2, 2).mean(axis=1))
-    assert found["standard_error"].tolist() == pytest.approx(np.abs(runs["squared_error"].to_numpy().reshape(2, 2) @ [0.5, -0.5]))
+    result = frame[frame["series"] == "PrivUnitG"]
+    assert result["mean_squared_error"].tolist() == pytest.approx(runs["squared_error"].to_numpy().reshape(2, 2).mean(axis=1))
+    assert result["standard_error"].tolist() == pytest.approx(np.abs(runs["squared_error"].to_numpy().reshape(2, 2) @ [0.5, -0.5]))

@@ -76,8 +76,8 @@ def test_references_put_all_accounts_beside_each_other() -> None:
 def test_the_papers_noise_is_that_of_the_older_conversion_over_its_own_rounds(setting: PublishedSetting) -> None:
     of_noise = replace(setting, rounds=setting.gaussian_rounds)
     assert setting.noise_multiplier is not None
-    found = gaussian_reference_epsilon(setting.noise_multiplier, of_noise, "classic")
-    assert found == pytest.approx(setting.epsilon, rel=0.04)
+    epsilon = gaussian_reference_epsilon(setting.noise_multiplier, of_noise, "classic")
+    assert epsilon == pytest.approx(setting.epsilon, rel=0.04)
     if setting.dataset == "FEMNIST":
         assert (setting.gaussian_rounds, setting.rounds) == (1500, 4000)
         assert gaussian_reference_epsilon(setting.noise_multiplier, setting, "classic") > 1.5 * setting.epsilon
@@ -85,7 +85,7 @@ def test_the_papers_noise_is_that_of_the_older_conversion_over_its_own_rounds(se
 
 def test_bits_are_seven_for_each_group() -> None:
     assert {setting.dataset: setting.index_bits for setting in PUBLISHED_SETTINGS} == {
-        one.dataset: 7 * one.groups for one in FEDERATIONS[::-1]
+        federation.dataset: 7 * federation.groups for federation in FEDERATIONS[::-1]
     }
 
 
@@ -135,6 +135,6 @@ def test_minimal_random_coding_by_enumeration(epsilon: float, candidates: int) -
 
 
 def test_minimal_random_coding_costs_twice_in_the_limit() -> None:
-    found = [minimal_random_coding_epsilon(3.0, 2**bits) for bits in range(0, 63, 3)]
-    assert found == sorted(found)
-    assert 5.999999 < found[-1] <= 6.0
+    result = [minimal_random_coding_epsilon(3.0, 2**bits) for bits in range(0, 63, 3)]
+    assert result == sorted(result)
+    assert 5.999999 < result[-1] <= 6.0

@@ -17,27 +17,27 @@ BASE = SketchPoint(seed=0, dimension=650, clients=30, noise_multiplier=0.5)
 
 def test_measured_errors_are_those_that_are_predicted(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> None:
     # Ten rounds: the average is within five standard errors.
-    found = rows_of([replace(BASE, rate=5.0, repetition=k) for k in range(10)])
-    spread = found["squared_error"].std() / np.sqrt(len(found))
-    assert abs(found["squared_error"].mean() - found["predicted_squared_error"].mean()) < 5 * spread
-    assert found["predicted_compression"].mean() == pytest.approx(found["compression"].mean(), rel=0.5)
+    result = rows_of([replace(BASE, rate=5.0, repetition=k) for k in range(10)])
+    spread = result["squared_error"].std() / np.sqrt(len(result))
+    assert abs(result["squared_error"].mean() - result["predicted_squared_error"].mean()) < 5 * spread
+    assert result["predicted_compression"].mean() == pytest.approx(result["compression"].mean(), rel=0.5)
 
 
 def test_too_few_bits_leave_a_reason_and_no_point(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> None:
-    found = rows_of([replace(BASE, bits=4, clients=3000), BASE])
-    assert "bits must be at least" in found["reason"].iloc[0]
-    assert len(rate.FIGURE.table(found)) == 1
+    result = rows_of([replace(BASE, bits=4, clients=3000), BASE])
+    assert "bits must be at least" in result["reason"].iloc[0]
+    assert len(rate.FIGURE.table(result)) == 1
 
 
 def test_arrangements_of_layers_have_one_size(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> None:
-    found = rows_of(layer_points(0, hidden=(20,), clients=20, rates=(4.0,), kept=(1.0, 0.1), repetitions=3))
-    sizes = found.groupby("arrangement")["sketch_dimension"].max()
+    result = rows_of(layer_points(0, hidden=(20,), clients=20, rates=(4.0,), kept=(1.0, 0.1), repetitions=3))
+    sizes = result.groupby("arrangement")["sketch_dimension"].max()
     assert set(sizes.index) == set(ARRANGEMENTS)
     # Up to a row of buckets for each layer.
     assert sizes.max() - sizes.min() <= 5 * 2 + 5
-    kept_all = found[found["kept"] == 1]
+    kept_all = result[result["kept"] == 1]
     assert (kept_all["thresholding_squared_error"] == 0).all()
-    dropped = found[found["kept"] < 1]
+    dropped = result[result["kept"] < 1]
     assert (dropped["thresholding_squared_error"] > 0).all()
     assert (dropped["thresholding_squared_error"] <= dropped["thresholding_bound"]).all()
 

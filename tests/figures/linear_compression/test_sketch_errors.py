@@ -113,9 +113,9 @@ def test_chunks_add_up() -> None:
     assert parts.privatisation != whole.privatisation
 
 
-@pytest.mark.parametrize(("chunks", "found"), [([], 0), ([inside()[:-1]], CLIENTS - 1), ([inside(), inside()], 2 * CLIENTS)])
-def test_another_number_of_vectors_is_refused(chunks: list[np.ndarray], found: int) -> None:
-    with pytest.raises(ValueError, match=f"chunks must hold the vectors of the mechanism's 12 clients, got {found}"):
+@pytest.mark.parametrize(("chunks", "sent"), [([], 0), ([inside()[:-1]], CLIENTS - 1), ([inside(), inside()], 2 * CLIENTS)])
+def test_another_number_of_vectors_is_refused(chunks: list[np.ndarray], sent: int) -> None:
+    with pytest.raises(ValueError, match=f"chunks must hold the vectors of the mechanism's 12 clients, got {sent}"):
         split_sketch_error(made(), chunks, np.random.default_rng(0))
 
 

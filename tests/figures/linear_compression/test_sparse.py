@@ -54,26 +54,26 @@ def test_errors_are_as_predicted(arranged: pd.DataFrame) -> None:
     assert ratio.loc[2].between(0.4, 2).all()
     assert by.loc["zero"]["mean_squared_error"].to_numpy() == pytest.approx(np.ones(6))
     # Where the support is found, the refit is the oracle; the Lasso shrinks two entries by about the penalty each.
-    found = by.loc[("lasso-refit", 2, 0.125)]
-    assert (found["missed_entries"], found["false_entries"]) == (0, 0)
-    assert found["mean_squared_error"] == pytest.approx(by.loc[("oracle", 2, 0.125), "mean_squared_error"], rel=1e-6)
-    assert by.loc[("lasso", 2, 0.125), "mean_squared_error"] == pytest.approx(2 * found["penalty"] ** 2, rel=0.3)
+    result = by.loc[("lasso-refit", 2, 0.125)]
+    assert (result["missed_entries"], result["false_entries"]) == (0, 0)
+    assert result["mean_squared_error"] == pytest.approx(by.loc[("oracle", 2, 0.125), "mean_squared_error"], rel=1e-6)
+    assert by.loc[("lasso", 2, 0.125), "mean_squared_error"] == pytest.approx(2 * result["penalty"] ** 2, rel=0.3)
 
 
 def test_the_map_says_where_zero_wins(arranged: pd.DataFrame) -> None:
-    found = map_zero_wins(arranged).set_index(["sparsity", "noise_deviation"])
-    assert len(found) == 2 * len(NOISES)
-    assert found.loc[(2, 0.125), "best"] == "lasso-refit"
-    assert found.loc[(2, 1.0), "best"] == "lasso-refit"
+    rows = map_zero_wins(arranged).set_index(["sparsity", "noise_deviation"])
+    assert len(rows) == 2 * len(NOISES)
+    assert rows.loc[(2, 0.125), "best"] == "lasso-refit"
+    assert rows.loc[(2, 1.0), "best"] == "lasso-refit"
     # The Lasso finds nothing there, and is as good as zero.
-    assert found.loc[(2, 16.0), "lasso"] == found.loc[(2, 16.0), "zero"] == pytest.approx(1)
-    assert found.loc[(2, 16.0), "best"] == "zero"
-    assert found["zero_wins"].tolist() == (found["best"] == "zero").tolist()
-    assert found["zero_wins"].loc[2].tolist() == [False, False, True]
-    assert found.loc[(128, 16.0), "zero_beats_oracle"]
-    assert not found.loc[(2, 1.0), "zero_beats_oracle"]
-    wide = found[["zero", "lasso-refit", "lasso", "ordinary"]]
-    assert (wide.min(axis=1) == [row[best] for (_, row), best in zip(wide.iterrows(), found["best"], strict=True)]).all()
+    assert rows.loc[(2, 16.0), "lasso"] == rows.loc[(2, 16.0), "zero"] == pytest.approx(1)
+    assert rows.loc[(2, 16.0), "best"] == "zero"
+    assert rows["zero_wins"].tolist() == (rows["best"] == "zero").tolist()
+    assert rows["zero_wins"].loc[2].tolist() == [False, False, True]
+    assert rows.loc[(128, 16.0), "zero_beats_oracle"]
+    assert not rows.loc[(2, 1.0), "zero_beats_oracle"]
+    wide = rows[["zero", "lasso-refit", "lasso", "ordinary"]]
+    assert (wide.min(axis=1) == [row[best] for (_, row), best in zip(wide.iterrows(), rows["best"], strict=True)]).all()
 
 
 def test_noise_only_scales_what_is_drawn() -> None:

@@ -33,6 +33,6 @@ def test_fig1_shows_the_tables_and_their_certificates(picture: Figure, entries: 
 
 def test_what_is_drawn_by_default() -> None:
     assert [(task.epsilon, task.bits_in, task.bits_out) for task in FIGURE.tasks(0, False)] == [
-        (one, 3, 3) for one in (1.0, 3.0, 5.0, 10.0)
+        (item, 3, 3) for item in (1.0, 3.0, 5.0, 10.0)
     ]
     assert FIGURE.tasks(0, True) == FIGURE.tasks(0, False)

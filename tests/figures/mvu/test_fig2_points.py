@@ -89,7 +89,7 @@ def prepared() -> PreparedScalar:
 
 def test_a_simulation_does_not_depend_on_the_others(variances: pd.DataFrame, prepared: PreparedScalar) -> None:
     # CLDP is the same whatever the seed, and what is random is not.
-    alone, other_seed = (pd.DataFrame(ScalarPoint(seed=one, mechanism="CLDP", epsilon=5.0, **SMALL).run(prepared)) for one in (0, 1))
+    alone, other_seed = (pd.DataFrame(ScalarPoint(seed=item, mechanism="CLDP", epsilon=5.0, **SMALL).run(prepared)) for item in (0, 1))
     together = variances[(variances["epsilon"] == 5.0) & (variances["mechanism"] == "CLDP")].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, together, check_exact=True, check_dtype=False)
     assert not other_seed["simulated_variance"].equals(alone["simulated_variance"])

@@ -22,7 +22,7 @@ from quietbits.figures.mvu.fig3 import (
 
 @pytest.fixture(scope="module")
 def vector_means(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
-    small = tuple(with_small_tables(one, bits_in=2, most_bits_out=1) for one in COMPARISONS)
+    small = tuple(with_small_tables(comparison, bits_in=2, most_bits_out=1) for comparison in COMPARISONS)
     run = {"comparisons": small, "epsilons": (1.0, BITS_EPSILON), "clients": 30, "dimension": 4, "repetitions": 2}
     return arrange_vector_means(rows_of(vector_mean_tasks(0, **run)))
 

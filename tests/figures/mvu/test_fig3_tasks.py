@@ -22,7 +22,7 @@ def smaller(comparison: Comparison) -> Comparison:
 
 # The second epsilon is that of the comparison by bits: their tables are the same.
 SMALL: dict[str, Any] = {
-    "comparisons": tuple(smaller(one) for one in COMPARISONS),
+    "comparisons": tuple(smaller(comparison) for comparison in COMPARISONS),
     "epsilons": (1.0, BITS_EPSILON),
     "clients": 50,
     "dimension": 8,
@@ -64,9 +64,9 @@ def test_each_panel_has_its_series_in_order(vector_means: pd.DataFrame) -> None:
 
 
 def test_a_task_s_rows_are_those_of_the_sweep(vector_means: pd.DataFrame, rows_of: Rows) -> None:
-    task = next(one for one in vector_mean_tasks(0, **SMALL) if one.series == "PrivUnitG")
+    task = next(vector_mean_task for vector_mean_task in vector_mean_tasks(0, **SMALL) if vector_mean_task.series == "PrivUnitG")
     alone = [replace(task.of, repetition=repetition) for repetition in range(SMALL["repetitions"])]
-    assert all(isinstance(one, MeanTask) for one in alone)
+    assert all(isinstance(item, MeanTask) for item in alone)
     rows = rows_of(alone)
     errors = rows.loc[rows["metric"] == "squared_error", "value"]
     row = vector_means[(vector_means["series"] == "PrivUnitG") & (vector_means["epsilon"] == task.of.task.epsilon)].iloc[0]

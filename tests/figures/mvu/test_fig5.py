@@ -42,5 +42,5 @@ def test_letters_never_sent_are_left_out_of_the_maps(picture: Figure, entries: p
 def test_what_is_drawn_by_default() -> None:
     tasks = FIGURE.tasks(0, False)
     assert [(task.epsilon, task.bits_in, task.bits_out) for task in tasks] == [
-        (one, 5, bits) for one in (1.0, 3.0, 5.0) for bits in range(1, 7)
+        (item, 5, bits) for item in (1.0, 3.0, 5.0) for bits in range(1, 7)
     ]

@@ -12,8 +12,8 @@ from quietbits.figures.training.price_heat_map import SETTINGS, CompressionSetti
     [(1, 10, 10), (5, 12, 2.4), (10, 12, 1.2), (50, 12, 0.24), (60, 16, 0.27), (20, 14, 0.7)],
 )
 def test_bits_over_rate(rate: float, bits: int, expected: float) -> None:
-    (found,) = {setting.bits_per_parameter for setting in SETTINGS if (setting.rate, setting.bits) == (rate, bits)}
-    assert round(found, 2) == expected
+    (result,) = {setting.bits_per_parameter for setting in SETTINGS if (setting.rate, setting.bits) == (rate, bits)}
+    assert round(result, 2) == expected
 
 
 def test_a_modulus_of_four_deviations() -> None:

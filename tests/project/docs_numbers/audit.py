@@ -36,8 +36,8 @@ def exact_rows() -> Iterator[list[str]]:
         ball = quietbits.NormBall(1, 2.0, float(clip))
         noise = DistributedDiscreteGaussianMechanism(ball, clients=2, bits=10, granularity=1.0, local_sigma=sigma, delta=delta)
         exact = summed_discrete_gaussian_losses(2, sigma, clip).epsilon(delta)
-        found = audit(noise, 10**6, np.random.default_rng(0)).measured.epsilon_lower_bound
-        numbers = [f"{exact:.3f}", f"{found:.3f}", f"{found / exact:.2f}"]
+        result = audit(noise, 10**6, np.random.default_rng(0)).measured.epsilon_lower_bound
+        numbers = [f"{exact:.3f}", f"{result:.3f}", f"{result / exact:.2f}"]
         yield [f"{math.sqrt(2) * sigma / clip:.2f}", f"{delta:.0e}".replace("e-0", "e-"), *numbers]
 
 

@@ -32,6 +32,6 @@ def padded_bits() -> tuple[int, int]:
     """Return the bits of a coordinate where 16 bits are allowed for each of 100 coordinates, and the padded number of coordinates."""
     task = quietbits.Task(quietbits.NormBall(100, 2.0), clients=500, epsilon=1.0, delta=1e-5, adjacency="replace-one", bits=16)
     plan = quietbits.plan_task(task, trust="secure-sum", timed=False)
-    (mechanism,) = (one.mechanism for one in plan.feasible if one.name == "distributed-discrete-gaussian")
+    (mechanism,) = (item.mechanism for item in plan.feasible if item.name == "distributed-discrete-gaussian")
     assert isinstance(mechanism, DistributedDiscreteGaussianMechanism)
     return mechanism.bits, mechanism.padded_dimension

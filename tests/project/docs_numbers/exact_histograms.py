@@ -51,12 +51,12 @@ def proven_rows() -> Iterator[list[str]]:
 
 def histograms_found(clients: int, dimension: int, measurements: int, repetitions: int = 2) -> int:
     """Return how many histograms of uniform items were found right, without a proof that they are the only ones."""
-    found = 0
+    result = 0
     for repetition in range(repetitions):
         rng = named_stream(0, f"found: {clients} of {dimension}, repetition {repetition}")
         items = rng.integers(dimension, size=clients)
         code = BernoulliCode(dimension, clients, measurements, int(rng.integers(2**62)))
         total = modular_sum(code.encode(items), code.modulus)
         solution = decode_histogram(code.matrix(), total, clients, time_limit=TIME_LIMIT, prove_unique=False)
-        found += np.array_equal(solution.counts, np.bincount(items, minlength=dimension))
-    return found
+        result += np.array_equal(solution.counts, np.bincount(items, minlength=dimension))
+    return result

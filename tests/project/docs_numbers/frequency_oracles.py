@@ -49,7 +49,9 @@ def published_variance(epsilon: float) -> float:
 def projective_loss() -> float:
     """Return by how many percent at most projective geometry response has more variance than subset selection in the table."""
     epsilons = (0.5, 1.0, 2.0, 5.0)
-    return 100 * (max(variance("projective-geometry-response", one) / variance("subset-selection", one) for one in epsilons) - 1)
+    return 100 * (
+        max(variance("projective-geometry-response", epsilon) / variance("subset-selection", epsilon) for epsilon in epsilons) - 1
+    )
 
 
 def largest_single_bit() -> float:

@@ -50,8 +50,8 @@ def sampled_rows() -> Iterator[list[str]]:
 
 def binomial_noise(account: str) -> float:
     """Return epsilon of 10 000 fair trials for a shift by 1000."""
-    one = {"trials": 10**4, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 1000.0, "l2": 1000.0, "linf": 1000.0}
-    return quietbits.account("binomial", delta=1e-6, **one).epsilon_by(account)
+    noise = {"trials": 10**4, "probability": 0.5, "scale": 1.0, "dimension": 1, "l1": 1000.0, "l2": 1000.0, "linf": 1000.0}
+    return quietbits.account("binomial", delta=1e-6, **noise).epsilon_by(account)
 
 
 def slack_rows() -> Iterator[list[str]]:

@@ -37,7 +37,7 @@ def iteration_rows() -> Iterator[list[str]]:
     for noise in (0.01, 0.1, 1.0):
         solutions = [solution(noise, tolerance) for tolerance in (1e-4, 1e-6, 1e-9)]
         gap = solutions[0].duality_gap / solutions[0].objective
-        yield [f"{noise:g}", *(str(one.iterations) for one in solutions), f"{gap:.1e}".replace("e-0", "e-")]
+        yield [f"{noise:g}", *(str(item.iterations) for item in solutions), f"{gap:.1e}".replace("e-0", "e-")]
 
 
 @cache

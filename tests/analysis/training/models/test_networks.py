@@ -47,14 +47,14 @@ def test_single_coordinates_of_a_gradient_are_right() -> None:
     rng = np.random.default_rng(4)
     network = network_named("cnn-2-3", 25, 3, (5, 5, 1))
     parameters, inputs, labels = rng.normal(0, 0.5, network.layers.dimension), rng.random((1, 2, 25)), np.array([[0, 2]])
-    found, step = network.gradients(parameters, inputs, labels)[0], 1e-6
+    result, step = network.gradients(parameters, inputs, labels)[0], 1e-6
     for place in range(len(parameters)):
         moved = np.zeros(len(parameters))
         moved[place] = step
         slope = (
             loss(network.scores(parameters + moved, inputs[0]), labels[0]) - loss(network.scores(parameters - moved, inputs[0]), labels[0])
         ) / (2 * step)
-        assert found[place] == pytest.approx(slope, rel=1e-5, abs=1e-8)
+        assert result[place] == pytest.approx(slope, rel=1e-5, abs=1e-8)
 
 
 def test_accuracy_counts_the_best_score_and_recall_the_best_five() -> None:

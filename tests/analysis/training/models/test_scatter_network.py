@@ -43,15 +43,15 @@ def test_there_are_as_many_features_as_in_the_papers() -> None:
 def test_values_are_those_of_kymatio() -> None:
     # Scattering2D(J=2, shape=(12, 12)) of Kymatio 0.3.0, which computes wavelets in float32 and has 3.1415 for pi in them.
     image = (np.arange(144) ** 2 % 17 / 17).reshape(12, 12)
-    found = scattered(image[None])[0]
+    result = scattered(image[None])[0]
     for (channel, row, column), value in KYMATIO.items():
-        assert found[channel, row, column] == pytest.approx(value, rel=2e-4, abs=2e-6)
+        assert result[channel, row, column] == pytest.approx(value, rel=2e-4, abs=2e-6)
 
 
 def test_a_constant_image_has_itself_and_nothing_else() -> None:
-    found = scattered(np.full((1, 16, 20), 3.0))[0]
-    np.testing.assert_allclose(found[0], 3.0, rtol=1e-3)
-    assert np.abs(found[1:]).max() < 1e-12
+    result = scattered(np.full((1, 16, 20), 3.0))[0]
+    np.testing.assert_allclose(result[0], 3.0, rtol=1e-3)
+    assert np.abs(result[1:]).max() < 1e-12
 
 
 def test_features_are_those_of_the_absolute_scale() -> None:
@@ -89,8 +89,8 @@ def test_shifts_by_whole_strides_move_features() -> None:
 
 def test_depth_decreases_energy_and_all_of_it_is_at_most_the_images() -> None:
     images = np.random.default_rng(2).normal(size=(8, 32, 32))
-    found = scattered(images)
-    energies = [16 * float(np.sum(found[:, part] ** 2)) for part in (slice(0, 1), slice(1, 17), BOTH)]
+    result = scattered(images)
+    energies = [16 * float(np.sum(result[:, part] ** 2)) for part in (slice(0, 1), slice(1, 17), BOTH)]
     assert 0 < energies[2] < energies[1]
     assert sum(energies) < float(np.sum(images**2))
 
@@ -113,13 +113,13 @@ def test_gradients_are_those_of_the_linear_model_on_features() -> None:
     parameters, inputs, labels = rng.normal(0, 0.1, network.layers.dimension), rng.random((3, 2, 64)), rng.integers(0, 4, (3, 2))
     linear = network_named("softmax", 324, 4)
     # The network rounds features to single precision and computes them at the first request; the second pass uses the stored features.
-    features = np.stack([network.features(one) for one in inputs]).astype(np.float32).astype(float)
+    features = np.stack([network.features(item) for item in inputs]).astype(np.float32).astype(float)
     for _ in range(2):
         np.testing.assert_allclose(
             network.gradients(parameters, inputs, labels), linear.gradients(parameters, features, labels), rtol=1e-12
         )
-        for one in (0, 1):
-            np.testing.assert_allclose(network.scores(parameters, inputs[one]), linear.scores(parameters, features[one]), rtol=1e-12)
+        for entry in (0, 1):
+            np.testing.assert_allclose(network.scores(parameters, inputs[entry]), linear.scores(parameters, features[entry]), rtol=1e-12)
 
 
 def test_features_are_made_once_and_no_more_are_kept_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

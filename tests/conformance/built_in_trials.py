@@ -32,8 +32,8 @@ OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "pois
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "dp-rec": {"population": 1000, "clients_per_round": 10, "index_bits": 42},
 }
-# Where more bits of a kind are not always better: finer tables have more pairs of inputs to hide, and SQKR's randomised response more
-# symbols to choose from; plain random coding reveals more with more candidates.
+# Mechanisms whose error may grow with the bits: finer tables have more pairs of inputs to hide, SQKR's randomised response has more
+# symbols to choose from, and plain random coding reveals more with more candidates.
 MORE_BITS_MAY_COST = (
     *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
     *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),

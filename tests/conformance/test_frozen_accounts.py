@@ -1,4 +1,4 @@
-"""What `account` and `calibrate` say of everything in the registry stays as it is, number by number.
+"""Answers of `account` and `calibrate` over the registry, frozen number by number.
 
 python tests/conformance/test_frozen_accounts.py    # write the answers again, after a change that is meant
 """

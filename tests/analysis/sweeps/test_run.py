@@ -129,7 +129,7 @@ from quietbits.analysis.sweeps.spec import load_sweep
 
 def on_step(done, *_):
     print(done, flush=True)
-    # Whoever kills the sweep reads this number first, on a machine with other work.
+    # The pause lets the parent process read the number before the next task ends, even on a busy machine.
     time.sleep(0.01)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a mechanism says of itself beside its protocol, over the registry: who is seen together, for how many clients, by what law."""
+"""Capabilities of the registry's mechanisms: joint clients, copies for other numbers of clients, laws."""
 
 import numpy as np
 import pytest

@@ -40,8 +40,8 @@ def built(clients: int = CLIENTS, categories: int = CATEGORIES, epsilon: float =
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda mechanism: type(mechanism.code).__name__)
-# Of 12 clients with eleven neighbours each, up to 5 may be missing where more than half of the neighbours must help; 6 need a lower
-# threshold.
+# Each of the 12 clients has eleven neighbours. If more than half of the neighbours must help, up to 5 clients may be missing; 6 missing
+# clients need a lower threshold.
 @pytest.mark.parametrize(("missing", "threshold"), [(0, None), (1, None), (5, None), (6, 5)])
 def test_half_of_the_clients_may_drop_out_under_pairwise_masks(
     mechanism: ExactHistogramMechanism, missing: int, threshold: int | None

@@ -38,7 +38,7 @@ ENOUGH_BITS = 60
 
 @cache
 def enough(setting: PublishedSetting) -> PublishedSetting:
-    """Return a setting with so many bits that more change nothing."""
+    """Return a setting with enough index bits: further bits change nothing."""
     return replace(setting, index_bits=ENOUGH_BITS)
 
 

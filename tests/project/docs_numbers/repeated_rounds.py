@@ -25,7 +25,7 @@ POPULATION, CLIENTS_PER_ROUND, ROUNDS = 342_477, 1000, 1500
 
 @cache
 def epsilon(steps: int, adjacency: str = "add-or-remove-one") -> float:
-    """Return epsilon of 1500 counts of 1000 clients, each sent as so many steps."""
+    """Return epsilon of 1500 counts of 1000 clients, where an answer is sent as `steps` steps."""
     sigma = 2 * 8.0 / math.sqrt(1000)
     return NoisyCount(1000, steps * sigma, steps).privacy(adjacency).epsilon(1e-5, adjacency, rounds=1500)
 

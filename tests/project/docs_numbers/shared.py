@@ -14,6 +14,6 @@ def spaced(value: float) -> str:
 
 
 def short(value: float, digits: int = 2) -> str:
-    """Return a number with so many digits, and without zeros in the exponent: 1.6e-3."""
+    """Return a number with the given number of digits, without zeros in the exponent: 1.6e-3."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa}e{int(exponent)}"

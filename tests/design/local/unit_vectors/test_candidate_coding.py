@@ -251,7 +251,7 @@ def test_indices_have_probabilities_in_proportion_to_the_density() -> None:
 
 
 def test_two_vectors_come_close_to_epsilon_and_not_above_it() -> None:
-    # Of two candidates on a line one may lie in the first vector's cap, and the other in the second's.
+    # On a line, the first of two candidates may lie in one vector's cap, and the second candidate in the other vector's cap.
     mechanism = PlainRandomCodingMechanism(1.0, 1, NormBall(1, 2.0))
     ratios = [
         np.abs(np.log(mechanism.index_probabilities([1.0], seed) / mechanism.index_probabilities([-1.0], seed))).max()

@@ -1,4 +1,4 @@
-"""The figure of DP-REC's mean: every series is drawn, and it fits a page."""
+"""The figure of DP-REC's mean: measured errors are near the predicted ones, private points keep epsilon, every series is drawn."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,11 +8,13 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.figures.dp_rec.mean import FIGURE, MARKS, draw_errors, mean_points, summarise_means
+from quietbits.design.relative_entropy.dp_rec import dp_rec_account
+from quietbits.figures.dp_rec.mean import FIGURE, MARKS, MeanPoint, draw_errors, mean_points, summarise_means
 from quietbits.figures.drawing.style import print_style
 
+Rows = Callable[[Sequence[Any]], pd.DataFrame]
 SMALL: dict[str, Any] = {
-    "clients": 400,
+    "clients": 200,
     "dimension": 20,
     "repetitions": 2,
     "sqkr_repetitions": 2,
@@ -28,8 +30,53 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
+def frame(rows_of: Rows) -> pd.DataFrame:
     return summarise_means(rows_of(mean_points(1, **SMALL)))
+
+
+def test_what_was_measured_is_near_what_was_predicted(frame: pd.DataFrame) -> None:
+    averaged = frame[frame["repetitions"] > 1]
+    # Two repetitions of 20 coordinates, chi-square with 40 degrees of freedom, at most: 5 sigma are 1.12.
+    assert (np.abs(averaged["mean_squared_error"] / averaged["predicted_squared_error"] - 1) < 1.12).all()
+    own = frame[frame["series"].str.startswith("DP-REC")]
+    assert (own["squared_bias"] < own["predicted_squared_error"]).all()
+    assert (own["message_bits"] >= own["index_bits"] + 64).all()
+    assert set(frame.loc[frame["repetitions"] == 1, "drawn_from"]) == {"messages"}
+    # A better prior is worth more than a worse one.
+    by_ratio = frame[frame["panel"] == "ratio"].pivot(index="clip_ratio", columns="series", values="predicted_squared_error")
+    assert by_ratio.index.tolist() == [0.5, 2.0]
+    assert (by_ratio["DP-REC, prior at 1/√d"] < by_ratio["DP-REC, prior at zero"]).all()
+
+
+def test_private_points_keep_their_promise(frame: pd.DataFrame) -> None:
+    private = frame[frame["variant"] != ""]
+    assert len(private) == 8
+    assert (private["epsilon"] <= private["target_epsilon"]).all()
+    assert set(private["trust_model"]) == {"central"}
+    for _, row in private.iterrows():
+        report = dp_rec_account(row["clip_ratio"], 200, 200, 1, 42, 200**-1.1)
+        assert report.epsilon_by(row["variant"]) == row["epsilon"]
+    others = frame[(frame["panel"] == "epsilon") & (frame["variant"] == "")]
+    assert set(others["trust_model"]) == {"local"}
+    assert (others["epsilon"] == others["target_epsilon"]).all()
+    assert (frame["central_squared_error"].dropna() < frame["predicted_squared_error"][frame["panel"] == "epsilon"]).all()
+
+
+def test_a_point_does_not_depend_on_which_other_points_there_are(frame: pd.DataFrame, rows_of: Rows) -> None:
+    fewer = SMALL | {"bits": (7,), "grouped_bits": (), "coded_bits": (), "clip_ratios": (), "epsilons": (4.0,)}
+    again = summarise_means(rows_of(mean_points(1, **fewer)))
+    keys = ["panel", "series", "variant", "index_bits", "target_epsilon", "drawn_from"]
+    expected = frame.set_index(keys).loc[again.set_index(keys).index].reset_index()
+    pd.testing.assert_frame_equal(again[list(expected)], expected)
+
+
+def test_runs_of_a_setting_are_averaged(frame: pd.DataFrame, rows_of: Rows) -> None:
+    points = [point for point in mean_points(1, **SMALL) if isinstance(point, MeanPoint) and point.of.series == "PrivUnitG"]
+    runs = rows_of(points)
+    assert runs["repetition"].tolist() == [0, 1, 0, 1]
+    result = frame[frame["series"] == "PrivUnitG"]
+    assert result["mean_squared_error"].tolist() == pytest.approx(runs["squared_error"].to_numpy().reshape(2, 2).mean(axis=1))
+    assert result["standard_error"].tolist() == pytest.approx(np.abs(runs["squared_error"].to_numpy().reshape(2, 2) @ [0.5, -0.5]))
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,16 @@ def rows(scale: float, seed: int, inputs: int = 5, letters: int = 4) -> NDArray[
     return whole
 
 
+def perturbed_response(inputs: int, spread: float, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return rows of randomised response with epsilon 1, each entry larger by a random part of `spread`; rows are not normalised."""
+    return np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + spread * rng.random((inputs, inputs)))
+
+
+def unequal_pairs(inputs: int) -> NDArray[np.intp]:
+    """Return the flat indices of all ordered pairs of different inputs."""
+    return np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+
+
 def exact(own: NDArray[np.int64], other: NDArray[np.int64], order: float) -> mpmath.mpf:
     """Return the divergence of one row from another in eighty digits, as it is defined."""
     with mpmath.workdps(80):
@@ -291,9 +301,9 @@ def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: fl
     # Randomised response, whose rows differ by a share of 1e-11: some thousand pairs.
     inputs = 64
     rng = np.random.default_rng(4)
-    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * rng.random((inputs, inputs)))
+    table = perturbed_response(inputs, 1e-11, rng)
     table /= table[0].sum()
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     # In an order in which the first one is the smallest.
     pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
@@ -307,9 +317,9 @@ def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: fl
 def test_none_of_many_stands_for_others_that_may_be_larger_than_what_is_known(order: float) -> None:
     # Some thousand pairs that differ by more than rounding: bounds that are exact, and a largest that is only known from below.
     inputs = 64
-    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-3 * np.random.default_rng(8).random((inputs, inputs)))
+    table = perturbed_response(inputs, 1e-3, np.random.default_rng(8))
     table /= table.sum(axis=1, keepdims=True)
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
     bound = exact * (order - 1)
@@ -321,10 +331,10 @@ def test_none_of_many_stands_for_others_that_may_be_larger_than_what_is_known(or
 def test_one_of_many_that_is_smaller_than_its_bound_does_not_lower_what_is_known(order: float) -> None:
     # Two rows are equal: their bound is as large as that of all others, and the largest is known from those.
     inputs = 64
-    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * np.random.default_rng(4).random((inputs, inputs)))
+    table = perturbed_response(inputs, 1e-11, np.random.default_rng(4))
     table[1] = table[0]
     table /= table[0].sum()
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     assert exact[0] == 0
     largest = exact.max() * (order - 1)
@@ -359,9 +369,9 @@ def test_pairs_that_are_very_unlike_or_very_alike(rows: list[list[int]], order: 
 def test_in_every_group_one_of_many_stands_for_its_own(order: float) -> None:
     inputs = 128
     rng = np.random.default_rng(4)
-    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * rng.random((inputs, inputs)))
+    table = perturbed_response(inputs, 1e-11, rng)
     table /= table[0].sum()
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
     half = len(pairs) // 2
@@ -382,7 +392,7 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
     rng = np.random.default_rng(3)
     table = rng.random((inputs, 5)) ** power
     table /= table.sum(axis=1, keepdims=True)
-    pairs = rng.permutation(np.flatnonzero(~np.eye(inputs, dtype=bool).ravel()))
+    pairs = rng.permutation(unequal_pairs(inputs))
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     factor = 1.0 if math.isinf(order) else order - 1
     # Bounds of others are up to four times as large, those of the largest are close: it comes late. It is known from below.
@@ -403,10 +413,10 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
 def test_a_small_pair_at_the_head_of_a_group_does_not_stand_for_the_others() -> None:
     # In each group, a thousand pairs hardly differ, and the first pair, of equal rows, has a divergence of zero and is no candidate.
     inputs, order = 128, 2.0
-    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * np.random.default_rng(4).random((inputs, inputs)))
+    table = perturbed_response(inputs, 1e-11, np.random.default_rng(4))
     table[1] = table[0]
     table /= table[0].sum()
-    others = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    others = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(others, inputs), order)
     others, exact = others[exact > 0], exact[exact > 0]
     half, allowance = len(others) // 2, np.full(2, 1e-11)
@@ -433,7 +443,7 @@ def test_a_group_that_is_in_no_batch_yet_keeps_its_own_largest(monkeypatch: pyte
     inputs, order = 12, 2.0
     table = np.random.default_rng(3).random((inputs, 5))
     table /= table.sum(axis=1, keepdims=True)
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
     search = PairSearch(table, pairs, np.array([40, len(pairs) - 40]))
@@ -447,7 +457,7 @@ def test_a_pair_whose_bound_is_too_low_by_rounding_is_still_compared(monkeypatch
     inputs, order = 12, 2.0
     table = np.random.default_rng(3).random((inputs, 5))
     table /= table.sum(axis=1, keepdims=True)
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
     allowance = exact[0] - exact[1]
@@ -463,7 +473,7 @@ def test_a_pair_within_the_allowance_of_the_largest_bound_is_compared() -> None:
     inputs, order = 12, 2.0
     table = np.random.default_rng(3).random((inputs, 5))
     table /= table.sum(axis=1, keepdims=True)
-    pairs = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
     difference = exact[0] - exact[1]
@@ -476,10 +486,10 @@ def test_a_pair_within_the_allowance_of_the_largest_bound_is_compared() -> None:
 
 def test_small_pairs_at_both_ends_of_a_group_do_not_stand_for_the_others() -> None:
     inputs, order = 128, 2.0
-    table = np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + 1e-11 * np.random.default_rng(4).random((inputs, inputs)))
+    table = perturbed_response(inputs, 1e-11, np.random.default_rng(4))
     table[1] = table[0]
     table /= table[0].sum()
-    others = np.flatnonzero(~np.eye(inputs, dtype=bool).ravel())
+    others = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(others, inputs), order)
     others, exact = others[exact > 0], exact[exact > 0]
     half, equal_rows = len(others) // 2, 1

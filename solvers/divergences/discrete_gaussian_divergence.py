@@ -79,7 +79,7 @@ WIDE = 40.0
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0
 LEFT_OUT = 1e-285
-# Ratio of the numbers of clients that the bounds try beyond the direct terms of tau.
+# Relative distance of the numbers of clients that the bounds try beyond the direct terms of tau.
 CLIENTS_STEP = 1e-4
 
 
@@ -209,7 +209,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     def adding(half: float) -> int:
         return int(counts[np.argmin(half * (l2 / sigma) ** 2 / counts + taus * dimension)])
 
-    # Larger orders need larger numbers of clients.
+    # The best number of clients rises with the order.
     halves = array / 2
     if adding(float(halves.min(initial=math.inf))) == clients:
         added = np.full(len(array), clients)
@@ -350,7 +350,6 @@ def fewest_bits(clients: int, deviations: float) -> int:
     """Return the fewest bits that hold the rounding of all clients.
 
     They have ``4**bits`` above ``clients * deviations**2``.
-
 
     Examples
     --------

@@ -111,8 +111,7 @@ def least_coarseness(positions: Vector, costs: list[float]) -> float:
     """Return a lower bound on `RowLattice.coarseness`, up to floating-point rounding.
 
     The bound needs no search for short vectors. By Hadamard's inequality, no basis of the kernel, its entries multiplied by the costs, has
-    only
-    vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of the Gram
+    only vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of the Gram
     determinant of the two equations, their entries divided by the costs.
     """
     letters = len(positions)

@@ -203,8 +203,8 @@ def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.s
     """Lay out the rows: sums, bias, privacy, and the variances for the largest variance.
 
     The largest variance is then the last column. A variable adds to a row of the table through one entry only, so that the bias and
-    variance rows have the pattern of the sums: each
-    non-zero is the coefficient of a variable in an entry of the table, times the entry's offset or its square.
+    variance rows have the pattern of the sums: each non-zero is the coefficient of a variable in an entry of the table, times the entry's
+    offset or its square.
     """
     table = table_of_variables.tocoo()
     letters = table_of_variables.shape[0] // count

@@ -37,7 +37,7 @@ class RowLattice:
     def coarseness(self, costs: list[float]) -> float:
         """Return half the cost of a kernel vector's costliest entry; 0.0 without a kernel.
 
-        The costs are those of a unit of each component. The result bounds the distance that `nearest` may have to go.
+        The costs are those of a unit of each component. The result is the size of the distance that `nearest` may have to go.
         """
         return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
 

@@ -76,7 +76,7 @@ class TableProgram:
     def start_from(self, other: "TableProgram | None") -> None:
         """Start the next solve from another program's last basis.
 
-        The other program must have as many letters, and the same grid or a coarser grid.
+        The call has no effect unless the other program has a basis and as many letters; its grid must be the same or a coarser grid.
         """
         if other is not None and other.letters == self.letters and other._basis is not None:
             before, after, neighbours_only = len(other.inputs), len(self.inputs), self._constraint.neighbours_only

@@ -28,7 +28,7 @@ def binomial_theorem_epsilon(
     linf_sensitivity: float,
     delta: float,
 ) -> float:
-    """Return the epsilon that Theorem 1 proves for binomial noise; errs upward.
+    """Return the epsilon that Theorem 1 states for binomial noise; errs upward.
 
     With v = N p (1 - p) and sensitivities D1, D2, Dinf,
 

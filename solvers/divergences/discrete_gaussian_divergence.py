@@ -169,10 +169,12 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
 def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
     """Return Rényi divergences of a sum of vectors with discrete Gaussian noise; err upward.
 
-    Every client adds noise to a whole vector; divergences are in nats. They are min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d)
-    }, r_i = D_i / (sqrt(k) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of
-    `discrete_gaussian_tau`, for which it holds whatever s; the third bound there is never the least), for k = n clients, or fewer where
-    that is less.
+    Vectors have whole coordinates, and every client adds noise; divergences are in nats. They are
+
+        min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) },    r_i = D_i / (sqrt(k) s),    D1 = D2 min(sqrt(d), D2)
+
+    (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which it holds whatever s; the
+    third bound there is never the least), for k = n clients, or fewer where that is less.
 
     Parameters
     ----------

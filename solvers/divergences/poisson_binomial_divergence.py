@@ -78,7 +78,7 @@ class SumTails:
 
 @dataclass(frozen=True)
 class PoissonBinomialPairs:
-    """Pairs of distributions of the Poisson-binomial mechanism's sum, among them the worst case.
+    """Candidates for the worst pair of distributions of the Poisson-binomial mechanism's sum.
 
     Attributes
     ----------
@@ -153,10 +153,10 @@ class PoissonBinomialPairs:
 
 
 def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: float = SMALLEST_WINDOW) -> PoissonBinomialPairs:
-    """Return pairs of sums that include the worst case, for replace-one adjacency.
+    """Return candidates for the worst pair of sums, for replace-one adjacency.
 
     Up to 128 trials in all (fewer for theta above 0.49) the pairs are every configuration of the other clients: a pair for each number of
-    trials at 1/2 + theta; beyond that they are the two with all others at the same extreme.
+    trials at 1/2 + theta; beyond that they are the two with all others at the same extreme, which are not proven to include the worst case.
 
     Parameters
     ----------
@@ -227,10 +227,11 @@ def all_configurations(clients: int, trials: int, theta: float) -> bool:
 
 
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
-    """Return the Rényi divergence of a coordinate in the worst case over the other clients.
+    """Return the largest Rényi divergence of a coordinate over the pairs of configurations.
 
     Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward.
-    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
+    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`, which tells when the pairs are proven to
+    include the worst case.
 
     Examples
     --------

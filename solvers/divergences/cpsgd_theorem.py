@@ -28,9 +28,10 @@ def binomial_theorem_epsilon(
     linf_sensitivity: float,
     delta: float,
 ) -> float:
-    """Return the epsilon that Theorem 1 states for binomial noise; errs upward.
+    """Return the epsilon that Theorem 1 states for binomial noise.
 
-    With v = N p (1 - p) and sensitivities D1, D2, Dinf,
+    The theorem is false in some ranges, in which `is_theorem_doubtful` is True; no exact account contradicts it elsewhere so far. With
+    v = N p (1 - p) and sensitivities D1, D2, Dinf,
 
         epsilon = D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)) + (D2 c sqrt(ln(10 / delta)) + D1 b) / (s v (1 - delta / 10))
                   + ((2/3) Dinf ln(1.25 / delta) + Dinf d ln(20 dimension / delta) ln(10 / delta)) / (s v),

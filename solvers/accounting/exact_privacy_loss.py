@@ -213,7 +213,6 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
 
     Each use may go in either direction.
 
-
     Parameters
     ----------
     forth, back : ExactPrivacyLoss
@@ -253,7 +252,7 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
 
 
 def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
-    """Return a positive loss that larger losses exceed with at most a given probability."""
+    """Return a positive loss that is exceeded with at most a given probability."""
     positive = loss.losses > 0
     losses, masses = loss.losses[positive], loss.masses[positive]
     by_loss = np.argsort(-losses, kind="stable")
@@ -264,9 +263,9 @@ def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Neighbouring values, few enough for the cache, in the order of their losses.
+    """Neighbouring values, few enough for the cache, by rising absolute value of their losses.
 
-    Most blocks are negligible as a whole; blocks of small losses come first.
+    As they are neighbours, most blocks are negligible as a whole.
     """
 
     log_masses: FloatArray
@@ -328,7 +327,7 @@ class _Block:
         (a - 1) (1 + a + ... + a^(k-2)): it needs only the moments of the losses, the same for all orders.
         """
         counts, cuts, sums = self._moments
-        # The first edge has at most 1/a.
+        # Take the first edge that is at most 1/a.
         near = counts[len(EDGES) - np.searchsorted(EDGES[::-1], 1 / orders, side="right")]
         moments = sums[:, np.searchsorted(cuts, near)]
         powers = np.arange(1, SERIES_TERMS + 1)[:, None]

@@ -24,7 +24,7 @@ NUDGE, DOUBLINGS = 2e-10, 33
 MOST_HALVINGS = 2200
 # Most Newton steps, of which six are usual, and the relative step at which they end: the root then moves by more than a hundred times that.
 MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
-# From this exponent on delta is below the smallest float.
+# From this number of standard deviations on delta is below the smallest float.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 # Points of an integral over an interval of length 1, over the square root of 2.
@@ -100,8 +100,7 @@ def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
 def gaussian_epsilon_exceeds(epsilon: float, noise_multiplier: float, delta: float) -> bool:
     """Return whether `gaussian_epsilon` exceeds a number, from a single evaluation.
 
-    The result is never True for an epsilon that does not exceed it.
-
+    The result is True only if `gaussian_epsilon` exceeds `epsilon`.
 
     Examples
     --------

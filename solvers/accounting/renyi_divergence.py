@@ -257,8 +257,8 @@ def _sums(centred: FloatArray, log_scale: FloatArray, order: float) -> FloatArra
 def _shifted_sums(centred: FloatArray, log_scale: FloatArray, order: float, block_rows: int) -> _ShiftedSums:
     """Return ln sum_j P_j^a Q_j^(1-a) for every pair of rows; infinite where the sum is.
 
-    The sums are products of matrices whose rows are shifted. Two blocks of rows are centred between each other: where neighbouring rows are
-    alike, both factors of a pair's sum are then largest at about the same letters, and the sum does not underflow.
+    The sums are products of matrices whose rows are shifted. Two blocks of rows are centred at their common middle: where neighbouring rows
+    are alike, both factors of a pair's sum are then largest at about the same letters, and the sum does not underflow.
     """
     sent = np.isfinite(centred)
     finite = np.where(sent, centred, 0.0)
@@ -299,11 +299,6 @@ def _largest_exponents(centred: FloatArray) -> FloatArray:
     if not sent.all():
         largest[sent.astype(float) @ (~sent).T.astype(float) > 0] = np.inf
     return largest
-
-
-def _all_pairs(table: Table, order: float) -> FloatArray:
-    rows, others = (index.ravel() for index in np.indices((len(table), len(table))))
-    return pair_divergences(table, rows, others, order).reshape(len(table), len(table))
 
 
 class PairSearch:

@@ -159,7 +159,6 @@ def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, inter
 
     Losses are rounded upward.
 
-
     Parameters
     ----------
     scale : float

@@ -190,9 +190,9 @@ def poisson_sampled_curve(curve: RenyiCurve, probability: float) -> RenyiCurve:
 def fixed_size_sampled_curve(curve: RenyiCurve, fraction: float) -> RenyiCurve:
     """Return bounds on the Rényi divergences of a round with a fixed share of the clients.
 
-    The share q is drawn without replacement, from 1e-9 to 1. For whole orders a and cumulants K(l) = (l - 1) r(l) of a round with all
-    clients, (a - 1) r_q(a) is at most the logarithm of ``1 + q^2 C(a, 2) min(4 (e^K(2) - 1), e^K(2) m(2)) + sum_{l>=3} q^l C(a, l) e^K(l)
-    m(l)``, m(l) = min(2, (e^r(inf) - 1)^l) (Wang, Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical
+    A share q of the clients, from 1e-9 to 1, is drawn without replacement. For whole orders a and cumulants K(l) = (l - 1) r(l) of a round
+    with all clients, (a - 1) r_q(a) is at most the logarithm of ``1 + q^2 C(a, 2) min(4 (e^K(2) - 1), e^K(2) m(2)) + sum_{l>=3} q^l C(a, l)
+    e^K(l) m(l)``, m(l) = min(2, (e^r(inf) - 1)^l) (Wang, Balle, Kasiviswanathan 2019, *Subsampled Rényi differential privacy and analytical
     moments accountant*, theorem 9). The curve is for replace-one adjacency and must reach order 2; the result is at whole orders, nowhere
     above the curve itself.
 

@@ -36,8 +36,8 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     """Return a lower bound on the objective of every unbiased private table on a grid.
 
     The bound holds for any number of letters. Feasible tables have sum_k theta_k |v_k|_1 = B, so that lowering every normalisation price by
-    m costs m B; m is the least that
-    makes the dual values feasible, max over rays and letters of v . w(a) / |v|_1, found by Dinkelbach's iteration on exact pricing.
+    m costs m B; m is the least that makes the dual values feasible, max over rays and letters of v . w(a) / |v|_1, found by Dinkelbach's
+    iteration on exact pricing.
 
     Any dual values give a bound, and better values a higher bound. It is for the objective sum_i input_weights_i Var_i, and so also for the
     largest variance, for all weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
@@ -55,7 +55,7 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     largest = float(np.abs([duals.normalisation, duals.unbiasedness]).max())
     if not largest <= LARGEST_PRICE:
         raise ValueError(f"dual values must be from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
-    # A bound for a smaller objective is a bound for the objective itself.
+    # A lower bound for a smaller objective is a lower bound for the objective itself.
     weights = np.where(duals.input_weights < LEAST_WEIGHT, 0.0, duals.input_weights)
     return feasible_duals(DualValues(duals.normalisation, duals.unbiasedness, weights), inputs, constraint).bound
 

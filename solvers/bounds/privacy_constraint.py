@@ -71,8 +71,8 @@ def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -
     """Return the constraint of epsilon and a metric on a table with 2**bits_in rows.
 
     Epsilon is at most `largest_epsilon`. For |y - y'|**p with p >= 1 neighbours i, i+1 may differ by exp(epsilon / (B-1)**p), and that
-    implies the bound between all
-    others, since |i-i'| <= |i-i'|**p: B-1 constraints a column instead of B**2 (metric DP is eq. 3 of the MVU paper).
+    implies the bound between all others, since |i-i'| <= |i-i'|**p: B-1 constraints a column instead of B**2 (metric DP is eq. 3 of the MVU
+    paper).
     """
     power = metric_power(metric)
     epsilon = check_real("epsilon", epsilon, low=EPSILON_LOW, high=largest_epsilon(bits_in, metric))
@@ -85,8 +85,7 @@ def typical_variance(constraint: RatioConstraint, input_count: int) -> float:
     """Return the order of magnitude of a constraint's variance, the unit of the programs.
 
     For local privacy it is the variance of unbiased binary randomised response at an end point; for metric privacy, that of two-sided
-    geometric
-    noise on the grid. It is right to within a factor of about ten, on the unit interval, and no bound.
+    geometric noise on the grid. It is right to within a factor of about ten, on the unit interval, and no bound.
     """
     decay = math.exp(-constraint.log_ratio)
     geometric = decay / math.expm1(-constraint.log_ratio) ** 2

@@ -47,8 +47,7 @@ class PricedRays:
         The rays, with entries of at most one.
     violations : ndarray of shape (rays,)
         Product v . w(a) of each ray, positive where it violates the dual values; all are at most 0 if no ray with any letter violates them.
-        For
-        local privacy their maximum is over all rays and letters; for metric privacy it is so with rays scaled to a first entry of 1.
+        For local privacy their maximum is that over all rays and letters; for metric privacy, with rays scaled to a first entry of 1.
     magnitudes : ndarray of shape (rays,)
         Product of v with the sum of the absolute terms of w, to which a bound on the rounding error of `violations` is proportional.
     """
@@ -60,7 +59,7 @@ class PricedRays:
 
 
 def price_rays(duals: DualValues, inputs: FloatArray, constraint: RatioConstraint) -> PricedRays:
-    """Return the best ray of every piece of phi, a few rays per input."""
+    """Return the best ray of every piece of phi, at most a few rays per input."""
     weights = duals.input_weights
     quadratics = np.stack(
         [

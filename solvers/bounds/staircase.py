@@ -1,13 +1,11 @@
 """The globally optimal table over all alphabets, with a certificate, by column generation.
 
 Pricing is exact. With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k:
-minimise
-sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master program
-(`RestrictedMaster`) holds the pairs of all rounds so far; exact pricing adds the best pair of every piece, all at once, so that letters
-converge as in a Remez exchange.
-Two things make it fast for fine grids: each grid starts from the dual values of one half as fine, and the dual values may move only
-inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which also keep the master feasible).
-`dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine grids.
+minimise sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master
+program (`RestrictedMaster`) holds the pairs of all rounds so far; exact pricing adds the best pair of every piece, all at once, so that
+letters converge as in a Remez exchange. Two things make it fast for fine grids: each grid starts from the dual values of one half as fine,
+and the dual values may move only inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which
+also keep the master feasible). `dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine grids.
 """
 
 from dataclasses import dataclass
@@ -104,9 +102,8 @@ class DualSpace:
         Size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
         Matrices from coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x
-        where
-        symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are the
-        prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
+        where symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are
+        the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
         price on the outermost input, and the other a dipole, a price on the difference of the two.
     to_coordinates : ndarray of shape (coordinates, coordinates)
         Matrix from prices at the chosen inputs to coordinates.
@@ -191,8 +188,7 @@ def staircase_bound(
     """Return a lower bound on every table's objective, with any number of letters.
 
     The bound takes less time than the table that attains it. Parameters are those of `solve_staircase`, except for the tolerance: the
-    relative distance from the best bound at which to stop. The
-    bound errs downward wherever it stops.
+    relative distance from the best bound at which to stop. The bound errs downward wherever it stops.
 
     Raises
     ------
@@ -518,8 +514,7 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
     if inputs >= LEAST_INPUTS_OF_A_DIPOLE:
         # Beside a density of prices of order 1, an atom is of the order of the number of inputs, and a dipole, a price on the slope, of its
         # square: with such units, dual values are about as far from those of the coarser grid in every coordinate. The weights of the
-        # largest
-        # variance have atoms, too.
+        # largest variance have atoms, too.
         for outer, inner in ((0, 1),) if symmetric else ((0, 1), (-1, -2)):
             prices[outer, outer] = inputs
             prices[inner, inner] = inputs**2

@@ -91,8 +91,7 @@ def relaxed_histogram(problem: HistogramProblem) -> FloatArray:
     """Return real numbers mu >= 0 with sum n and S mu = y, up to the solver's tolerances.
 
     The result, of shape (dimension,), is a vertex of the set of all such vectors, and the histogram itself where the set has no other
-    point. All
-    such vectors have the same L1 norm, as their sum is fixed: this is basis pursuit for counts that are not negative.
+    point. All such vectors have the same L1 norm, as their sum is fixed: this is basis pursuit for counts that are not negative.
 
     Raises
     ------

@@ -54,10 +54,9 @@ class LassoSolution:
     """A vector x with a bound on its distance from the Lasso's least objective.
 
     The objective is |y - S x|^2 / (2 m) + penalty |x|_1. The gap is a certificate: objective minus a dual value, both recomputed from
-    `solution` alone, whichever solver found it, plus a bound
-    on their rounding errors. For a matrix that bound is proven, except for underflow. For an operator it assumes that products are off by
-    at most 1024 roundings of the numbers that they return, 1.1e-13 for float64, relative to the operator's largest singular value, as
-    estimated, times the vector's norm.
+    `solution` alone, whichever solver found it, plus a bound on their rounding errors. For a matrix that bound is proven, except for
+    underflow. For an operator it assumes that products are off by at most 1024 roundings of the numbers that they return, 1.1e-13 for
+    float64, relative to the operator's largest singular value, as estimated, times the vector's norm.
 
     Attributes
     ----------
@@ -335,11 +334,11 @@ def noise_penalty(
     """Return a penalty that exceeds the noise's correlations with high probability.
 
     For a matrix S of m rows and d columns, noise w has |S^T w|_inf / m <= penalty, except with probability q. The penalty is sqrt(2 ln(2 d
-    / q)) *
-    noise deviation * largest column norm / m; it errs upward. It holds for independent Gaussian numbers w_i of
-    random, if it is independent of w. Proof: s_j.w, for a column s_j, is a sum of independent terms, hence sub-Gaussian with t = |s_j|
-    deviation. By Chernoff's bound |s_j.w| >= u has a probability of at most 2 exp(-u^2 / (2 t^2)), which is q / d for u = t sqrt(2 ln(2 d /
-    q)); there are d columns, and each has at most the largest norm.
+    / q)) * noise deviation * largest column norm / m; it errs upward. It holds for independent Gaussian numbers w_i of mean 0, and for
+    sub-Gaussian numbers, E exp(s w_i) <= exp(s^2 deviation^2 / 2) for every s, such as discrete Gaussian noise; S may be random, if it is
+    independent of w. Proof: s_j.w, for a column s_j, is a sum of independent terms, hence sub-Gaussian with t = |s_j| deviation. By
+    Chernoff's bound |s_j.w| >= u has a probability of at most 2 exp(-u^2 / (2 t^2)), which is q / d for u = t sqrt(2 ln(2 d / q)); there
+    are d columns, and each has at most the largest norm.
 
     Chen, Choquette-Choo, Kairouz, Suresh 2022, corollary H.6, as printed, is larger by a factor of about sqrt(m) / 2.
 

@@ -53,8 +53,7 @@ def pursue_support(
     """Find at most `sparsity` positive entries with small residuals, each above a threshold.
 
     In each round, the largest entries of the residual's `proxy` join the support; least squares on all of them decides which entries to
-    keep. The
-    search ends when the residual no longer falls.
+    keep. The search ends when the residual no longer falls.
 
     Parameters
     ----------

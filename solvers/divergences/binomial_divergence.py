@@ -183,7 +183,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
 def binomial_window(trials: int, probability: float, smallest: float = SMALLEST_LOGARITHM) -> BinomialWindow:
     """Return the distribution of a binomial number without values of negligible probability.
 
-    The values' probabilities have about the `smallest` logarithm or less.
+    The logarithms of the omitted values' probabilities are about `smallest` or less.
     """
     variance = trials * probability * (1 - probability)
     # Bernstein's inequality: P(|Z - N p| >= t) <= 2 exp(-t^2 / (2 (variance + t / 3))).

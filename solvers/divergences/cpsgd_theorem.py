@@ -14,7 +14,7 @@ from ..accounting.renyi_curve import check_delta
 MOST_TRIALS = 10**15
 LARGEST_SENSITIVITY = 1e12
 SMALLEST_PROBABILITY = 1e-9
-# Beyond this epsilon, exact accounts contradict the theorem for uneven probabilities: the least such epsilon in our computations is 54.
+# The theorem counts as doubtful beyond this epsilon: exact accounts contradict it for uneven probabilities, from 54 on in our computations.
 LARGEST_THEOREM_EPSILON = 10.0
 
 
@@ -28,9 +28,10 @@ def binomial_theorem_epsilon(
     linf_sensitivity: float,
     delta: float,
 ) -> float:
-    """Return the epsilon that Theorem 1 proves for binomial noise; errs upward.
+    """Return the epsilon that Theorem 1 states for binomial noise.
 
-    With v = N p (1 - p) and sensitivities D1, D2, Dinf,
+    The theorem is false in some ranges, in which `is_theorem_doubtful` is True; no exact account contradicts it elsewhere so far. With
+    v = N p (1 - p) and sensitivities D1, D2, Dinf,
 
         epsilon = D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)) + (D2 c sqrt(ln(10 / delta)) + D1 b) / (s v (1 - delta / 10))
                   + ((2/3) Dinf ln(1.25 / delta) + Dinf d ln(20 dimension / delta) ln(10 / delta)) / (s v),
@@ -95,9 +96,9 @@ def binomial_theorem_epsilon(
 
 
 def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: float, l2_sensitivity: float, delta: float) -> bool:
-    """Return whether exact accounts contradict Theorem 1 at an epsilon like this.
+    """Return whether Theorem 1's epsilon is in a range where exact accounts contradict it.
 
-    They do above 10, where Gaussian noise of the same variance has a larger epsilon.
+    The result is True above 10, and wherever Gaussian noise of the same variance has a larger epsilon.
 
     The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is
     less than that of Gaussian noise, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it is 186,
@@ -122,7 +123,6 @@ def binomial_squared_error(trials: int, probability: float, scale: float, dimens
     """Return the expected squared L2 norm of the noise.
 
     It is ``dimension * scale**2 * trials * probability * (1 - probability)``.
-
 
     Examples
     --------

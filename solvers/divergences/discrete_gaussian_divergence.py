@@ -79,7 +79,7 @@ WIDE = 40.0
 MOST_PRODUCTS = 2 * 10**9
 DEVIATIONS = 37.0
 LEFT_OUT = 1e-285
-# Ratio of the numbers of clients that the bounds try beyond the direct terms of tau.
+# Relative distance of the numbers of clients that the bounds try beyond the direct terms of tau.
 CLIENTS_STEP = 1e-4
 
 
@@ -169,10 +169,12 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
 def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
     """Return Rényi divergences of a sum of vectors with discrete Gaussian noise; err upward.
 
-    Every client adds noise to a whole vector; divergences are in nats. They are min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d)
-    }, r_i = D_i / (sqrt(k) s), D1 = D2 min(sqrt(d), D2) (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of
-    `discrete_gaussian_tau`, for which it holds whatever s; the third bound there is never the least), for k = n clients, or fewer where
-    that is less.
+    Vectors have whole coordinates, and every client adds noise; divergences are in nats. They are
+
+        min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) },    r_i = D_i / (sqrt(k) s),    D1 = D2 min(sqrt(d), D2)
+
+    (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which it holds whatever s; the
+    third bound there is never the least), for k = n clients, or fewer where that is less.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     def adding(half: float) -> int:
         return int(counts[np.argmin(half * (l2 / sigma) ** 2 / counts + taus * dimension)])
 
-    # Larger orders need larger numbers of clients.
+    # The best number of clients rises with the order.
     halves = array / 2
     if adding(float(halves.min(initial=math.inf))) == clients:
         added = np.full(len(array), clients)
@@ -350,7 +352,6 @@ def fewest_bits(clients: int, deviations: float) -> int:
     """Return the fewest bits that hold the rounding of all clients.
 
     They have ``4**bits`` above ``clients * deviations**2``.
-
 
     Examples
     --------

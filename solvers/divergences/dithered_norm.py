@@ -20,7 +20,7 @@ from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
 from .vector_composition import LARGEST_NORM
 
 LARGEST_RADIUS = 2.0**20
-# Larger whole numbers are not distinct after rounding upward by UPWARD.
+# Whole numbers up to this stay distinct after rounding upward by UPWARD.
 EXACT_INTEGERS = 1e10
 HALVINGS = 40
 
@@ -128,7 +128,7 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
 def least_shrinkable_radius(dimension: int, norm: float, failure_probability: float) -> float:
     """Return the radius, in steps, above which `shrinkage` is above 0.
 
-    It is (d ln(1/q) / 2)**(1 / (2 p)). Each coordinate of any small vector may be rounded up by one step, so that the sum of w**2 is d.
+    It is (d ln(1/q) / 2)**(1 / (2 p)). Each coordinate of a vector, however small, may be rounded up by one step: the sum of w**2 is d.
     """
     dimension, norm, _ = _checked(dimension, norm, 1.0)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)

@@ -13,8 +13,9 @@ less the mean, the mean of their exponentials is at least 1. So y_k is at most t
 
     E[mean of y^j] <= exp(j^2 ||x||^2 / 2)
 
-for any number of samples. Groups have separate weights and samples: y is a product over groups, and the squared norms add up. A round
-reveals whether a client was drawn; in addition, a message reveals its update to the receiver, which a bound covers for any two updates.
+for any number of samples. Groups have separate weights and samples: y is a product over groups, and the squared norms add up. A bound on a
+round covers how much it reveals of whether a client was drawn; `message_divergences` bounds how much a message reveals to its receiver, for
+any two updates.
 """
 
 import math
@@ -177,7 +178,6 @@ def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
 
     With these bits, `lost_delta` is below delta.
 
-
     Examples
     --------
     The example is StackOverflow in the paper's setting, where 6 groups of 7 bits are too few.
@@ -197,8 +197,8 @@ def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
     """Return a sufficient number of bits of a message, by DP-REC's lemma 2.
 
     It is log2(12) + D_2 / ln 2 - log2(lost / messages). D_2 is the square of the clip ratio, `lost` the part of delta that coding may cost,
-    and `messages` the number of messages that share it:
-    for a whole training, the draws. The next whole number of bits costs at most `lost`.
+    and `messages` the number of messages that share it: for a whole training, the draws. The next whole number of bits costs at most
+    `lost`.
 
     Examples
     --------

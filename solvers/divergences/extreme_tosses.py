@@ -76,7 +76,6 @@ def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool 
 
     The adjacency is replace-one.
 
-
     Parameters
     ----------
     clients : int
@@ -131,7 +130,7 @@ def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]
 def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float) -> tuple[FloatArray, FloatArray, float]:
     """Return the sum's distribution for either extreme of the client, and an omitted mass.
 
-    The mass is the logarithm of a bound.
+    The mass is given by the logarithm of an upper bound on it.
     """
     masses, log_left_out = np.ones(1), -math.inf
     for count, probability in ((upper, 0.5 + theta), (lower, 0.5 - theta)):

@@ -29,7 +29,7 @@ LARGEST_SHARE = 0.999
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
 # exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error
-# 2 |Gamma(a + 2 pi i / step)| / Gamma(a), which is 1e-9 at order 16.
+# 2 |Gamma(a + 2 pi i / step)| / Gamma(a), which is below 1e-9 up to order 16.
 _POINT_STEP = 0.3
 _LOG_T_STEP = 0.2
 
@@ -55,7 +55,6 @@ class TwoWayDivergences:
     """Rényi divergences between a resampling for N(shift, 1) and a uniform draw, per order.
 
     They may be bounds.
-
 
     Attributes
     ----------
@@ -150,9 +149,8 @@ def resampling_mixture_divergences(shift: float, samples: int, share: float, ord
     """Return Rényi divergences of a uniform draw from a mixture with a resampling.
 
     The mixture has the weights for N(shift, 1) by chance. With r the density ratio at the drawn sample, T the sum of the others, and g the
-    chance, the moment is ``E[((1 - g) + g K r / (r
-    + T))^(1 - a)]``: a power of r + T, over one of ``(1 - g + g K) r + (1 - g) T``. In nats; a computed value and no bound, with an
-    absolute error below 1e-8 for up to 2**14 samples.
+    chance, the moment is ``E[((1 - g) + g K r / (r + T))^(1 - a)]``: a power of r + T, over one of ``(1 - g + g K) r + (1 - g) T``. In
+    nats; a computed value and no bound, with an absolute error below 1e-8 for up to 2**14 samples.
 
     Parameters
     ----------
@@ -230,7 +228,7 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
     near = (exponent <= 1) | (samples == 1)
     taken_out_of_one = np.log1p((1 - 1 / samples) * np.expm1(np.where(near, np.minimum(exponent, 1.0), 0.0)))
     removed = np.where(near, taken_out_of_one, exponent + np.log1p(np.expm1(-exponent) / max(samples, 2)))
-    # There are fewer than 100 units: exponents are at most 1 where their exponentials count.
+    # The rounding error is below 100 units: exponents are at most 1 where their exponentials count.
     added, removed = (np.maximum(moment, 0.0) / (order - 1) * (1 + SLACK) for moment in (added, removed))
     return TwoWayDivergences(added=added, removed=removed)
 

@@ -37,7 +37,7 @@ LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 # distance: at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
 # formula), except at the ends, which are added. The points move with the noise, so that nothing jumps as it grows.
 POINTS = {16.0: 256, 40.0: 640}
-# Share of delta for events of another probability under G, each way.
+# Share of delta for events that P(S) <= e^x G(S) does not cover, each way.
 SPARED = 1e-4
 # Exponents t - 1 of the sums one way, and -t the other way.
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
@@ -55,7 +55,7 @@ LARGEST_SLOPE = 0.5
 MOST_DEVIATIONS = 40.0
 
 GaussianEpsilon = Callable[[float, float], float | None]
-"""Epsilon of all rounds of Gaussian noise from its multiplier and delta, or None."""
+"""Epsilon of all rounds of Gaussian noise from its multiplier in one round and delta, or None if unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,7 +277,7 @@ def _epsilon(
     if log_outside > log_spared - math.log(2):
         return None
     first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
-    # These are for events of the discrete Gaussian.
+    # This is the delta that remains for events of the discrete Gaussian.
     allowed = delta * (1 - 2 * SPARED) * math.exp(-first)
     choices, least = smoothed_sums(1, deviation), math.inf
     if sampled is None:
@@ -311,7 +311,7 @@ def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
     exponents = EXPONENTS + 1 if sign > 0 else -EXPONENTS
     usable = np.maximum(exponents * ratio.log_ratios.min(), exponents * ratio.log_ratios.max()) < LARGEST_EXPONENT
     terms = masses * np.expm1(np.outer(exponents[usable], ratio.log_ratios))
-    # The spacing is at least a whole number's.
+    # Each end has the weight of a spacing of at least 1, the distance of whole numbers.
     ends = (np.abs(terms[:, 0]) + np.abs(terms[:, -1])) * max(1.0, 1 / distance)
     log_moments = np.full_like(EXPONENTS, math.inf)
     log_moments[usable] = np.log1p(terms.sum(axis=1) + ends)

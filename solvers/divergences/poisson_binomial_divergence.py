@@ -78,10 +78,7 @@ class SumTails:
 
 @dataclass(frozen=True)
 class PoissonBinomialPairs:
-    """Pairs of distributions of the sum, among them the worst case of the mechanism.
-
-    The mechanism is the Poisson-binomial mechanism.
-
+    """Candidates for the worst pair of distributions of the Poisson-binomial mechanism's sum.
 
     Attributes
     ----------
@@ -124,7 +121,7 @@ class PoissonBinomialPairs:
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
     def tight(self, orders: ArrayLike) -> NDArray[np.bool_]:
-        """Return the orders at which omitted values add next to nothing to the divergences."""
+        """Return, for each order, whether omitted values add next to nothing to the divergences."""
         array = check_orders(orders)
         added = np.maximum.reduce([self._added(number, array) for number in range(len(self.losses))])
         return np.asarray(np.isinf(array) | (added <= TIGHT_LOGARITHM))
@@ -156,10 +153,10 @@ class PoissonBinomialPairs:
 
 
 def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: float = SMALLEST_WINDOW) -> PoissonBinomialPairs:
-    """Return pairs of sums that include the worst case, for replace-one adjacency.
+    """Return candidates for the worst pair of sums, for replace-one adjacency.
 
     Up to 128 trials in all (fewer for theta above 0.49) the pairs are every configuration of the other clients: a pair for each number of
-    trials at 1/2 + theta; beyond that they are the two with all others at the same extreme.
+    trials at 1/2 + theta; beyond that they are the two with all others at the same extreme, which are not proven to include the worst case.
 
     Parameters
     ----------
@@ -230,10 +227,11 @@ def all_configurations(clients: int, trials: int, theta: float) -> bool:
 
 
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
-    """Return the Rényi divergence of a coordinate in the worst case over the other clients.
+    """Return the largest Rényi divergence of a coordinate over the pairs of configurations.
 
     Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward.
-    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`.
+    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`, which tells when the pairs are proven to
+    include the worst case.
 
     Examples
     --------
@@ -301,8 +299,7 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
     With all clients at the upper extreme, the successes K of the client among x of all N trials are hypergeometric, and the ratio of the
     sum's probabilities for the lower extreme to those for the upper one is that of E[s^K], s = ((1/2 - theta) / (1/2 + theta))^2. One
     success more is the client's with probability (L - K) / (N - x), one fewer with K / x, so that the losses of x and x + 1 differ by at
-    most
-    -ln(1 - (1 - s) L / (N - x)), and ln(1 + (1 / s - 1) L / (x + 1)). Probabilities are bounded by Chernoff.
+    most -ln(1 - (1 - s) L / (N - x)), and ln(1 + (1 / s - 1) L / (x + 1)). Chernoff's inequality bounds probabilities.
     """
     losses = sums.losses[0].losses
     if len(losses) == 0:

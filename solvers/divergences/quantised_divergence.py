@@ -28,7 +28,7 @@ from ..numerics.rounding import SLACK, UNIT
 from .cpsgd_theorem import check_trials
 
 MOST_LEVELS = 2**24
-# Factor by which rotation may change the smallest clip norm, and the distance of vectors of the largest.
+# Range of bounds and distances: rotation may divide the smallest clip norm, and vectors of the largest may lie twice as far apart.
 SMALLEST_BOUND, LARGEST_BOUND = 1e-105, 1e101
 
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
@@ -45,7 +45,7 @@ LONGEST_WINDOW = 0.9
 # less than SLACK.
 UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
-# Smallest positive number: next to nothing, and yet no division by zero.
+# Least values of divisors: next to nothing, and yet no division by zero.
 LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
 
 
@@ -54,7 +54,6 @@ class FairBinomialBound:
     """A bound on the Rényi divergence of fair binomial noise and the same noise shifted.
 
     For a shift of j steps it is ``square j**2 + linear j``.
-
 
     Attributes
     ----------
@@ -72,14 +71,14 @@ class FairBinomialBound:
 
 
 def fair_binomial_bound(trials: int, largest_shift: int, orders: FloatArray, log_failure: float) -> FairBinomialBound | None:
-    """Return a closed bound on Rényi divergences of Bin(N, 1/2) shifted by whole numbers.
+    """Return a closed-form bound on Rényi divergences of Bin(N, 1/2) shifted by whole numbers.
 
-    With M = (N + 1) / 2 and y = x - N/2, ln(P(Z = x) / P(Z = x - j)) is the sum of -2 artanh(t_i / M) over i < j, where
-    t_i = y - i - 1/2. Let E be y >= -w, which fails with a probability of at most exp(-2 w**2 / N) (Hoeffding). On it, with
-    u = (w + j) / M and k = u**2 / (3 (1 - u**2)), -artanh(t / M) is at most -t / M for t > 0, and (1 + k) |t| / M else. Thus (a - 1)
-    times the loss is at most ``-s y + k s max(-y, 0) + s j (1 + k) / 2``, with s = 2 j (a - 1) / M. By
-    exp(z (1 + k)) - exp(z) <= k z exp(z (1 + k)), the moment generating function cosh(z / 2)**N <= exp(z**2 N / 8) of y, and the mean
-    and variance of y in the tilted distribution, the average of its exponential is at most
+    With M = (N + 1) / 2 and y = x - N/2, ln(P(Z = x) / P(Z = x - j)) is the sum of -2 artanh(t_i / M) over i < j, where t_i = y - i - 1/2.
+    Let E be y >= -w, which fails with a probability of at most exp(-2 w**2 / N) (Hoeffding). On it, with u = (w + j) / M and k = u**2 / (3
+    (1 - u**2)), -artanh(t / M) is at most -t / M for t > 0, and (1 + k) |t| / M else. Thus (a - 1) times the loss is at most ``-s y + k s
+    max(-y, 0) + s j (1 + k) / 2``, with s = 2 j (a - 1) / M. By exp(z (1 + k)) - exp(z) <= k z exp(z (1 + k)), the moment generating
+    function cosh(z / 2)**N <= exp(z**2 N / 8) of y, and the mean and variance of y in the tilted distribution, the average of its
+    exponential is at most
 
         exp(s j (1 + k) / 2 + s'**2 N / 8) (1 + k s (s' N / 4 + sqrt(N) / 2)),    s' = s (1 + k);
 
@@ -101,7 +100,6 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     """Return the epsilon of fair binomial noise on vectors after stochastic quantisation.
 
     Levels are whole numbers from 0 to levels - 1.
-
 
     Parameters
     ----------
@@ -327,8 +325,8 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     The bound fails with probability at most delta. Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j
     + 1, on average a_i. The squared distance is on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the
     distance before, from 0 to 1e101. Each square varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``:
-    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1
-    / delta) / 2). The bound errs upward. `quantised_sensitivity` explains the coupling.
+    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The bound errs upward. `quantised_sensitivity` explains the
+    coupling.
 
     Examples
     --------
@@ -341,5 +339,5 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
         return 0.0
     root = math.sqrt(dimension)
     deviation = (2 * distance + root) * math.sqrt(-math.log(check_delta(delta)) / 2)
-    # There are fewer than 20 units, as all terms are positive.
+    # The rounding error is below 20 units, as all terms are positive.
     return math.sqrt(distance**2 + min(dimension / 4, root * distance) + deviation) * (1 + 20 * UNIT)

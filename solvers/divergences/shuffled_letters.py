@@ -1,10 +1,10 @@
 """Privacy of shuffled letters of a table, or of their histogram, by the privacy blanket.
 
 Let w_y be the least probability that any row gives to letter y, and g their sum. Each of the n - 1 other clients can be thought of as
-drawing from the blanket w / g with probability g, and otherwise from what is left of its own row. Whoever is told which clients did not
-use the blanket, and what they sent, sees beside that a histogram: of the others' letters and that of the one client, whose row is a or b.
-Take as measure the law of n letters of which each is y with probability w_y, and none with probability 1 - g; the histogram then has the
-density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
+drawing from the blanket w / g with probability g, and otherwise from the rest of its own row. An observer who knows the clients that did
+not use the blanket, and their letters, sees in addition a histogram of the letters of the other clients and of the client to be hidden,
+whose row is a or b. Take as measure the law of n letters of which each is y with probability w_y, and none with probability 1 - g; the
+histogram then has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
 
     D = E[max(0, 1/n sum_i T_i)],    T_i = (a(y) - e^epsilon b(y)) / w_y with probability w_y, and 0 with probability 1 - g
 
@@ -13,10 +13,10 @@ decomposition of rows proves more (Su, Cheng, Wang 2025, *Decomposition-based op
 
 `positive_part_bound` is an upper bound, close to the expected positive part of such a sum of independent, identical variables with few
 values. Every value is split between its two neighbours on a lattice so that its mean stays, which raises the expectation of every
-convex function; the law of the sum is tilted towards zero, so that a tail is computed with full relative precision; and it is found by a
-fast Fourier transform. Rounding errors, and what lies beyond the lattice, are bounded and added.
+convex function; the law of the sum is tilted towards zero, so that a tail is computed with full relative precision, and computed by a
+fast Fourier transform. The bound includes rounding errors and the mass beyond the lattice.
 
-`clones_epsilon` is the published closed form of privacy amplification by shuffling, which knows the local epsilon alone.
+`clones_epsilon` is the published closed form of privacy amplification by shuffling, which uses only the local epsilon of a mechanism.
 """
 
 import math
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 LARGEST_EPSILON = 100.0
 
-# The lattice has at least and at most so many points. With fewer points than the accuracy needs, the bound is looser.
+# Least and largest number of points of the lattice. With fewer points than the accuracy needs, the bound is looser.
 FEWEST_POINTS, MOST_POINTS = 2**10, 2**22
 # Reach of the lattice, in standard deviations of the tilted sum and in lengths on which the tilt falls by a factor of e.
 DEVIATIONS, DECAYS = 11.0, 42.0
@@ -49,7 +49,7 @@ DEVIATIONS, DECAYS = 11.0, 42.0
 FFT_UNITS = 16
 # Powers of a transform below exp(-90) are left out, and their norm is counted as an error.
 NEGLIGIBLE = 90.0
-# Newton's method, or bisection, takes at most so many steps, and stops at the last step size.
+# Largest number of steps of Newton's method, or bisection, and the relative size of the last step.
 MOST_NEWTON_STEPS, LAST_STEP = 60, 1e-12
 # Exponents beyond this limit are cut off where they can only be too large to matter.
 LARGEST_EXPONENT = 700.0
@@ -57,14 +57,14 @@ LARGEST_EXPONENT = 700.0
 MOST_CLIENTS = 10**12
 # MOST_ENTRIES limits pairs of rows times letters; CHUNK limits the numbers held in memory at a time.
 MOST_ENTRIES, CHUNK = 2**21, 2**20
-# The worst of all pairs is computed on a lattice with so many points for a standard deviation of T, and so many points at most.
+# Points for a standard deviation of T, and largest number of points, of the lattice for the worst of all pairs.
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
-# The bound exceeds the divergence by at most these shares: for epsilon, and for the many divergences of a loss distribution.
+# The bound exceeds the divergence by about these shares: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
 # At the returned epsilon, the divergence is within CLOSENESS of delta, as a share, or epsilon within JUMP of a jump. SMALLEST_DELTA stands
 # for a divergence of zero.
 CLOSENESS, JUMP, SMALLEST_DELTA = 1e-6, 1e-8, 1e-320
-# A distribution has so many losses on either side of zero; losses beyond them may have a share NEGLECTED of delta.
+# Number of losses of a distribution on either side of zero; losses beyond them may have a share NEGLECTED of delta.
 LOSSES, NEGLECTED = 80, 1e-3
 LARGEST_LOG_RATIO = 100.0
 

@@ -32,7 +32,6 @@ class VectorBounds:
 
     They satisfy greedy >= linear_program >= integer.
 
-
     Attributes
     ----------
     greedy : float
@@ -131,7 +130,8 @@ def envelope_bound(divergences: FloatArray, prices: FloatArray, dimension: int, 
     """Return the value of the linear relaxation, d E(K / d), which errs upward.
 
     E is the concave envelope of the choices and K the budget. All coordinates have the same choices, so that an optimum exists that spends
-    the same on each: the relaxation's value is concave in the division of the budget, and symmetric. The result exceeds rounding errors.
+    the same on each: the relaxation's value is concave in the division of the budget, and symmetric. Its upward margin
+    exceeds rounding errors.
     """
     if np.isinf(divergences).any():
         return math.inf

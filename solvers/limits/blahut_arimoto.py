@@ -43,7 +43,7 @@ class ReducedProblem:
 
     @property
     def finite_distortion(self) -> FloatArray:
-        """Distortions with 0 in place of infinity, because no infinite distortion is ever sent."""
+        """Distortions with 0 in place of infinity, where the channel has no mass."""
         return np.where(np.isfinite(self.distortion), self.distortion, 0.0)
 
     def steepest(self) -> float:

@@ -13,7 +13,7 @@ from ..accounting.renyi_curve import DEFAULT_ORDERS
 from ..numerics.bisection import bisect
 from ..table_search.renyi_budget import SMALLEST_ORDER, RenyiBudget
 
-# The bound covers chi-squared divergences of these orders and above.
+# Least Rényi order that bounds the chi-squared divergence.
 LEAST_ORDER = 2.0
 HALVINGS = 20
 # (exp(x) - 1) / x**2 is least at this x.
@@ -52,10 +52,10 @@ def least_coordinate_variance(budget: RenyiBudget) -> float:
 def chi_squared_bound(order: float, divergence: FloatArray) -> FloatArray:
     """Return an upper bound on the chi-squared divergence from Rényi divergences of an order.
 
-    The Rényi divergences of the two distributions, both ways, are at most `divergence`. The bound is
-    ``2 (exp((a - 1) D) - 1) / (a (a - 1))`` for an order a from 2, or any smaller order from 2 on; at infinity also
-    ``(exp(D) - 1) (1 - exp(-D))``. At order 2 the bound is the chi-squared divergence itself, and for small D it is 2 D / a, as for
-    neighbours of a smooth family, whose Fisher information is chi2 over distance squared.
+    The Rényi divergences of the two distributions, both ways, are at most `divergence`. The bound is ``2 (exp((a - 1) D) - 1) / (a (a -
+    1))`` for an order a from 2, or any smaller order from 2 on; at infinity also ``(exp(D) - 1) (1 - exp(-D))``. At order 2 the bound is
+    the chi-squared divergence itself, and for small D it is 2 D / a, as for neighbours of a smooth family, whose Fisher information is chi2
+    over distance squared.
     """
     # Divergences rise with the order; this smaller order is nearly the best order.
     smaller = np.clip(1 + STEEPNESS / np.maximum(divergence, 1e-300), LEAST_ORDER, order)

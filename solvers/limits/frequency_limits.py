@@ -277,9 +277,5 @@ def reed_solomon_packing(categories: int, clients: int, parts: int, differing: i
 
 
 def _checked(categories: int, clients: int, parts: int) -> tuple[int, int, int]:
-    clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
-    return (
-        check_integer("categories", categories, low=1, high=LARGEST_EXACT_INTEGER),
-        clients,
-        check_integer("parts", parts, low=1, high=clients),
-    )
+    categories, clients = check_frequencies(categories, clients)
+    return categories, clients, check_integer("parts", parts, low=1, high=clients)

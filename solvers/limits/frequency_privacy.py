@@ -15,7 +15,7 @@ from ...arrays import FloatArray
 from ..numerics.bisection import bisect_each
 from .compression import BOUNDED_TRUST_MODELS
 from .frequency_limits import LOSSES, check_frequencies, one_hot_curves
-from .mean_privacy import check_budget, sign_risks
+from .mean_privacy import check_budget, group_deltas, sign_risks
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 # The search tries these shares of clients that a hidden perturbation moves, and these drops of a count below its mean, in deviations.
@@ -96,13 +96,6 @@ def _central(categories: int, clients: int, epsilon: float, delta: float, loss: 
     return max(math.sqrt(2) * largest, of_signs, PriorRisks(items.second_moments / diameters, items.odds).error())
 
 
-def revealed(sizes: FloatArray, epsilon: float, delta: float) -> FloatArray:
-    """Return delta of groups of these sizes: delta (e^(k epsilon) - 1)/(e^epsilon - 1)."""
-    if delta == 0:
-        return np.zeros_like(sizes)
-    return np.asarray(delta * np.exp((sizes - 1) * epsilon) * np.expm1(-sizes * epsilon) / np.expm1(-epsilon))
-
-
 def item_odds(items: FloatArray, epsilon: FloatArray, delta: FloatArray) -> FloatArray:
     """Return an upper bound on explained over unexplained variance of a private item.
 
@@ -130,7 +123,7 @@ def _item_risks(categories: int, clients: int, epsilon: float, delta: float) -> 
     items = np.unique(items[items <= categories])[:, None]
     blocks = np.minimum(np.floor(categories / items), np.floor(clients / sizes))
     shares = sizes / clients
-    odds = item_odds(items, sizes * epsilon, revealed(sizes, epsilon, delta))
+    odds = item_odds(items, sizes * epsilon, group_deltas(sizes, epsilon, delta))
     moments = blocks * shares**2 * (1 - 1 / items)
     return PriorRisks(moments, odds), np.sqrt(2 * blocks) * shares
 
@@ -140,7 +133,7 @@ def _largest_error(categories: int, clients: int, epsilon: float, delta: float) 
     sizes = group_sizes(clients)
     shares = sizes / clients
     if delta > 0:
-        group_delta = revealed(sizes, epsilon, delta)
+        group_delta = group_deltas(sizes, epsilon, delta)
         missed = categories * (1 - group_delta) / (np.expm1(sizes * epsilon) + categories)
         return float(np.max(np.where(group_delta < 1, shares / 2 * missed, 0.0)))
     blocks = 2.0 ** np.arange(categories.bit_length() - 1)[:, None]
@@ -170,7 +163,7 @@ def _group_risks(categories: int, clients: int, epsilon: float, delta: float) ->
     weights = group_weights(sizes, clients)
     items = np.unique(np.append(2.0 ** np.arange(1, max(2, categories.bit_length())), categories))
     items = items[items <= categories][:, None]
-    group_delta = revealed(sizes, epsilon, delta)
+    group_delta = group_deltas(sizes, epsilon, delta)
     of_all = item_odds(items, sizes * epsilon, group_delta)
     if delta == 0:
         of_two = np.expm1(sizes * np.log1p(4 * np.sinh(min(epsilon / 2, 350.0)) ** 2)) / 2

@@ -22,7 +22,7 @@ TERMWISE_CLIENTS = 256
 
 
 def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -> int:
-    """Return a number of rows that distinguishes all histograms with probability 1 - q.
+    """Return a number of rows that distinguishes all histograms with probability >= 1 - q.
 
     The histograms have n items, and the probability is over S; the rows then also distinguish all histograms of fewer items. Up to 256
     clients the union bound's sum is computed exactly; beyond, a sum of n terms is bounded by n times the largest term, which takes about
@@ -64,10 +64,10 @@ def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -
 
 
 def code_size_of_histogram(counts: ArrayLike, dimension: int, failure_probability: float = 0.01) -> int:
-    """Return a number of rows that identifies a given histogram with probability 1 - q.
+    """Return a number of rows that identifies a given histogram with probability >= 1 - q.
 
     The number is about half of `code_size`. S must be drawn after the histogram, or independently of the histogram; then the result of
-    `decode_histogram` is right with probability 1 - q, whether or not uniqueness was proven.
+    `decode_histogram` is right with probability at least 1 - q, whether or not uniqueness was proven.
 
     Parameters
     ----------

@@ -143,7 +143,7 @@ def multinomial_histogram_entropy(probabilities: ArrayLike, clients: int, multip
         expected += math.fsum(_expected_log_factorials(clients, masses[chunk], first[chunk], int(widths[stop - 1])) * counts[chunk])
         start = stop
     nats = each - factorial + expected
-    # A window's weights have errors of 6 units for each count, sums of n terms n units, and logarithms of factorials 8 units.
+    # A window's weights have errors of 6 units for each count, sums a unit for each term, and logarithms of factorials 8 units.
     error = UNIT * (16 * each + 16 * factorial + (16 * float(widths[-1]) + 64) * expected) + 2 * TAIL_MASS * factorial * float(counts.sum())
     # The allowance includes the division of the probabilities by their sum.
     error += 4 * UNIT * clients * (1 + float(surprise.max()))

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...arguments import LARGEST_EXACT_INTEGER, MOST_CLIENTS, check_integer, check_real
+from ...arrays import FloatArray
 from .compression import LARGEST_RADIUS
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 from .private_posterior import posterior_odds, private_information
@@ -158,10 +159,19 @@ def sign_risks(dimension: int, clients: int, epsilon: float, delta: float) -> Pr
     sizes = group_sizes(clients)
     axes = np.minimum(dimension, np.floor(clients / sizes))
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        # Group privacy gives a group of k clients k epsilon and delta (e^(k epsilon) - 1)/(e^epsilon - 1).
-        revealed = delta * np.exp((sizes - 1) * epsilon) * np.expm1(-sizes * epsilon) / np.expm1(-epsilon) if delta > 0 else 0 * sizes
-        odds = (np.sinh(sizes * epsilon / 2) ** 2 + revealed) / (1 - revealed)
-    return PriorRisks(axes * (sizes / clients) ** 2, np.where(revealed < 1, odds, np.inf))
+        group_delta = group_deltas(sizes, epsilon, delta)
+        odds = (np.sinh(sizes * epsilon / 2) ** 2 + group_delta) / (1 - group_delta)
+    return PriorRisks(axes * (sizes / clients) ** 2, np.where(group_delta < 1, odds, np.inf))
+
+
+def group_deltas(sizes: FloatArray, epsilon: float, delta: float) -> FloatArray:
+    """Return delta of groups of k clients, whose epsilon is k times a client's.
+
+    By group privacy it is delta (e^(k epsilon) - 1)/(e^epsilon - 1).
+    """
+    if delta == 0:
+        return np.zeros_like(sizes)
+    return np.asarray(delta * np.exp((sizes - 1) * epsilon) * np.expm1(-sizes * epsilon) / np.expm1(-epsilon))
 
 
 def pure_spread(epsilon: float, delta: float) -> float:
@@ -235,9 +245,8 @@ def _sinh_of_half(epsilon: float) -> float:
 def local_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
     """Return a lower bound on the mean's worst-case squared error under local privacy.
 
-    The bound holds for every protocol whose messages are (epsilon, delta) private each.
-
-    The parameters are those of `central_bound`, with epsilon and delta for a client's message.
+    The bound holds for every protocol whose messages are (epsilon, delta) private each. The parameters are those of `central_bound`, with
+    epsilon and delta for a client's message.
 
     Returns
     -------

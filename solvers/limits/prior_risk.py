@@ -32,11 +32,11 @@ class PriorRisks:
     odds: FloatArray
 
     def error(self) -> float:
-        """Return the best lower bound D = P/(1 + odds) on the mean squared error of any estimate."""
+        """Return the best lower bound P/(1 + odds) <= D on the worst mean squared error."""
         return float(np.max(self.second_moments / (1 + self.odds))) * (1 - ROUNDING)
 
     def unbiased_error(self) -> float:
-        """Return the best lower bound P D/(P - D) = P/odds for unbiased estimates."""
+        """Return the best lower bound P/odds <= P D/(P - D) for unbiased estimates."""
         with np.errstate(divide="ignore"):
             return float(np.max(self.second_moments / self.odds)) * (1 - ROUNDING)
 

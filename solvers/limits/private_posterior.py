@@ -58,7 +58,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
     for _ in range(MOST_STEPS):
         log_excess, log_mean = _log_mean_excess(dimension, log_odds)
         condition = gain + log_excess + 0.5 * np.logaddexp(0.0, -log_odds)
-        # The derivative of the excess is -(1 - m**2)/2 E X 1{X > m} / E (X - m)^+.
+        # The derivative of the condition by the log-odds is -(1 - m**2)/2 E X 1{X > m} / E (X - m)^+.
         step = 2 * condition * np.exp(log_excess - log_mean + np.logaddexp(0.0, log_odds))
         before, log_odds = log_odds, np.minimum(log_odds + step, LARGEST_LOG_ODDS)
         if np.abs(log_odds - before).max(initial=0.0) <= LAST_STEP:

@@ -2,7 +2,8 @@
 
 The default method is an interior point method on Berger's dual, in which the slope is one more unknown: maximise sum_x p(x) a(x) - s D
 over a and s >= 0, subject to c(y) = sum_x p(x) exp(a(x) - s d(x, y)) <= 1 for all y. The dual is convex, and its multipliers are the
-output's distribution q. A Newton step costs as much as the product of the matrix with its transpose. Everything is in nats.
+output's distribution q. A Newton step costs as much as the product of the matrix with its transpose. The methods work in nats; results of
+`rate_distortion` are in bits.
 """
 
 import math
@@ -277,7 +278,7 @@ class _Point:
         return off + scale * float(np.abs(self.residual).sum()) + slope * abs(self.slope_residual)
 
     def step(self) -> "_Point | None":
-        """Return the next point by Mehrotra's predictor and corrector, or None without any."""
+        """Return the next point by Mehrotra's predictor and corrector, or None if every step fails."""
         system = _NewtonSystem(self)
         mean = self.complementarity / len(self.products)
         if not self.hurried:

@@ -50,8 +50,7 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
 
     Once the condition holds, it holds for all larger numbers; the result is `high` if it holds at no number below. The search starts from
     `low`, or goes either way from a guess, `start`, with strides that grow by a factor each time. This suits conditions whose cost grows
-    with
-    the number, or with the distance from the guess. The function never tries the condition at `high`.
+    with the number, or with the distance from the guess. The function never tries the condition at `high`.
 
     Examples
     --------

@@ -25,9 +25,8 @@ def safe_root(
     """Return an argument at which a rising function is at most, and close to, a target.
 
     The value is no further below the target than `tolerance`. The search follows the function as a power law, by secants of logarithms
-    inside
-    the bracket, so that a smooth function takes a few evaluations: each may be the design of a table. The function was evaluated at the
-    returned argument.
+    inside the bracket, so that a smooth function takes a few evaluations: each may be the design of a table. The function was evaluated at
+    the returned argument.
 
     Parameters
     ----------
@@ -41,8 +40,7 @@ def safe_root(
         Smallest and largest argument that the search may try.
     tolerance : float
         Largest gap between the value and the target. Where the function jumps over this band, the search returns the last argument before
-        the
-        jump.
+        the jump.
     jump : float
         Width of the bracket of a jump, relative to the argument; it also limits the steepness of a function without jumps.
     name : str

@@ -36,18 +36,16 @@ def largest_piecewise_sum(
     """Return an upper bound on a sum of piecewise parabolas over an L_p ball.
 
     The sum is max sum_l h(x_l) over all x >= 0 with ``||x||_p <= radius``, for a function h made of parabolas. For any price, sum_l h(x_l)
-    <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound
-    too small. The best price gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each
-    cell h - price x**p is concave, and a tangent bounds its maximum. The bound errs upward, by a relative 1e-8 or so at a good price, if
-    the
-    sum is at least 0 somewhere.
+    <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound too small. The best price
+    gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each cell h - price x**p is
+    concave, and a tangent bounds its maximum. The bound errs upward, by a relative 1e-8 or so at a good price, if the sum is at least 0
+    somewhere.
 
     Parameters
     ----------
     lefts : ndarray of shape (cells,)
         Left ends of the cells, whole numbers of at least 0, 0 among them; cells have the length 1, or end at the radius if that comes
-        first.
-        Cells beyond the radius do not count. Of several parabolas in the same cell the largest counts at each point.
+        first. Cells beyond the radius do not count. Of several parabolas in the same cell the largest counts at each point.
     constants, slopes, curvatures : ndarray of shape (cells,)
         h(left + f) = constant + slope f - curvature f**2, the curvature at least 0.
     dimension : int
@@ -92,8 +90,7 @@ def largest_piecewise_sum(
         low, high = brackets.holds, brackets.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
         # A difference is multiplied by the dimension, and so is its error, which depends on the terms: for each a power's units and 16
-        # more. A
-        # derivative whose sign is lost in its error rises by no more than that over the rest of the cell.
+        # more. A derivative whose sign is lost in its error rises by no more than that over the rest of the cell.
         ends = (lefts + tops) / scale
         terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)
         error = (8 * norm + 16) * UNIT * terms

@@ -33,15 +33,13 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
     """Multiply vectors by the Hadamard matrix H, whose entries are 1 and -1.
 
     H is symmetric, and H H = dimension times the identity. H is the Kronecker product of Hadamard matrices of at most 64 rows. Vectors are
-    multiplied by these in turn, in matrix products:
-    vectors that don't fit into a processor's cache are first multiplied across pieces that do, then within the pieces. That takes at most
-    64
-    multiplications and additions per number and factor, and less than two megabytes a thread beside the result, or a copy of an argument
-    that is not a contiguous array. Numbers of type float32 keep their type; all others become float64.
+    multiplied by these in turn, in matrix products: vectors that don't fit into a processor's cache are first multiplied across pieces that
+    do, then within the pieces. That takes at most 64 multiplications and additions per number and factor, and less than two megabytes a
+    thread beside the result, or a copy of an argument that is not a contiguous array. Numbers of type float32 keep their type; all others
+    become float64.
 
     Up to 32 numbers a vector, or 64 of type float32, all vectors share a product: the last digits of a transform may then depend on the
-    number
-    of vectors. Transforms of longer vectors do not depend on each other.
+    number of vectors. Transforms of longer vectors do not depend on each other.
 
     Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
     results, then. Divided by the square root of the dimension, the transform is a rotation.

@@ -1,8 +1,7 @@
 """The MVU paper's alternating solver: quadratic programs for table and letters in turn.
 
 Unbiasedness is a penalty. Chaudhuri, Guo, Rabbat, "Privacy-Aware Compression for Federated Data Analysis" (2022), section 3: with either
-the
-table P or the letters a fixed, objective (eq. 2) + penalty |P a - x|**2 is a convex quadratic in the other. The penalty grows until the
+the table P or the letters a fixed, objective (eq. 2) + penalty |P a - x|**2 is a convex quadratic in the other. The penalty grows until the
 bias is negligible.
 """
 
@@ -128,9 +127,8 @@ def solve_alternating(
     """Design a table by the MVU paper's alternating quadratic programs.
 
     The penalty grows, and the search has several starts. Wherever the alternation ends, the table is the solution of the linear program at
-    its
-    letters, and so exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: about 1 s a
-    start at 8 x 8, twice that for the worst case. The best table of all starts need not be optimal.
+    its letters, and so exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: about 1
+    s a start at 8 x 8, twice that for the worst case. The best table of all starts need not be optimal.
 
     The first start is generalised randomised response, the others are random.
 

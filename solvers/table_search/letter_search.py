@@ -1,10 +1,10 @@
 """The search for the best letters of few bits: descents on the linear program's value.
 
 Descents have many starts, and then move letters to where they pay more. The value of the best table for given letters is smooth almost
-everywhere in the letters, with kinks and many local optima. Descents start
-from generalised randomised response, from the global solution's letters merged into fewer, and from random letters; the best ends are then
-perturbed by removing a letter and splitting another, until that helps no more. For fine grids all this happens on coarser grids with
-the same privacy from end to end, and only the best ends are descended from again on the fine grid.
+everywhere in the letters, with kinks and many local optima. Descents start from generalised randomised response, from the global solution's
+letters merged into fewer, and from random letters; the best ends are then perturbed by removing a letter and splitting another, until that
+helps no more. For fine grids all this happens on coarser grids with the same privacy from end to end, and only the best ends are descended
+from again on the fine grid.
 """
 
 import math
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Effort = Literal["quick", "wide", "full"]
 
 # Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, and grids of up to the last number
-# of inputs polish without a limit.
+# of inputs polish with more linear programs than finer grids.
 WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
 # Number of perturbed ends of the wide search, where inputs are fewer than four times the letters, and elsewhere, where optima are closer;
 # number of polished ends, as rounding decides the order of close ends; and number of ends that are followed from the first of two wide

@@ -106,10 +106,10 @@ def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
     """Return how far the letters must reach beyond [0, 1], on both sides.
 
     A table exists if and only if they reach this far. Let s be minus the lowest letter. Unbiased rows have E[a + s | x] = x + s with a + s
-    >= 0, and privacy bounds the ratio of that
-    at two inputs: with h the distance from input 0 to the farthest input that is constrained with it, h + s <= exp(log_ratio) s. The
-    same holds at the upper end by symmetry. Two letters at -s and 1 + s are enough: their probabilities are linear in x. (This is
-    the one-bit mechanism, which for local privacy has letters 1/2 +- (E+1)/(E-1)/2, E = exp(epsilon).)
+    >= 0, and privacy bounds the ratio of that at two inputs: with h the distance from input 0 to the farthest input that is constrained
+    with it, h + s <= exp(log_ratio) s. The same holds at the upper end by symmetry. Two letters at -s and 1 + s are enough: their
+    probabilities are linear in x. (This is the one-bit mechanism, which for local privacy has letters 1/2 +- (E+1)/(E-1)/2, E =
+    exp(epsilon).)
 
     Examples
     --------
@@ -137,8 +137,7 @@ def randomised_response_alphabet(inputs_count: int, letters: int, constraint: Ra
     """Return the letters of generalised randomised response on a grid of as many points.
 
     There are two letters or more. Inputs between the points of that grid are dithered to them, so that under local privacy a table exists
-    for
-    every number of inputs. Under metric privacy the letters are those for the whole grid's log ratio, stretched about 1/2 until a table
+    for every number of inputs. Under metric privacy the letters are those for the whole grid's log ratio, stretched about 1/2 until a table
     exists.
     """
     total = constraint.log_ratio * (inputs_count - 1 if constraint.neighbours_only else 1)
@@ -151,9 +150,8 @@ def starting_alphabets(inputs_count: int, letters: int, constraint: RatioConstra
     """Return alphabets for local searches, for which a table exists, shape (starts, letters).
 
     The first is that of generalised randomised response; the others are random, in turn symmetric about 1/2 and not. Outermost letters
-    reach
-    from the least reach to `letters` times as far, log-uniformly, and the others are uniform between. The first alphabets are the same for
-    any larger number of starts.
+    reach from the least reach to `letters` times as far, log-uniformly, and the others are uniform between. The first alphabets are the
+    same for any larger number of starts.
     """
     alphabets = [randomised_response_alphabet(inputs_count, letters, constraint)]
     needed = (1 + SLACK) * least_reach(inputs_count, constraint)

@@ -23,12 +23,10 @@ class RenyiBudget:
     """A budget for vectors whose coordinates share a table, over T rounds.
 
     For each order there is a divergence rho that the conversion to (epsilon, delta) allows a round's message. A table keeps it if the
-    relaxation
-    of Chaudhuri, Guo, Rabbat 2022 (program 4) is at most rho: d E(K/d) <= rho, where E is the concave envelope of the largest divergences
-    of inputs k steps apart as a function of k**p, and K the p-th power of the vectors' distance. E lies below a line s u + t through
-    (K/d, rho/d) if and only if its value there is at most rho/d: so a table keeps it if and only if, for some s from 0 to rho/K, no two
-    inputs
-    k steps apart, k**p <= K, have a divergence above ``s k**p + t``, t = (rho - s K)/d. The share s K / rho determines the line.
+    relaxation of Chaudhuri, Guo, Rabbat 2022 (program 4) is at most rho: d E(K/d) <= rho, where E is the concave envelope of the largest
+    divergences of inputs k steps apart as a function of k**p, and K the p-th power of the vectors' distance. E lies below a line s u + t
+    through (K/d, rho/d) if and only if its value there is at most rho/d: so a table keeps it if and only if, for some s from 0 to rho/K, no
+    two inputs k steps apart, k**p <= K, have a divergence above ``s k**p + t``, t = (rho - s K)/d. The share s K / rho determines the line.
 
     Attributes
     ----------
@@ -83,7 +81,7 @@ class RenyiBudget:
     def share(self, divergences: FloatArray) -> float:
         """Return the share of the line that touches the envelope of a table's divergences.
 
-        The divergences, of shape (inputs,), are the largest for each distance, and the line touches at a vector's place. With that line,
+        The divergences, of shape (inputs,), are the largest for each distance, and the line touches the envelope at K/d. With that line,
         scaled, the table itself is within its limits.
         """
         reachable = slice(self.reach + 1)

@@ -1,8 +1,8 @@
 """The search for the best table of a vector's Rényi divergence: letters, order, budget line.
 
 The search descends on the convex program's value. `RenyiProgram` is the best table for given letters whose rows' Rényi divergences, at one
-order, are bounded by their distance: a convex
-program of few variables with many smooth constraints. `minimise_convex` solves such programs by a primal-dual interior point method.
+order, are bounded by their distance: a convex program of few variables with many smooth constraints. `minimise_convex` solves such programs
+by a primal-dual interior point method.
 """
 
 import math
@@ -131,7 +131,7 @@ def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, sp
             f"delta {budget.delta:g}"
         )
     search = _Search(budget, letters, prices, spending)
-    # This is the cost of Gaussian noise of the least variance.
+    # At this order Gaussian noise that keeps the budget has the least variance.
     gaussian = min(range(len(orders)), key=lambda place: orders[place] / budget.divergence(orders[place]))
     begins = [(gaussian, search.descend(orders[gaussian], first_reaches(budget, orders[gaussian], letters), FIRST_SHARE))]
     if start.order in orders:
@@ -234,10 +234,9 @@ class RenyiProgram:
     """Mirrored tables of least variance under bounds on their rows' Rényi divergences.
 
     The variance is that of the worst vector. Rows are at x_i = i steps, letters at ``middle - r`` and ``middle + r`` steps for each reach
-    r, and P[i, j] = P[B-1-i, M-1-j]. With V_i
-    the variance of row i, the objective is the largest average of V over coordinates whose average price is at most a budget: by linear
-    duality the least ``m + budget * q`` with ``V_i <= m + price_i q``. For order a, with phi(r) = (r**a - a r + a - 1)/(a - 1), the
-    divergence of row i from row k is at most D if and only if
+    r, and P[i, j] = P[B-1-i, M-1-j]. With V_i the variance of row i, the objective is the largest average of V over coordinates whose
+    average price is at most a budget: by linear duality the least ``m + budget * q`` with ``V_i <= m + price_i q``. For order a, with
+    phi(r) = (r**a - a r + a - 1)/(a - 1), the divergence of row i from row k is at most D if and only if
 
         sum_j P[k, j] phi(P[i, j] / P[k, j])  <=  (exp((a - 1) D) - 1)/(a - 1)
 

@@ -76,7 +76,7 @@ class TableProgram:
     def start_from(self, other: "TableProgram | None") -> None:
         """Start the next solve from another program's last basis.
 
-        The other program must have as many letters, and the same grid or a coarser grid.
+        The call has no effect unless the other program has a basis and as many letters; its grid must be the same or a coarser grid.
         """
         if other is not None and other.letters == self.letters and other._basis is not None:
             before, after, neighbours_only = len(other.inputs), len(self.inputs), self._constraint.neighbours_only
@@ -203,8 +203,8 @@ def _layout(table_of_variables: "scipy.sparse.csr_array", privacy_rows: "scipy.s
     """Lay out the rows: sums, bias, privacy, and the variances for the largest variance.
 
     The largest variance is then the last column. A variable adds to a row of the table through one entry only, so that the bias and
-    variance rows have the pattern of the sums: each
-    non-zero is the coefficient of a variable in an entry of the table, times the entry's offset or its square.
+    variance rows have the pattern of the sums: each non-zero is the coefficient of a variable in an entry of the table, times the entry's
+    offset or its square.
     """
     table = table_of_variables.tocoo()
     letters = table_of_variables.shape[0] // count

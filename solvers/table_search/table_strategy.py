@@ -1,8 +1,7 @@
 """The choice of the method that designs a table.
 
 The methods are the certified optimum itself, a search for letters, a coarser grid, and a bit. The best table with two letters has a closed
-form. For many letters on fine grids the table is the best of a coarser grid, whose rows the
-finer grid's inputs are dithered to.
+form. For many letters on fine grids the table is the best of a coarser grid, whose rows the finer grid's inputs are dithered to.
 """
 
 from collections.abc import Callable
@@ -199,8 +198,8 @@ def table_at_letters(searched: SearchedTable, inputs: int, designed_for: RatioCo
     """Return the design that keeps a table's letters, or stretches them a little.
 
     A tighter constraint requires the stretching. Letters can stand so tight that the best table for the same letters under a slightly
-    tighter constraint than they were designed for
-    costs much more than the best table for stretched letters; the letters of randomised response show how much stretching to try.
+    tighter constraint than they were designed for costs much more than the best table for stretched letters; the letters of randomised
+    response show how much stretching to try.
     """
     alphabet = _without_twins(searched.alphabet)
 
@@ -254,8 +253,8 @@ def dithered_staircase(bits_in: int, bits_out: int, constraint: RatioConstraint,
     """Return the globally optimal table of a coarse grid, dithered to a finer grid.
 
     The coarse grid has 2**(bits_out - 1) inputs. Dithering keeps rows unbiased and adds at most a quarter of a squared coarse step to the
-    variance. There are at most 2**bits_out letters
-    for weighted variances, perhaps more for the largest variance. The fine grid has at least as many inputs, and two letters or more.
+    variance. There are at most 2**bits_out letters for weighted variances, perhaps more for the largest variance. The fine grid has at
+    least as many inputs, and two letters or more.
     """
     fine, coarse = 2**bits_in, 2 ** (bits_out - 1)
     weights = None if input_weights is None else input_weights.reshape(coarse, -1).sum(axis=1)
@@ -267,8 +266,7 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
     """Return a coarse table's constraint that keeps a fine grid's constraint after dithering.
 
     Local privacy stays the same. Metric privacy holds if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where share
-    is a
-    fine step over a coarse step: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of that share
+    is a fine step over a coarse step: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of that share
     changes the probability by a factor of at most 1 + share g. The constraint errs toward more privacy.
     """
     if not constraint.neighbours_only:
@@ -292,7 +290,7 @@ def dithered_randomised_response(bits_in: int, bits_out: int, log_ratio: float) 
 def dithering_matrix(fine: int, coarse: int) -> FloatArray:
     """Return the dithering probabilities from a fine grid on [0, 1] to a coarse grid.
 
-    Each row has at most two.
+    Each row has at most two above 0.
     """
     positions = np.arange(fine) * (coarse - 1)
     lower = np.minimum(positions // (fine - 1), coarse - 2)

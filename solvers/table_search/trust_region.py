@@ -30,9 +30,8 @@ class NonlinearTableProgram:
     """A nonlinear program over a vector of the table, the scaled letters, and bounds.
 
     The bounds are a largest entry per column, for local privacy, and the largest variance, for the worst-case objective. A letter a is
-    stored as
-    (a - 1/2) / `unit`, with `unit` the least distance of the outermost letters from 1/2; variances are in units of `scale`, near the
-    expected variances.
+    stored as (a - 1/2) / `unit`, with `unit` the least distance of the outermost letters from 1/2; variances are in units of `scale`, near
+    the expected variances.
     """
 
     def __init__(
@@ -223,9 +222,8 @@ def solve_trust_region(
     """Design a table by the MVU paper's trust-region interior-point method.
 
     The method has several starts. Wherever it ends, the table is the solution of the linear program at its letters, and so exactly unbiased
-    and
-    private up to that program's rounding. It serves comparisons and small tables: the work grows with inputs * letters, about 0.2 s a start
-    at 8 x 8. The best table of all starts is a local optimum.
+    and private up to that program's rounding. It serves comparisons and small tables: the work grows with inputs * letters, about 0.2 s a
+    start at 8 x 8. The best table of all starts is a local optimum.
 
     The first start is generalised randomised response, the others are random.
 

@@ -121,8 +121,7 @@ class SampledSignMechanism(VectorMechanism):
     """Every client sends a random index and one bit for the sign of its vector's number there.
 
     CLDP's mechanisms for vectors share this base. The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with
-    probability (1 + t) / 2, which is then flipped with
-    probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
+    probability (1 + t) / 2, which is then flipped with probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
 
     Attributes
     ----------
@@ -268,9 +267,9 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
 
     The client draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan, Wainwright 2018,
     *Minimax optimal procedures for locally private estimation*): z has the vector as mean and is epsilon private. A draw then is coordinate
-    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability
-    ``1/2 - ||z||_1 / (2 M sqrt(dimension))``, and is decoded to M sqrt(dimension) along that axis: its mean is z. M is
-    clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of ``|u_1|`` on the unit sphere.
+    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability ``1/2 - ||z||_1 / (2 M sqrt(dimension))``,
+    and is decoded to M sqrt(dimension) along that axis: its mean is z. M is clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of
+    ``|u_1|`` on the unit sphere.
 
     **Several draws** are of the same z, and cost no epsilon: they are computed from z alone, without the vector. Each has the squared norm
     M**2 dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm
@@ -411,8 +410,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
     """Every client sends an entry's index and a bit for its sign (CLDP for L1 balls).
 
     The entries are those of the vector's Walsh-Hadamard transform. The vector is padded with zeros to a power of two; entries of H x are at
-    most ``||x||_1``. A decoded message is a column of H, without
-    the padding.
+    most ``||x||_1``. A decoded message is a column of H, without the padding.
 
     Examples
     --------

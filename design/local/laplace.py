@@ -1,7 +1,6 @@
 """The Laplace mechanism for numbers and for vectors, uncompressed.
 
 It is the purely private reference for mechanisms that send a few bits.
-
 """
 
 import math
@@ -41,7 +40,6 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     """Every client adds Laplace noise to its value and sends a 64-bit float.
 
     The scale of the noise is (high - low) / epsilon.
-
 
     A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
     does (Mironov 2012, *On significance of the least significant bits for differential privacy*).

@@ -179,9 +179,8 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     """Return the mechanism with the best table that keeps the budget by Rényi divergence.
 
     The best table has the least variance for the worst vector. The search is that of `search_renyi_table` and starts from the letters of
-    the
-    mechanism's own table. A small stretch then moves the guarantee, computed from the table's whole numbers, between the target less 1e-6
-    and the target. A table of two letters cannot be improved.
+    the mechanism's own table. A small stretch then moves the guarantee, computed from the table's whole numbers, between the target less
+    1e-6 and the target. A table of two letters cannot be improved.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
 # Projections go to a smaller box than the final one, so that a finite number of them suffices.
 INNER_BOX = 0.93
-# The first projections go farther: the parts beyond smaller boxes show more of the direction. They save one or two steps of four or five.
+# The first projections go to smaller boxes: the parts beyond them show more of the direction. This saves one or two steps of four or five.
 FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
 # Most steps where a representation is certain: two or three are needed.
@@ -313,9 +313,8 @@ def _free_parts(spectra: FloatArray, frame: KashinFrame, level: float) -> FloatA
     """Return the first steps' additions to the transforms of shortest coefficients.
 
     The steps are in single precision, and the additions are 0.0 on the frame's rows. They are the steps of `_approach`. The plane's
-    directions
-    lie off the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the inverse
-    transform.
+    directions lie off the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the
+    inverse transform.
     """
     free = frame.free.astype(np.float32)
     # In units of the level, values too large for single precision are left to double precision.

@@ -1,9 +1,9 @@
 """Linear sketches: random maps to fewer coordinates, from a public seed.
 
-Sketches keep lengths, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased estimate of x,
-with the error `distortion`. Sketches of several
-clients by the same S add up, so that they can be summed in secret and decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
-Fundamental Price of Secure Aggregation in Differentially Private Federated Learning*). Vectors must not depend on the seed.
+Sketches keep squared lengths on average, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased
+estimate of x, with the error `distortion`. Sketches of several clients by the same S add up, so that they can be summed in secret and
+decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
+Learning*). Vectors must not depend on the seed.
 """
 
 import math

@@ -25,7 +25,7 @@ SPACING_BITS = 60
 TOTAL_BITS = 62
 # A column whose entries sum to less is a solver's rounding error, not a letter: its ratios mean nothing.
 DUST = 1e-9
-# Letters within this share of the alphabet's reach are equal.
+# Letters within this share of the alphabet's reach of each other count as equal.
 SAME_LETTER = 2.0**-40
 # Most letters whose weights are adjusted to make rows exact; more would only cost time.
 MOST_ANCHORS = 8
@@ -96,7 +96,7 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
 
 
 def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
-    """Return the smallest table above the given one that meets a ratio constraint.
+    """Return the smallest table, nowhere below the given one, that meets a ratio constraint.
 
     Its rows may have larger sums. A solver's absolute tolerance says nothing about a ratio: entries that it left too small, often at zero,
     are raised to the smallest value that the largest entries of their column allow.
@@ -219,7 +219,10 @@ class LetterGrid:
 def _best_grid(
     table: FloatArray, letters: FloatArray, constraint: RatioConstraint, symmetric: bool
 ) -> tuple[LetterGrid, list[int], RowLattice]:
-    """Choose the grid's spacing: finer letters cost less variance and more privacy."""
+    """Choose the grid's spacing: finer letters cost less variance and more privacy.
+
+    They cost more privacy because integer rows that fit finer letters are rarer.
+    """
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
     variances = (table * (letters - np.arange(steps + 1)[:, None] / steps) ** 2).sum(axis=1)
@@ -251,7 +254,10 @@ def _best_grid(
 
 
 def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
-    """Choose letters along the alphabet with large smallest entries."""
+    """Choose letters all along the alphabet with large smallest entries.
+
+    A unit of weight changes the ratios of such letters least.
+    """
     groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
     chosen = [int(group[smallest[group].argmax()]) for group in groups]
     others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]

@@ -60,7 +60,9 @@ class DualCertificate:
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
-    """Recomputed facts of a table in exact arithmetic; variances are on the unit interval's scale.
+    """Recomputed facts of a table; variances are on the unit interval's scale.
+
+    All facts except for the lower bound and the gap are computed in exact arithmetic.
 
     Attributes
     ----------
@@ -73,7 +75,8 @@ class Certificate(Shown):
     worst_variance : float
         Largest of the rows' variances.
     lower_bound : float or None
-        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; None without a request.
+        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; errs downward. None if no bound
+        was requested.
     optimality_gap : float or None
         (objective - lower_bound) / objective, from 0 to 1.
     objective : str
@@ -383,7 +386,9 @@ class LookupTable(Shown):
         return self._guide.letters_of(array.ravel(), words).reshape(array.shape)
 
     def decode(self, indices: ArrayLike) -> FloatArray:
-        """Return the numbers of letter indices; their mean is an unbiased estimate of the mean.
+        """Return the numbers of letter indices.
+
+        Their average over clients is an unbiased estimate of the mean of the values.
 
         The numbers are on the interval's scale, and may lie outside the interval.
         """

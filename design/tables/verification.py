@@ -1,4 +1,4 @@
-"""Verification of lookup tables: exact recomputation of the certificate, without a solver."""
+"""Verification of lookup tables: recomputation of the certificate, without a solver."""
 
 import math
 from itertools import pairwise

@@ -109,8 +109,8 @@ class DpRecMechanism(VectorMechanism):
     no argument lets the server pass a seed.
 
     `guarantee` is that of one message against an untrusted server. The privacy of a training against observers of its models depends on
-    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased
-    towards zero, by a share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
+    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased towards zero, by a share
+    exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
 
     Attributes
     ----------
@@ -155,12 +155,12 @@ class DpRecMechanism(VectorMechanism):
         return 8.0 * message_bytes(self.layout)
 
     def privacy(self) -> Privacy:
-        """Return the local privacy of messages, for any two vectors, bits and groups."""
+        """Return the local privacy of messages, for any two vectors and for any bits and groups."""
         return Privacy("local", (message_account(self.clip_ratio),))
 
     @property
     def bias_bound(self) -> float:
-        """Largest bias, that of the longest vector in the group of fewest bits."""
+        """Largest norm of the bias: that of the longest vector in the group of fewest bits."""
         kept = resampled_moments(self.clip_ratio, 1 << min(self.layout.group_bits)).mean / self.clip_ratio
         return self.ball.clip_norm * max(0.0, 1 - kept)
 
@@ -255,7 +255,7 @@ class DpRecMechanism(VectorMechanism):
         return MessageLaw(bias=bias * self.sigma, variance=variance * self.sigma**2)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio of each group's index, given the message's seed.
+        """Return the log-likelihood ratio of all groups' indices, given the message's seed.
 
         No score is stronger (Neyman and Pearson). It makes all samples of a group again.
         """
@@ -531,8 +531,8 @@ class DpRecMessage:
     def from_bytes(cls, data: bytes, layout: GroupLayout) -> "DpRecMessage":
         """Return the message that `to_bytes` has packed.
 
-        ``ValueError`` if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed and every
-        index is valid.
+        ``ValueError`` is raised if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed
+        and every index is valid.
         """
         length = message_bytes(layout)
         if len(data) != length:

@@ -37,7 +37,7 @@ LARGEST_DIRECT_DIMENSION = 300
 
 @dataclass(frozen=True)
 class CLDPMechanism(ScalarMechanism):
-    """Every client sends one bit, whose probability is linear in its value (CLDP).
+    """Every client sends one bit, which is 1 with a probability linear in its value (CLDP).
 
     With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is 1 with probability (1 + C t) / 2 and
     decodes to +1/C or -1/C. The one-bit MVU table has the same letters and, at its grid points, the same probabilities.
@@ -197,12 +197,12 @@ class SampledSignMechanism(VectorMechanism):
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the messages: counts of each index with bits 0 and 1.
+        """Return the histogram of all draws: counts of each index with bits 0 and 1.
 
         Its shape is (indices, 2).
         """
-        array = checked_messages(messages, 0, 2 * self.indices - 1)
-        histogram = np.bincount(array.astype(np.intp), minlength=2 * self.indices).astype(np.int64)
+        array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=None if self.draws == 1 else self.draws)
+        histogram = np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64)
         return histogram.reshape(self.indices, 2)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -244,7 +244,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
     @property
     def norm(self) -> float:
-        """Infinity."""
+        """The L-infinity norm."""
         return math.inf
 
     @property
@@ -353,13 +353,6 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
             part = slice(start, start + at_once)
             messages[part] = self._quantised(self._points(clipped[part], words), words)
         return messages
-
-    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of all draws, shape (dimension, 2): counts for the bits 0 and 1."""
-        if self.draws == 1:
-            return super().aggregate(messages)
-        array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=self.draws)
-        return np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64).reshape(self.indices, 2)
 
     def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
         """Draw points in the directions z, of any length: on the vector's side or opposite."""

@@ -65,12 +65,12 @@ THEOREM_ASSUMPTION = f"{ASSUMPTION}, all groups as one list of 2**bits samples, 
 
 def message_account(clip_ratio: float) -> Account:
     """Return the account of a client's messages for any two vectors (`message_divergences`)."""
+    return renyi_account(lambda: _message_curve(clip_ratio), "replace-one", name=MESSAGE)
 
-    def curve() -> RenyiCurve:
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, message_divergences(clip_ratio, orders))
 
-    return renyi_account(curve, "replace-one", name="message")
+def _message_curve(clip_ratio: float) -> RenyiCurve:
+    orders = np.array(DEFAULT_ORDERS[:-1])
+    return RenyiCurve(orders, message_divergences(clip_ratio, orders))
 
 
 @dataclass(frozen=True)
@@ -291,7 +291,7 @@ def _projections(seeds: list[int], targets: FloatArray, samples: int, group: int
     rows = max(1, NUMBERS_PER_CHUNK // (len(seeds) * dimension))
     parts = ((first, min(rows, samples - first)) for first in range(0, samples, rows))
     drawn = (vectors_of_seeds(seeds, dimension, count, [first] * len(seeds), group) for first, count in parts)
-    # In float32, as the samples are: errors are as in `log_importance_weights`.
+    # Products are in float32, as the samples are: errors are as in `log_importance_weights`.
     return np.concatenate([vectors @ targets.T.astype(np.float32) for vectors in drawn], axis=1).astype(float)
 
 
@@ -399,9 +399,8 @@ class DpRecTraining:
         number of draws that are the client's.
         """
         draws = self._draws(rounds)
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        message = RenyiCurve(orders, message_divergences(self.clip_ratio, orders))
-        by_moments = fixed_size_sampled_curve(message, max(SMALLEST_PROBABILITY, 1 / self.population)).composed(draws).epsilon(delta)
+        sampled = fixed_size_sampled_curve(_message_curve(self.clip_ratio), max(SMALLEST_PROBABILITY, 1 / self.population))
+        by_moments = sampled.composed(draws).epsilon(delta)
         drawn = FixedSizeSampling(self.population, 1)
         own = message_account(self.clip_ratio)
         by_draws = amplified_rounds(lambda delta: own.bound(delta, 1, None), delta, draws, drawn, "replace-one")

@@ -339,7 +339,7 @@ class DpRecTraining:
         derived from the weights as they are normalised, and holds for any number of bits and any groups. All three assume that the
         messages of the other clients hide a client as samples of the prior would: updates on the other side of the prior hide less.
 
-        Replace-one adjacency, where nothing is assumed: ``"any-clients"`` amplifies what a message reveals between any two updates by the
+        Replace-one adjacency, where nothing is assumed: ``"any-clients"`` amplifies the privacy of a message between any two updates by the
         secret choice of one client in every draw, whatever the others' updates are; ``"message"`` is that of the client's own messages, one
         for every draw. A client that sends a sample of the prior has the law of one whose update is zero: both hold for it, too.
         """

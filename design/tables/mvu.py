@@ -227,7 +227,7 @@ class MvuSearch:
 
 
 def with_certified_bound(table: LookupTable) -> LookupTable:
-    """Return a table with a lower bound on the objective of every unbiased, as private table.
+    """Return a table with a lower bound on the objective of all equally private unbiased tables.
 
     The given table must be exactly unbiased; its certificate gets the bound, its proof, and the gap.
     """

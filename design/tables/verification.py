@@ -48,7 +48,7 @@ def verify_table(table: LookupTable) -> Certificate:
 
 
 def _check_mechanism(table: LookupTable) -> None:
-    """Compare the mechanism's name with what weights and letters are.
+    """Compare the mechanism's name with the weights and letters.
 
     The name ``"mvu"`` allows any unbiased table, at the distance from the best that the certificate's bound states; generalised randomised
     response is the best table in some cases, bitwise randomised response of two or more bits in none.

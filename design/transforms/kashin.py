@@ -225,13 +225,13 @@ class KashinRepresentation:
 def kashin_representation(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRepresentation:
     """Represent vectors by coefficients of at most a level above 0.
 
-    Vectors have the shape (clients, dimension), the level is in their units, and the representation is exact. The coefficients with U a = x
-    are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a smaller box
-    (`INNER_BOX`), projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
+    Vectors have the shape (clients, dimension), the level is in their units, and the representation is exact unless a vector is scaled
+    down. The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a smaller
+    box (`INNER_BOX`), projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
     squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex
-    feasibility problems*), takes half the steps; random rows take the first steps for smaller boxes, in single precision. Lyubarskii
-    and Vershynin's own algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and
-    with these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
+    feasibility problems*), takes half the steps; random rows take the first steps for smaller boxes, in single precision. Lyubarskii and
+    Vershynin's own algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with
+    these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
 
     At the level ``certain_constant / sqrt(size)`` times the largest length, or above, every vector is represented. Either its shortest
     coefficients are, or it has coefficients c in the smaller box: a step lowers the squared distance from c by the squared distance from

@@ -51,8 +51,8 @@ BATCH = 2**18
 class CandidateCodingMechanism(VectorMechanism):
     """Every client sends the number of a public candidate, inside its vector's cap or outside.
 
-    A candidate z lies in the cap if <z, v> >= threshold. The K = 2**b candidates of a client come from a public seed. Those in the cap are
-    equally likely, and so are the others.
+    A candidate z lies in the cap if <z, v> >= threshold. The K = 2**b candidates of a client come from a public seed. Candidates in the cap
+    are equally likely, and so are the others.
     """
 
     message_bits: int
@@ -183,7 +183,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     to the densities, minimal random coding without the modification, would lose up to twice that.
 
     With m the mean of <z, v>, ``z clip_norm / m`` is an unbiased estimate of clip_norm v. Both m and the variance are exact for every
-    K; the threshold is the one that minimises the variance for this K.
+    K; the threshold minimises the variance for this K.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """PrivUnit with its best cap: the unbiased, purely private message of least variance.
 
 `BestCap` is the cap of the sphere around the client's vector with which a private message has the least variance. `CapPrivacy` accounts
-for messages that are e^epsilon as likely in the input's cap as outside it: those of PrivUnit and PrivUnitG.
+for messages that are e^epsilon times as likely in the input's cap as outside it: the messages of PrivUnit and PrivUnitG.
 """
 
 import math

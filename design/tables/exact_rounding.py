@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, floor, gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -320,7 +319,7 @@ def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[
             lower = positions[: len(positions) // 2]
             positions = lower + [last // 2] * (len(positions) % 2) + [last - position for position in reversed(lower)]
         if all(after > before for before, after in pairwise(positions)):
-            divisor = gcd(*positions)
+            divisor = math.gcd(*positions)
             candidates.append(tuple(position // divisor for position in positions))
     return candidates
 
@@ -349,13 +348,13 @@ def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, to
     """
     first, last = Fraction(float(alphabet[0])), Fraction(float(alphabet[-1]))
     reach = last - first
-    shift, widest = 1, ceil(steps * reach * 2**SPACING_BITS)
+    shift, widest = 1, math.ceil(steps * reach * 2**SPACING_BITS)
     while shift < total_bits and (positions[-1] << shift) < widest:
         shift += 1
-    scale = floor(((positions[-1] << shift) - 1) / (steps * reach))
+    scale = math.floor(((positions[-1] << shift) - 1) / (steps * reach))
     if symmetric:
         scale -= scale % 2
         origin = (steps * scale - (positions[-1] << shift)) // 2
     else:
-        origin = floor(first * steps * scale)
+        origin = math.floor(first * steps * scale)
     return LetterGrid(positions, origin, shift, scale, steps)

@@ -41,7 +41,7 @@ CANCELLED = 0.01
 
 @dataclass(frozen=True)
 class CapPrivacy:
-    """Randomised response that is revealed with a given probability; it dominates every pair of inputs.
+    """Randomised response, revealed with a given probability; it dominates every two inputs.
 
     The message is revealed with probability `revealing`, and not at all otherwise. The densities of two unit vectors have the ratio
     e^epsilon on the first one's cap without the second's, e^-epsilon the other way round, and 1 elsewhere. With w the measure of either

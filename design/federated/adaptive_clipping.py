@@ -3,7 +3,7 @@
 Andrew, Thakkar, McMahan, Ramaswamy 2021, *Differentially private learning with adaptive clipping*.
 
 *The joint guarantee.* In a round with clip C a client sends its vector, clipped to C, and a bit b, whether the norm was at most C, counted
-as b - 1/2. Scale the sum by its noise s, and the count by its noise t. Under add-or-remove-one adjacency, the pair moves by at most
+as b - 1/2. Divide the sum by its noise s, and the count by its noise t. Under add-or-remove-one adjacency, the pair moves by at most
 ``sqrt((C / s)**2 + (1 / (2 t))**2)``, with equality for every vector of norm C. Under replace-one adjacency, the pair moves by at most
 ``sqrt((2 C / s)**2 + (1 / t)**2)``, with equality for opposite vectors of which one was clipped. Both noises together are one Gaussian
 noise whose multiplier is the inverse of that bound: ``(z**-2 + (h / t)**2)**(-1/2)``, with z the sum's own noise over its own sensitivity,
@@ -197,7 +197,9 @@ def combined_noise_multiplier(sum_multiplier: float, count_deviation: float, adj
 
 
 def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = "add-or-remove-one") -> float:
-    """Return an upper bound on the sum's noise multiplier that leaves a total of `total`.
+    """Return the noise multiplier that a sum needs beside a count; errs upward.
+
+    The sum and the count together then have the noise multiplier `total`.
 
     The function inverts `combined_noise_multiplier`, with the same parameters and conventions.
 

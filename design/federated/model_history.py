@@ -1,4 +1,4 @@
-"""A server that keeps the messages of past rounds, and clients that replay them instead of a download.
+"""Past rounds' messages at the server, which clients replay instead of a download.
 
 Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient Federated Learning*), algorithms 5 and 6: the model is a
 function of the first model and of all messages, and a history of messages of a few bytes is shorter than the model. Any coder whose

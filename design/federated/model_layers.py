@@ -89,7 +89,7 @@ def lstm(inputs: int, units: int, name: str = "lstm") -> Layer:
 FEMNIST_CNN = ModelLayers(
     "femnist-cnn", (convolution(3, 1, 32), convolution(3, 32, 64), dense(11 * 11 * 64, 128, "hidden"), dense(128, 62, "output"))
 )
-# Figure 12 of the paper states 784-200-200-62.
+# Figure 12 of Chen, Choquette-Choo, Kairouz, Suresh 2022 states 784-200-200-62.
 FEMNIST_MLP = ModelLayers("femnist-mlp", (dense(784, 200, "first"), dense(200, 200, "second"), dense(200, 62, "output")))
 # The model has 10 000 words and four special tokens, an embedding of 96, 670 units, and a projection back to 96 (Reddi et al. 2021,
 # *Adaptive federated optimization*).

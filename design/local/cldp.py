@@ -37,7 +37,7 @@ LARGEST_DIRECT_DIMENSION = 300
 
 @dataclass(frozen=True)
 class CLDPMechanism(ScalarMechanism):
-    """Every client sends one bit, whose probability is linear in its value (CLDP).
+    """Every client sends one bit, which is 1 with a probability linear in its value (CLDP).
 
     With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is 1 with probability (1 + C t) / 2 and
     decodes to +1/C or -1/C. The one-bit MVU table has the same letters and, at its grid points, the same probabilities.
@@ -121,8 +121,7 @@ class SampledSignMechanism(VectorMechanism):
     """Every client sends a random index and one bit for the sign of its vector's number there.
 
     CLDP's mechanisms for vectors share this base. The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with
-    probability (1 + t) / 2, which is then flipped with
-    probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
+    probability (1 + t) / 2, which is then flipped with probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
 
     Attributes
     ----------
@@ -198,12 +197,12 @@ class SampledSignMechanism(VectorMechanism):
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of the messages: counts of each index with bits 0 and 1.
+        """Return the histogram of all draws: counts of each index with bits 0 and 1.
 
         Its shape is (indices, 2).
         """
-        array = checked_messages(messages, 0, 2 * self.indices - 1)
-        histogram = np.bincount(array.astype(np.intp), minlength=2 * self.indices).astype(np.int64)
+        array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=None if self.draws == 1 else self.draws)
+        histogram = np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64)
         return histogram.reshape(self.indices, 2)
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
@@ -245,7 +244,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
     @property
     def norm(self) -> float:
-        """Infinity."""
+        """The L-infinity norm."""
         return math.inf
 
     @property
@@ -268,9 +267,9 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
 
     The client draws z of length M on the vector's side with probability e^epsilon / (e^epsilon + 1) (Duchi, Jordan, Wainwright 2018,
     *Minimax optimal procedures for locally private estimation*): z has the vector as mean and is epsilon private. A draw then is coordinate
-    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability
-    ``1/2 - ||z||_1 / (2 M sqrt(dimension))``, and is decoded to M sqrt(dimension) along that axis: its mean is z. M is
-    clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of ``|u_1|`` on the unit sphere.
+    i with probability ``|z_i| / ||z||_1`` and the sign of z_i, which is flipped with probability ``1/2 - ||z||_1 / (2 M sqrt(dimension))``,
+    and is decoded to M sqrt(dimension) along that axis: its mean is z. M is clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of
+    ``|u_1|`` on the unit sphere.
 
     **Several draws** are of the same z, and cost no epsilon: they are computed from z alone, without the vector. Each has the squared norm
     M**2 dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm
@@ -355,13 +354,6 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
             messages[part] = self._quantised(self._points(clipped[part], words), words)
         return messages
 
-    def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the histogram of all draws, shape (dimension, 2): counts for the bits 0 and 1."""
-        if self.draws == 1:
-            return super().aggregate(messages)
-        array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=self.draws)
-        return np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64).reshape(self.indices, 2)
-
     def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
         """Draw points in the directions z, of any length: on the vector's side or opposite."""
         directions = random_directions(self.ball, clipped, words)
@@ -411,8 +403,7 @@ class CLDPL1Mechanism(SampledSignMechanism):
     """Every client sends an entry's index and a bit for its sign (CLDP for L1 balls).
 
     The entries are those of the vector's Walsh-Hadamard transform. The vector is padded with zeros to a power of two; entries of H x are at
-    most ``||x||_1``. A decoded message is a column of H, without
-    the padding.
+    most ``||x||_1``. A decoded message is a column of H, without the padding.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """The Laplace mechanism for numbers and for vectors, uncompressed.
 
 It is the purely private reference for mechanisms that send a few bits.
-
 """
 
 import math
@@ -42,7 +41,6 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 
     The scale of the noise is (high - low) / epsilon.
 
-
     A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
     does (Mironov 2012, *On significance of the least significant bits for differential privacy*).
 
@@ -55,6 +53,8 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     metric : str or None
         Which of the two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the
         noise is the same for both.
+    delta : float
+        Failure probability of the stated `guarantee`, from 0, for pure privacy, to below 1.
 
     Examples
     --------
@@ -87,12 +87,12 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         return 64.0
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism."""
+        """Local privacy of the real-valued mechanism, pure or with a delta."""
         return self.stated(laplace_privacy(self.epsilon))
 
     @property
     def guarantee(self) -> Guarantee:
-        """Pure local privacy, with the metric if the mechanism states one."""
+        """Local privacy at `delta`, with the metric if the mechanism states one."""
         return replace(super().guarantee, metric=self.metric)
 
     @property
@@ -227,7 +227,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         return self.l1_sensitivity / self.epsilon
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism."""
+        """Local privacy of the real-valued mechanism, pure or with a delta."""
         return self.stated(laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm))
 
     @property

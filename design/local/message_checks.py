@@ -13,7 +13,6 @@ def checked_messages(messages: ArrayLike, low: int, high: int, dimension: int | 
 
     A message has one number per client, or one per coordinate if a dimension is given.
 
-
     Examples
     --------
     >>> checked_messages([[3, 0], [1, 2]], 0, 3, dimension=2).tolist()

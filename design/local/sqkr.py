@@ -42,12 +42,10 @@ class SQKRMechanism(VectorMechanism):
 
     The coefficients are those of the vector's Kashin representation.
 
-
     Public randomness draws b = `message_bits` of the frame's coordinates for each client, independently and with replacement. Each
     coefficient a, none above `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b of them are one
     symbol, which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaced by one of all 2**b at random:
-    randomised response. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines
-    the frame's columns.
+    randomised response. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines the frame's columns.
 
     The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
     representation at the level. In more dimensions the frame has random rows (`KashinFrame`). The mechanism then scales vectors without a
@@ -140,7 +138,7 @@ class SQKRMechanism(VectorMechanism):
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
-        """Return the change that scaling down makes to each clipped vector.
+        """Return the bias from scaling down for each clipped vector.
 
         This costs as much as encoding; the result is a single 0.0 where no vector is scaled down.
         """
@@ -170,8 +168,7 @@ class SQKRMechanism(VectorMechanism):
         """Return the distribution of each client's symbol, given its public coordinates.
 
         This is the adversary's view. The shape is (clients, 2**b), for coordinates of shape (clients, b) with b = `message_bits`; the
-        probabilities of two vectors differ by at
-        most a factor of e^epsilon.
+        probabilities of two vectors differ by at most a factor of e^epsilon.
         """
         up = self._up_probabilities(self.ball.clip(vectors), coordinates)
         bit_is_up = (np.arange(2**self.message_bits)[:, None] >> np.arange(self.message_bits)) & 1
@@ -204,7 +201,6 @@ class SQKRMechanism(VectorMechanism):
         """Return the exact variance for each vector.
 
         This costs as much as encoding where vectors may be scaled down.
-
 
         With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all, it is
 
@@ -282,8 +278,7 @@ def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechani
 class KerdockFrame(TightFrame):
     """A tight frame of p / 2 bases of p vectors each, p the next power of 4.
 
-    Columns of different bases have the inner product 1 / sqrt(p).
-
+    Unit vectors of different bases have inner products of 1 / sqrt(p) in absolute value.
 
     Basis a consists of the rows of the Walsh-Hadamard matrix times the signs of a quadratic form; the forms are Kerdock's
     (Calderbank, Cameron, Kantor, Seidel 1997, *Z4-Kerdock codes, orthogonal spreads, and extremal Euclidean line-sets*). The frame
@@ -321,7 +316,7 @@ class KerdockFrame(TightFrame):
 
     @property
     def length(self) -> int:
-        """Coordinates of a padded vector p: a power of 4."""
+        """Number p of coordinates of a padded vector: a power of 4."""
         return 1 << 2 * max(1, -(-(self.dimension - 1).bit_length() // 2))
 
     @property

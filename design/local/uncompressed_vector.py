@@ -49,7 +49,10 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
     @property
     @abstractmethod
     def worst_variance(self) -> float:
-        """Variance of every vector: the noise's expected squared L2 norm, in the vectors' units."""
+        """Variance of every vector: the expected squared L2 norm of the noise.
+
+        It is in squared units of the vectors.
+        """
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
         """Add noise to each vector."""

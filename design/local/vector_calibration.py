@@ -22,7 +22,7 @@ from ..tables.renyi_table import RenyiTable
 from .vector_table import VectorGrid, VectorTableMechanism, dithered_distance
 
 OBJECTIVES = ("metric", "renyi")
-# Largest gap between the guarantee and the target.
+# Largest gap of the guarantee below the target, unless the guarantee jumps over it.
 TOLERANCE = 1e-6
 # Width of the bracket of the table's epsilon (relative to the target) at which the thorough search for letters starts.
 FIRST_TOLERANCE = 1e-3
@@ -54,8 +54,8 @@ def calibrate_vector_table(
 ) -> VectorTableMechanism:
     """Design the MVU table that makes vectors of a ball (epsilon, delta)-private over T rounds.
 
-    The table's own epsilon is a rising parameter of the vector's epsilon. The search for it ends when the vector's epsilon, computed from
-    the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
+    The vector's epsilon rises with the table's own epsilon. The search for the table's epsilon ends when the vector's epsilon, computed
+    from the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
     L1-metric table gives about epsilon".) The search uses hasty letters at first, and letters as of `design_mvu` close to the end. From
     then on it keeps the letters, so that the table hardly jumps as its epsilon changes, and polishes them once. If the guarantee jumps over
     that band, the search returns the last table before the jump. For a pure budget with a closed form of the table's epsilon, the search
@@ -179,9 +179,8 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     """Return the mechanism with the best table that keeps the budget by Rényi divergence.
 
     The best table has the least variance for the worst vector. The search is that of `search_renyi_table` and starts from the letters of
-    the
-    mechanism's own table. A small stretch then moves the guarantee, computed from the table's whole numbers, between the target less 1e-6
-    and the target. A table of two letters cannot be improved.
+    the mechanism's own table. A small stretch then moves the guarantee, computed from the table's whole numbers, between the target less
+    1e-6 and the target. A table of two letters cannot be improved.
 
     Parameters
     ----------

@@ -104,7 +104,6 @@ def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
 
     The multiplier is the standard deviation over the L2 sensitivity for the budget's adjacency.
 
-
     Examples
     --------
     >>> round(calibrate_noise_multiplier(Budget(1.0, 1e-5, "add-or-remove-one", rounds=100), "central"), 4)

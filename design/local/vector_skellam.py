@@ -79,7 +79,7 @@ class SkellamMechanism(VectorMechanism):
     granularity : float
         Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
-        Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**27 on.
+        Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**26 on.
     delta : float
         Failure probability of the stated guarantee, above 0 and below 1.
 

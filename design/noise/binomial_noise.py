@@ -80,7 +80,6 @@ def binomial_variance(trials: int, probability: float | Fraction) -> float:
 
     It is trials * probability * (1 - probability).
 
-
     Examples
     --------
     >>> binomial_variance(1000, 0.25)
@@ -121,10 +120,9 @@ def count_successes(biases: FloatArray, trials: int, words: WordsLike) -> Intege
 
     The result has the shape of `biases`.
 
-
     A trial succeeds if a word of 64 bits is below a whole number: its probability is a multiple of 2**-64, rounded toward 1/2 by less than
-    2**-64, and no further from 1/2 than the bias. Time is proportional to `trials`; `quietbits.design.noise.binomial_noise` draws many
-    numbers of one probability faster.
+    2**-64, and no further from 1/2 than the bias. Time is proportional to `trials`; `sample_binomial` draws many numbers of one
+    probability faster.
 
     Parameters
     ----------

@@ -89,8 +89,7 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     """Return the variance of the discrete Gaussian distribution, which is below sigma**2.
 
     Sigma is from 1e-6 to 1e12. By Poisson's summation formula the variance is sigma**2 (1 - 8 pi**2 sigma**2 exp(-2 pi**2 sigma**2) (1 +
-    o(1))); for small sigma it is
-    2 exp(-1 / (2 sigma**2)) (1 + o(1)).
+    o(1))); for small sigma it is 2 exp(-1 / (2 sigma**2)) (1 + o(1)).
 
     The function sums the variance in whole numbers and rounds once. From sigma = 2 on it returns sigma**2, as the two differ by a relative
     error below 1e-31. It returns 0.0 where the variance is too small for a float.

@@ -1,11 +1,10 @@
 """Exact sampling of log-concave integer distributions by rectangle-wedge-tail rejection.
 
 Comparisons are refined until they are certain. Bricks of equal size cover the area under a unimodal curve on the whole numbers: rectangles,
-wedges and tails. That is the geometry of
-Marsaglia's rectangle-wedge-tail method (Knuth, *The Art of Computer Programming*, vol. 2, section 3.4.1). A `RatioCurve` is given by the
-ratios of neighbouring probabilities, all rational: Poisson, binomial and the like. Parameters are rational numbers, taken from whole
-numbers, fractions and floats without rounding. Close calls are decided by rigorous bounds on exp(-x) for rational x, in integers of any
-length (`exponential_bounds`).
+wedges and tails. That is the geometry of Marsaglia's rectangle-wedge-tail method (Knuth, *The Art of Computer Programming*, vol. 2, section
+3.4.1). A `RatioCurve` is given by the ratios of neighbouring probabilities, all rational: Poisson, binomial and the like. Parameters are
+rational numbers, taken from whole numbers, fractions and floats without rounding. Close calls are decided by rigorous bounds on exp(-x) for
+rational x, in integers of any length (`exponential_bounds`).
 """
 
 import math
@@ -264,7 +263,7 @@ class ExactSampler:
 class _Side:
     """The blocks on one side of the mode.
 
-    A side has the blocks' lowest points, the curve at their highest and lowest points, and the start of the tail.
+    A side has the blocks' lowest points, the curve's largest and least value on each block, and the start of the tail.
     """
 
     starts: IntegerArray
@@ -400,7 +399,6 @@ def rational_parameter(name: str, value: float | Fraction, *, low: float, high: 
 
     A float counts as the binary fraction that it is.
 
-
     Examples
     --------
     >>> rational_parameter("sigma", 0.1, low=0.0, high=1.0)
@@ -431,8 +429,7 @@ def exponential_bounds(exponent: Fraction, bits: int) -> tuple[int, int]:
     """Return whole numbers (low, high) with low <= 2**bits exp(-exponent) <= high.
 
     The bounds are at most 2 apart, for an exponent of at least 0. The exponent is halved until it is below 1/16, the alternating Taylor
-    series is summed in whole numbers, and the result is squared
-    as often as the exponent was halved; every step is rounded outward.
+    series is summed in whole numbers, and the result is squared as often as the exponent was halved; every step is rounded outward.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
         if place == 0:
             break
         place -= 1
-        # Two words of three are decided by then.
+        # Three words of five are decided by then.
         if place <= 56 and place % 2 == 0:
             still = np.flatnonzero(undecided)
             undecided = undecided[still]

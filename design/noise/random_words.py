@@ -38,11 +38,10 @@ GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, n
 
 
 class WordSource(ABC):
-    """A source of independent, uniformly random 64-bit words; ``words(count)`` returns words.
+    """A source of independent, uniform 64-bit words; ``words(count)`` returns `count` of them.
 
     Mechanisms draw from a source by the methods below. A class with only `__call__` is a complete source; its other draws are then made
-    from
-    words as described here, and `shape` is a length or a tuple of lengths.
+    from words as described here, and `shape` is a length or a tuple of lengths.
     """
 
     @abstractmethod
@@ -96,7 +95,7 @@ class WordSource(ABC):
     def permutation(self, count: int) -> IntegerArray:
         """Draw an order of the numbers 0 to count - 1, all exactly equally likely.
 
-        The order is that of distinct words.
+        The order is the sorting order of distinct random words.
         """
         redraws = Redraws(MOST_COLLISIONS)
         while True:
@@ -205,9 +204,8 @@ class SecureWords(WordSource):
     """Cryptographic random words for releases: AES-256 in counter mode under system keys.
 
     Every thread has its own stream, and so has a process after a fork: no word is handed out twice. Keys come from the operating system and
-    are
-    replaced every 8 MiB (`quietbits.design.noise.random_words`): a reader of the process's memory can compute the words of the present key,
-    and a copy of a running virtual machine continues its words. A pickled source becomes a new source at its destination.
+    are replaced every 8 MiB (`KeyStream`): a reader of the process's memory can compute the words of the present key, and a copy of a
+    running virtual machine continues its words. A pickled source becomes a new source at its destination.
 
     Examples
     --------
@@ -258,7 +256,7 @@ class KeyStream:
     """Words that are handed out once each, under keys that are replaced.
 
     A key makes `WORDS_PER_KEY` words and is then replaced by a new key. Two threads, or a process and its fork, must not use a stream at
-    the same time: `quietbits.design.noise.random_words.SecureWords` prevents it.
+    the same time: `SecureWords` prevents it.
     """
 
     def __init__(self) -> None:

@@ -29,10 +29,9 @@ class SkellamCurve:
     """The function I_x(mu) / I_0(mu) of whole numbers x, I a modified Bessel function.
 
     It is the Skellam distribution of variance mu, up to a factor. It is even, and log-concave as the difference of two independent numbers
-    whose distributions are. The ratios r_x = f(x + 1) / f(x)
-    obey r_(x - 1) = 1 / (2 x / mu + r_x) (Amos 1974, *Computation of modified Bessel functions and their ratios*, equation 2). Downward
-    the recurrence contracts: an error e in r_x causes an error below r_(x - 1)**2 e in the next ratio. So the recurrence may begin with any
-    ratio's certain bounds, 0 and 1, and carries both ends along in whole numbers.
+    whose distributions are. The ratios r_x = f(x + 1) / f(x) obey r_(x - 1) = 1 / (2 x / mu + r_x) (Amos 1974, *Computation of modified
+    Bessel functions and their ratios*, equation 2). Downward the recurrence contracts: an error e in r_x causes an error below r_(x - 1)**2
+    e in the next ratio. So the recurrence may begin with any ratio's certain bounds, 0 and 1, and carries both ends along in whole numbers.
     """
 
     variance: Fraction

@@ -103,7 +103,7 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsL
     """
     words = word_source(words)
     weights = log_importance_weights(mean, bits, seed, sigma, group)
-    # In the open interval (0, 1).
+    # The numbers lie in the open interval (0, 1).
     uniforms = ((words(len(weights)) >> np.uint64(12)) + 0.5) * 2.0**-52
     return int(np.argmax(weights - np.log(-np.log(uniforms))))
 

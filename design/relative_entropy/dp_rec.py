@@ -65,12 +65,12 @@ THEOREM_ASSUMPTION = f"{ASSUMPTION}, all groups as one list of 2**bits samples, 
 
 def message_account(clip_ratio: float) -> Account:
     """Return the account of a client's messages for any two vectors (`message_divergences`)."""
+    return renyi_account(lambda: _message_curve(clip_ratio), "replace-one", name=MESSAGE)
 
-    def curve() -> RenyiCurve:
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        return RenyiCurve(orders, message_divergences(clip_ratio, orders))
 
-    return renyi_account(curve, "replace-one", name="message")
+def _message_curve(clip_ratio: float) -> RenyiCurve:
+    orders = np.array(DEFAULT_ORDERS[:-1])
+    return RenyiCurve(orders, message_divergences(clip_ratio, orders))
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class DpRecMechanism(VectorMechanism):
     no argument lets the server pass a seed.
 
     `guarantee` is that of one message against an untrusted server. The privacy of a training against observers of its models depends on
-    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased
-    towards zero, by a share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
+    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased towards zero, by a share
+    exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
 
     Attributes
     ----------
@@ -155,12 +155,12 @@ class DpRecMechanism(VectorMechanism):
         return 8.0 * message_bytes(self.layout)
 
     def privacy(self) -> Privacy:
-        """Return the local privacy of messages, for any two vectors, bits and groups."""
+        """Return the local privacy of messages, for any two vectors and for any bits and groups."""
         return Privacy("local", (message_account(self.clip_ratio),))
 
     @property
     def bias_bound(self) -> float:
-        """Largest bias, that of the longest vector in the group of fewest bits."""
+        """Largest norm of the bias: that of the longest vector in the group of fewest bits."""
         kept = resampled_moments(self.clip_ratio, 1 << min(self.layout.group_bits)).mean / self.clip_ratio
         return self.ball.clip_norm * max(0.0, 1 - kept)
 
@@ -255,7 +255,7 @@ class DpRecMechanism(VectorMechanism):
         return MessageLaw(bias=bias * self.sigma, variance=variance * self.sigma**2)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio of each group's index, given the message's seed.
+        """Return the log-likelihood ratio of all groups' indices, given the message's seed.
 
         No score is stronger (Neyman and Pearson). It makes all samples of a group again.
         """
@@ -291,7 +291,7 @@ def _projections(seeds: list[int], targets: FloatArray, samples: int, group: int
     rows = max(1, NUMBERS_PER_CHUNK // (len(seeds) * dimension))
     parts = ((first, min(rows, samples - first)) for first in range(0, samples, rows))
     drawn = (vectors_of_seeds(seeds, dimension, count, [first] * len(seeds), group) for first, count in parts)
-    # In float32, as the samples are: errors are as in `log_importance_weights`.
+    # Products are in float32, as the samples are: errors are as in `log_importance_weights`.
     return np.concatenate([vectors @ targets.T.astype(np.float32) for vectors in drawn], axis=1).astype(float)
 
 
@@ -339,7 +339,7 @@ class DpRecTraining:
         derived from the weights as they are normalised, and holds for any number of bits and any groups. All three assume that the
         messages of the other clients hide a client as samples of the prior would: updates on the other side of the prior hide less.
 
-        Replace-one adjacency, where nothing is assumed: ``"any-clients"`` amplifies what a message reveals between any two updates by the
+        Replace-one adjacency, where nothing is assumed: ``"any-clients"`` amplifies the privacy of a message between any two updates by the
         secret choice of one client in every draw, whatever the others' updates are; ``"message"`` is that of the client's own messages, one
         for every draw. A client that sends a sample of the prior has the law of one whose update is zero: both hold for it, too.
         """
@@ -399,9 +399,8 @@ class DpRecTraining:
         number of draws that are the client's.
         """
         draws = self._draws(rounds)
-        orders = np.array(DEFAULT_ORDERS[:-1])
-        message = RenyiCurve(orders, message_divergences(self.clip_ratio, orders))
-        by_moments = fixed_size_sampled_curve(message, max(SMALLEST_PROBABILITY, 1 / self.population)).composed(draws).epsilon(delta)
+        sampled = fixed_size_sampled_curve(_message_curve(self.clip_ratio), max(SMALLEST_PROBABILITY, 1 / self.population))
+        by_moments = sampled.composed(draws).epsilon(delta)
         drawn = FixedSizeSampling(self.population, 1)
         own = message_account(self.clip_ratio)
         by_draws = amplified_rounds(lambda delta: own.bound(delta, 1, None), delta, draws, drawn, "replace-one")
@@ -531,8 +530,8 @@ class DpRecMessage:
     def from_bytes(cls, data: bytes, layout: GroupLayout) -> "DpRecMessage":
         """Return the message that `to_bytes` has packed.
 
-        ``ValueError`` if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed and every
-        index is valid.
+        ``ValueError`` is raised if the length is wrong or a bit is set after the last index. Other damage cannot be detected: every seed
+        and every index is valid.
         """
         length = message_bytes(layout)
         if len(data) != length:

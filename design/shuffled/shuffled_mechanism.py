@@ -52,7 +52,10 @@ class ShuffledMechanism(Mechanism):
 
     @property
     def secure_sum_bits(self) -> float:
-        """Bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``."""
+        """Bits of a one-hot letter in a secure sum, ``letters log2(clients + 1)``.
+
+        The messages of secure aggregation itself are not included.
+        """
         return self.letters * math.log2(self.clients + 1)
 
     def facts(self) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def certify(
     prior: tuple[float, ...] | None,
     dual: DualCertificate | None,
 ) -> Certificate:
-    """Return the certificate of a table, recomputed in exact arithmetic.
+    """Return the certificate of a table, recomputed from its weights and dual values.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def lower_bound(
 
 
 def optimality_gap(value: float, bound: float) -> float:
-    """Return the relative distance of a positive objective from its lower bound."""
+    """Return the distance of a positive objective from its lower bound, over the objective."""
     return (value - bound) / value
 
 

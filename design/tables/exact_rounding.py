@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from math import ceil, floor, gcd
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ SPACING_BITS = 60
 TOTAL_BITS = 62
 # A column whose entries sum to less is a solver's rounding error, not a letter: its ratios mean nothing.
 DUST = 1e-9
-# Letters within this share of the alphabet's reach are equal.
+# Letters within this share of the alphabet's reach of each other count as equal.
 SAME_LETTER = 2.0**-40
 # Most letters whose weights are adjusted to make rows exact; more would only cost time.
 MOST_ANCHORS = 8
@@ -96,7 +95,7 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
 
 
 def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
-    """Return the smallest table above the given one that meets a ratio constraint.
+    """Return the smallest table, nowhere below the given one, that meets a ratio constraint.
 
     Its rows may have larger sums. A solver's absolute tolerance says nothing about a ratio: entries that it left too small, often at zero,
     are raised to the smallest value that the largest entries of their column allow.
@@ -219,7 +218,10 @@ class LetterGrid:
 def _best_grid(
     table: FloatArray, letters: FloatArray, constraint: RatioConstraint, symmetric: bool
 ) -> tuple[LetterGrid, list[int], RowLattice]:
-    """Choose the grid's spacing: finer letters cost less variance and more privacy."""
+    """Choose the grid's spacing: finer letters cost less variance and more privacy.
+
+    They cost more privacy because integer rows that fit finer letters are rarer.
+    """
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
     variances = (table * (letters - np.arange(steps + 1)[:, None] / steps) ** 2).sum(axis=1)
@@ -251,7 +253,10 @@ def _best_grid(
 
 
 def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
-    """Choose letters along the alphabet with large smallest entries."""
+    """Choose letters all along the alphabet with large smallest entries.
+
+    A unit of weight changes the ratios of such letters least.
+    """
     groups = np.array_split(np.arange(len(smallest)), min(MOST_ANCHORS, len(smallest)))
     chosen = [int(group[smallest[group].argmax()]) for group in groups]
     others = [j for j in np.argsort(-smallest, kind="stable").tolist() if j not in chosen]
@@ -314,7 +319,7 @@ def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[
             lower = positions[: len(positions) // 2]
             positions = lower + [last // 2] * (len(positions) % 2) + [last - position for position in reversed(lower)]
         if all(after > before for before, after in pairwise(positions)):
-            divisor = gcd(*positions)
+            divisor = math.gcd(*positions)
             candidates.append(tuple(position // divisor for position in positions))
     return candidates
 
@@ -343,13 +348,13 @@ def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, to
     """
     first, last = Fraction(float(alphabet[0])), Fraction(float(alphabet[-1]))
     reach = last - first
-    shift, widest = 1, ceil(steps * reach * 2**SPACING_BITS)
+    shift, widest = 1, math.ceil(steps * reach * 2**SPACING_BITS)
     while shift < total_bits and (positions[-1] << shift) < widest:
         shift += 1
-    scale = floor(((positions[-1] << shift) - 1) / (steps * reach))
+    scale = math.floor(((positions[-1] << shift) - 1) / (steps * reach))
     if symmetric:
         scale -= scale % 2
         origin = (steps * scale - (positions[-1] << shift)) // 2
     else:
-        origin = floor(first * steps * scale)
+        origin = math.floor(first * steps * scale)
     return LetterGrid(positions, origin, shift, scale, steps)

@@ -1,4 +1,7 @@
-"""The file format ``quietbits-table/1``: JSON with a schema and a checksum."""
+"""The file format ``quietbits-table/1``: JSON with a schema and a checksum.
+
+Only tables that verify are written, and files that were changed are refused.
+"""
 
 import hashlib
 import json

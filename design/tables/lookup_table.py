@@ -60,7 +60,9 @@ class DualCertificate:
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
-    """Recomputed facts of a table in exact arithmetic; variances are on the unit interval's scale.
+    """Recomputed facts of a table; variances are on the unit interval's scale.
+
+    All facts except for the lower bound and the gap are computed in exact arithmetic.
 
     Attributes
     ----------
@@ -73,7 +75,8 @@ class Certificate(Shown):
     worst_variance : float
         Largest of the rows' variances.
     lower_bound : float or None
-        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; None without a request.
+        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; errs downward. None if no bound
+        was requested.
     optimality_gap : float or None
         (objective - lower_bound) / objective, from 0 to 1.
     objective : str
@@ -123,7 +126,7 @@ class Certificate(Shown):
 
 @dataclass(frozen=True, eq=False)
 class LetterGuide:
-    """A guide that finds the first cumulative weight above the upper `total_bits` bits of a word.
+    """A guide to the first cumulative weight above the upper `total_bits` bits of a word.
 
     The first bits of a word choose a cell of the row. Letters rise with the word: most cells have at most two letters, and the second
     begins at some word. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word: added
@@ -194,7 +197,7 @@ class LetterGuide:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class LookupTable(Shown):
-    """A scalar mechanism: a dithered value chooses a row of weights, from which a letter is drawn.
+    """A scalar mechanism: a dithered value chooses a row of weights that draw a letter.
 
     Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
     scale; letter j is sent with probability weights[i, j] / total. Only `verify_table` checks a table: every table that quietbits designs
@@ -305,7 +308,7 @@ class LookupTable(Shown):
 
     @cached_property
     def letters(self) -> FloatArray:
-        """Decoded letters on the interval's scale, shape (2**bits_out,): exact numbers, rounded once."""
+        """Decoded letters on the interval's scale, shape (2**bits_out,): exact, rounded once."""
         low, high = (Fraction(end) for end in self.interval)
         return np.array([float(low + (high - low) * letter) for letter in self.alphabet])
 
@@ -383,7 +386,9 @@ class LookupTable(Shown):
         return self._guide.letters_of(array.ravel(), words).reshape(array.shape)
 
     def decode(self, indices: ArrayLike) -> FloatArray:
-        """Return the numbers of letter indices; their mean is an unbiased estimate of the mean.
+        """Return the numbers of letter indices.
+
+        Their average over clients is an unbiased estimate of the mean of the values.
 
         The numbers are on the interval's scale, and may lie outside the interval.
         """

@@ -227,9 +227,9 @@ class MvuSearch:
 
 
 def with_certified_bound(table: LookupTable) -> LookupTable:
-    """Return a table with a lower bound on the objective of every equally private table.
+    """Return a table with a lower bound on the objective of all equally private unbiased tables.
 
-    The bound is for unbiased tables. The given table must be exactly unbiased; its certificate gets the bound, its proof, and the gap.
+    The given table must be exactly unbiased; its certificate gets the bound, its proof, and the gap.
     """
     constraint = ratio_constraint(table.epsilon, table.bits_in, table.metric)
     weights = _input_weights(TableObjective(table.certificate.objective, table.prior), 2**table.bits_in)

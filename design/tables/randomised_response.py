@@ -110,7 +110,7 @@ def is_bitwise_response(table: LookupTable) -> bool:
     """Return whether a table is bitwise randomised response at some epsilon.
 
     Bits are flipped independently if the weight of h flips is ``total q**h (1 - q)**(bits - h)``, with q the probability that the first
-    bit is flipped. Weights are rounded up, and those of no flip take what is left: they are off by less than ``(bits + 1) 2**bits``.
+    bit is flipped. Weights are rounded up, and the weight of no flip takes the rest: weights are off by less than ``(bits + 1) 2**bits``.
     """
     weights, bits, total = table.weights, table.bits_in, table.total
     if weights.shape != (2**bits, 2**bits):

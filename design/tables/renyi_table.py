@@ -55,10 +55,10 @@ class RenyiTable:
         return RenyiTable(table, 0.5 + (self.alphabet - 0.5) / factor)
 
     def exact(self, metric: str | None, provenance: Provenance) -> LookupTable:
-        """Return the lookup table of whole numbers, or raise ConvergenceError if the rounding fails.
+        """Return the lookup table of whole numbers.
 
-        Entries must be positive. The declared epsilon is the realised epsilon of the weights under the metric, not the target of the
-        design.
+        ConvergenceError is raised if an entry is not positive, or the rounding fails. The declared epsilon is the realised epsilon of the
+        weights under the metric, not the target of the design.
         """
         used = self.probabilities[:, self.probabilities.sum(axis=0) >= DUST]
         if used.min() <= 0:

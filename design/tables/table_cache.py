@@ -80,7 +80,7 @@ class TableCache:
         Raises
         ------
         ValueError
-            If a value is not finite, which JSON cannot say.
+            If a value is not finite, which JSON cannot express.
         """
         whole = {
             "specification": dict(specification),
@@ -106,8 +106,8 @@ class TableCache:
         design : callable
             Designs the table.
         accept : callable
-            Says of a table from a file whether it does what the specification asks for. A file that does not verify or is not accepted
-            is designed anew and replaced, with a warning to the log; it is never used.
+            Returns whether a table from a file meets the specification. A file that does not verify or is not accepted is designed anew and
+            replaced, with a warning to the log; it is never used.
 
         Returns
         -------
@@ -123,7 +123,7 @@ class TableCache:
 
         Notes
         -----
-        What `design` raises is passed on; nothing is kept then.
+        Exceptions of `design` are passed on; no table is kept then.
         """
         path = self.path(specification)
         with _naming_the_option(self.folder):

@@ -1,4 +1,4 @@
-"""Exact facts of integer weights: the realised privacy, and the mean and variance of every row."""
+"""Facts of integer weights by exact arithmetic: realised privacy, and each row's moments."""
 
 import math
 from dataclasses import dataclass

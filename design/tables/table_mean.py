@@ -76,7 +76,10 @@ class TableMeanMechanism(ScalarMechanism):
         return self.table.encode(values, words)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio of letters for two grid inputs, which are not dithered."""
+        """Return the log-likelihood ratio of letters for two ends of the interval.
+
+        Each input must be an end of the interval, which is not dithered.
+        """
         weights = np.array(self.table.weights, dtype=float)
         rows = [weights[-1] if value == self.interval[1] else weights[0] for value in (first, second)]
         with np.errstate(divide="ignore", invalid="ignore"):

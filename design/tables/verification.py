@@ -1,4 +1,4 @@
-"""Verification of lookup tables: exact recomputation of the certificate, without a solver."""
+"""Verification of lookup tables: recomputation of the certificate, without a solver."""
 
 import math
 from itertools import pairwise
@@ -25,7 +25,7 @@ BOUND_TOLERANCE = 1e-9
 
 
 def verify_table(table: LookupTable) -> Certificate:
-    """Return the recomputed certificate of a table, or raise TableError if anything differs.
+    """Return a table's certificate after recomputing it, or raise TableError if it differs.
 
     The table may come from an untrusted file. Realised epsilon, bias and variances are recomputed exactly; the lower bound is proven by its
     dual values.
@@ -48,10 +48,10 @@ def verify_table(table: LookupTable) -> Certificate:
 
 
 def _check_mechanism(table: LookupTable) -> None:
-    """Compare the mechanism's name with what weights and letters are.
+    """Compare the mechanism's name with the weights and letters.
 
     The name ``"mvu"`` allows any unbiased table, at the distance from the best that the certificate's bound states; generalised randomised
-    response is the best table in some cases, bitwise randomised response in none.
+    response is the best table in some cases, bitwise randomised response of two or more bits in none.
     """
     name = table.mechanism
     if name not in (MVU, GENERALISED, BITWISE):

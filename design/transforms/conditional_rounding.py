@@ -1,9 +1,8 @@
 """Conditional stochastic rounding: random rounding that repeats until a norm bound holds.
 
 Every coordinate goes up or down at random. The module has algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed
-Discrete Gaussian Mechanism for Federated Learning
-with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded vectors are whole numbers, too: the check needs
-no floating point, and privacy rests on nothing else here.
+Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded
+vectors are whole numbers, too: the check needs no floating point, and privacy rests on nothing else here.
 """
 
 import math
@@ -128,10 +127,8 @@ class ConditionalRounding:
 
         In the vectors' units, and with q the `rejection_bound`, it is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
         `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, the bound of proposition 26: the mean of
-        all
-        tries is the vector itself, and no try is farther from it than sqrt(d) steps. For the paper's beta the first bound is the smaller,
-        0.62
-        steps, in every dimension.
+        all tries is the vector itself, and no try is farther from it than sqrt(d) steps. For the paper's beta the first bound is the
+        smaller, 0.62 steps, in every dimension.
         """
         rejected = self.rejection_bound
         return self.granularity * min(rejection_bias_bound(rejected), math.sqrt(self.dimension) * rejected / (1 - rejected))
@@ -141,10 +138,9 @@ class ConditionalRounding:
         """Bound on a vector's expected squared L2 distance from its rounding; errs upward.
 
         In squared units of the vectors, it is ``granularity**2 sum f (1 - f)`` over all tries, with f the fractional parts. The sum is at
-        most d/4, and at most
-        ``c sqrt(d) - c**2`` where c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the concave envelope
-        ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the accepted tries it is at most ``1 / (1 - q)`` times as much, q the
-        `rejection_bound`. `expected_error` is closer to the true error where rejection is rare.
+        most d/4, and at most ``c sqrt(d) - c**2`` where c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the
+        concave envelope ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the accepted tries it is at most ``1 / (1 - q)`` times as much, q
+        the `rejection_bound`. `expected_error` is closer to the true error where rejection is rare.
         """
         radius, root = self._radius, math.sqrt(self.dimension)
         steps = self.dimension / 4 if 2 * radius >= root else radius * (root - radius)

@@ -37,8 +37,8 @@ class CountMeanSketch(LinearSketch):
     """A count-mean sketch: t rows of w buckets, to which coordinates are added with signs.
 
     Coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i). No matrix is stored: bucket and sign are bits of the
-    counter-based generator Philox at (seed, row, coordinate), whose words numpy
-    promises not to change. All are independent and signs are fair; the buckets' probabilities differ by 2**-31 at most.
+    counter-based generator Philox at (seed, row, coordinate), whose words numpy promises not to change. All are independent and signs are
+    fair; the buckets' probabilities differ by 2**-31 at most.
 
     Rows are scaled by 1 / sqrt(t), so that a sketch is about as long as its vector, or by 1/t, as in the paper's training, so that decoding
     is the sum of the rows: the second scaling shortens sketches by a factor of sqrt(t), and so must be the norm that they are clipped to
@@ -121,8 +121,7 @@ class CountMeanSketch(LinearSketch):
 
         Rows of S over sqrt(t) have disjoint supports of such sizes. A bucket's number has a moment generating function of at most
         ``exp((e^s - 1) d/w)``; over w buckets the mean of the largest number is at most ``(ln w + (e^s - 1) d/w) / s`` for every s, least
-        where
-        ``s e^s - e^s + 1 = w ln w / d``. It is at most d, in any case.
+        where ``s e^s - e^s + 1 = w ln w / d``. It is at most d, in any case.
         """
         load, buckets = self.dimension / self.width, math.log(self.width)
         root = bisect(lambda s: load * (s * math.exp(s) - math.expm1(s)) <= buckets, 1e-9, 50.0, HALVINGS).holds

@@ -56,7 +56,7 @@ def dither(positions: FloatArray, words: WordArray, steps: int) -> NDArray[np.in
     """
     bits = 31 - steps.bit_length()
     fixed = (positions * 2.0**bits).astype(np.int32)
-    # The difference keeps part of a whole step if the fractional part is greater, and is a step less if it is smaller.
+    # The difference stays within its whole step if the fractional part is greater, and falls into the step below if it is smaller.
     fixed -= (words >> np.uint64(64 - bits)).astype(np.int32)
     rounded = fixed >> bits
     rounded += 1

@@ -29,7 +29,7 @@ LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
 # Projections go to a smaller box than the final one, so that a finite number of them suffices.
 INNER_BOX = 0.93
-# The first projections go farther: the parts beyond smaller boxes show more of the direction. They save one or two steps of four or five.
+# The first projections go to smaller boxes: the parts beyond them show more of the direction. This saves one or two steps of four or five.
 FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
 # Most steps where a representation is certain: two or three are needed.
@@ -225,13 +225,13 @@ class KashinRepresentation:
 def kashin_representation(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRepresentation:
     """Represent vectors by coefficients of at most a level above 0.
 
-    Vectors have the shape (clients, dimension), the level is in their units, and the representation is exact. The coefficients with U a = x
-    are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a smaller box
-    (`INNER_BOX`), projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
+    Vectors have the shape (clients, dimension), the level is in their units, and the representation is exact unless a vector is scaled
+    down. The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a smaller
+    box (`INNER_BOX`), projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
     squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex
-    feasibility problems*), takes half the steps; random rows take the first steps for smaller boxes, in single precision. Lyubarskii
-    and Vershynin's own algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and
-    with these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
+    feasibility problems*), takes half the steps; random rows take the first steps for smaller boxes, in single precision. Lyubarskii and
+    Vershynin's own algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with
+    these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
 
     At the level ``certain_constant / sqrt(size)`` times the largest length, or above, every vector is represented. Either its shortest
     coefficients are, or it has coefficients c in the smaller box: a step lowers the squared distance from c by the squared distance from
@@ -313,9 +313,8 @@ def _free_parts(spectra: FloatArray, frame: KashinFrame, level: float) -> FloatA
     """Return the first steps' additions to the transforms of shortest coefficients.
 
     The steps are in single precision, and the additions are 0.0 on the frame's rows. They are the steps of `_approach`. The plane's
-    directions
-    lie off the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the inverse
-    transform.
+    directions lie off the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the
+    inverse transform.
     """
     free = frame.free.astype(np.float32)
     # In units of the level, values too large for single precision are left to double precision.

@@ -1,9 +1,9 @@
 """Linear sketches: random maps to fewer coordinates, from a public seed.
 
-Sketches keep lengths, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased estimate of x,
-with the error `distortion`. Sketches of several
-clients by the same S add up, so that they can be summed in secret and decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The
-Fundamental Price of Secure Aggregation in Differentially Private Federated Learning*). Vectors must not depend on the seed.
+Sketches keep squared lengths on average, and decoding has no bias. A sketch is S x, with E[S^T S] = I over the seed: S^T S x is an unbiased
+estimate of x, with the error `distortion`. Sketches of several clients by the same S add up, so that they can be summed in secret and
+decoded once (Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
+Learning*). Vectors must not depend on the seed.
 """
 
 import math
@@ -107,13 +107,16 @@ class LinearSketch(ABC):
         return min(1.0, self.length_variance / (factor**2 - 1) ** 2)
 
     def encode(self, vectors: ArrayLike) -> FloatArray:
-        """Return S x for vectors of shape (..., dimension), as (..., sketch_dimension)."""
+        """Return sketches of vectors of shape (..., dimension), as (..., sketch_dimension).
+
+        They are `length_factor` times S x.
+        """
         return self._mapped("vectors", vectors, self.dimension, self.sketch_dimension, self._sketched)
 
     def decode(self, sketches: ArrayLike) -> FloatArray:
-        """Return S^T y for sketches of shape (..., sketch_dimension), as (..., dimension).
+        """Return estimates from sketches y of shape (..., sketch_dimension), as (..., dimension).
 
-        The result is unbiased for vectors and sums of them.
+        They are S^T y over `length_factor`, and unbiased for vectors and sums of vectors.
         """
         return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._restored)
 

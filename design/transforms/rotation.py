@@ -1,9 +1,8 @@
 """Random rotations with a public seed, after which no coordinate of a vector is large.
 
 Rotations keep the length and remove peaks. There are two kinds. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and
-pads to a power of two;
-`RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
-Aggregation*), pads by one coordinate at most.
+pads to a power of two; `RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated
+Learning with Secure Aggregation*), pads by one coordinate at most.
 """
 
 import math
@@ -43,7 +42,7 @@ class Rotation(Protocol):
         """Rotate vectors of shape (..., dimension) into the shape (..., padded_dimension)."""
 
     def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
-        """Rotate finite vectors in place of the padded rows that hold them.
+        """Rotate finite vectors, and overwrite the padded rows that hold them.
 
         Vectors are the first coordinates of rows of `padded_dimension`, which are overwritten. The method returns the result; where the
         result needs an array of its own, it is `out`, of the same shape, which saves the time of a new array.
@@ -208,12 +207,11 @@ def flattened_bound(padded_dimension: int, norm: float, failure_probability: flo
     """Return a probable bound on every coordinate of a rotated vector; errs upward.
 
     The bound holds with high probability over the seed. A rotated coordinate is a sum of independent terms of mean zero, so that for every
-    s the mean of ``exp(s z)`` is at most
-    ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for random signs, where
-    ``cosh(t) <= exp(t**2 / 2)``; and ``r_j sqrt(2 / D)`` times the cosine of a uniform angle for random phases, with r_j the length of the
-    j-th pair, where the mean of ``exp(t cos)`` is ``I_0(t) <= exp(t**2 / 4)``. Chernoff's bound and a union over D coordinates and both
-    signs give ``sqrt(2 ln(2 D / q) / D)`` times the norm, for the failure probability q. The bound is never above the norm. For n vectors,
-    divide q by n.
+    s the mean of ``exp(s z)`` is at most ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for
+    random signs, where ``cosh(t) <= exp(t**2 / 2)``; and ``r_j sqrt(2 / D)`` times the cosine of a uniform angle for random phases, with
+    r_j the length of the j-th pair, where the mean of ``exp(t cos)`` is ``I_0(t) <= exp(t**2 / 4)``. Chernoff's bound and a union over D
+    coordinates and both signs give ``sqrt(2 ln(2 D / q) / D)`` times the norm, for the failure probability q. The bound is never above the
+    norm. For n vectors, divide q by n.
 
     Examples
     --------

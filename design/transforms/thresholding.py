@@ -6,8 +6,7 @@ The sum is private already, so that guarantees stay the same.
 
 `keep_largest` is not in that paper: each client's vector loses coordinates before it is sketched, without a memory. Its result is not
 private. A client's vector gets no longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its
-noise by the triangle
-inequality: the error of the mean of all clients is at most the mean of the clients' errors.
+noise by the triangle inequality: the error of the mean of all clients is at most the mean of the clients' errors.
 """
 
 import math

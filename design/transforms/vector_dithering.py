@@ -17,8 +17,8 @@ UniformSource = Callable[[int], FloatArray]
 
 # Relative slack for the rounding errors of a sum of p-th powers. A term is a quotient to a power of at most 64, 68 units (see
 # `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of the slack. A vector that
-# passes is longer
-# than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam noise allow for.
+# passes is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam
+# noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
 # Coordinates processed at a time, a quarter of a megabyte.
@@ -92,7 +92,7 @@ def round_independently(positions: FloatArray, uniforms: FloatArray) -> None:
 
 
 def row_blocks(rows: int, columns: int, numbers: int = BLOCK) -> Iterator[slice]:
-    """Yield slices of rows that have `numbers` coordinates together, of at least one row.
+    """Yield slices of rows with at most `numbers` coordinates together, but at least one row.
 
     By default a processor's cache holds the rows with the numbers computed from them.
     """
@@ -117,8 +117,7 @@ def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, b
     """Round systematically, and toward zero where floating-point errors break the bound.
 
     The bound holds without such errors. Rounding toward zero is biased, and makes no vector longer. It has a probability below 1e-13 for
-    128
-    coordinates, the error of their running sums.
+    128 coordinates, the error of their running sums.
 
     Parameters
     ----------
@@ -142,9 +141,8 @@ def rejection_rounding(positions: FloatArray, norm: float, bound: float, uniform
     """Round independently, again and again until the norm is at most the bound.
 
     The method is that of section 4.1 of Chaudhuri, Guo, Rabbat 2022. Accepted vectors have a small bias toward shorter vectors. The number
-    of
-    rounds depends on the vector: an observer of the time learns something about it. Rounded vectors must lie in the ball with a probability
-    well above 0: the function gives up after 10**5 rejections in a row.
+    of rounds depends on the vector: an observer of the time learns something about it. Rounded vectors must lie in the ball with a
+    probability well above 0: the function gives up after 10**5 rejections in a row.
     """
     rounded = np.empty(positions.shape, dtype=np.int64)
     waiting = np.arange(len(positions))
@@ -162,8 +160,8 @@ def rejection_bias_bound(rejection_probability: float) -> float:
     """Return a bound on the bias of accepted vectors in the L2 norm, in steps.
 
     The bias is the distance of the mean of accepted vectors from the position, and at most ``sqrt(q / (1 - q)) / 2``; q bounds the
-    probability of rejection. With A the event of acceptance and a any unit vector, ``E[a.(v - x) | A] =
-    Cov(a.v, 1_A) / P(A)``, which by the Cauchy-Schwarz inequality is at most the standard deviation of a.v, no more than 1/2 as
-    coordinates are independent, times sqrt((1 - P(A)) / P(A)).
+    probability of rejection. With A the event of acceptance and a any unit vector, ``E[a.(v - x) | A] = Cov(a.v, 1_A) / P(A)``, which by
+    the Cauchy-Schwarz inequality is at most the standard deviation of a.v, no more than 1/2 as coordinates are independent, times sqrt((1 -
+    P(A)) / P(A)).
     """
     return 0.5 * float(np.sqrt(rejection_probability / (1 - rejection_probability)))

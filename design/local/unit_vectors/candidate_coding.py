@@ -1,6 +1,6 @@
 """Minimal random coding: PrivUnitG as the number of a public Gaussian candidate.
 
-Candidates that point more toward the vector are likelier.
+Candidates in the cap of the client's vector are likelier than the others.
 
 Modified minimal random coding (MMRC; Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally differentially private
 mechanisms*) is unbiased and keeps epsilon. Plain minimal random coding (Havasi, Peharz, Hernández-Lobato 2019, *Minimal random code
@@ -51,8 +51,8 @@ BATCH = 2**18
 class CandidateCodingMechanism(VectorMechanism):
     """Every client sends the number of a public candidate, inside its vector's cap or outside.
 
-    A candidate z lies in the cap if <z, v> >= threshold. The K = 2**b candidates of a client come from a public seed. Those in the cap are
-    equally likely, and so are the others.
+    A candidate z lies in the cap if <z, v> >= threshold. The K = 2**b candidates of a client come from a public seed. Candidates in the cap
+    are equally likely, and so are the others.
     """
 
     message_bits: int
@@ -69,7 +69,7 @@ class CandidateCodingMechanism(VectorMechanism):
 
     @abstractmethod
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of each candidate outside a cap that holds `inside` candidates."""
+        """Return the probability of sending any candidate outside a cap that holds `inside` of them."""
 
     @property
     def candidates(self) -> int:
@@ -130,6 +130,21 @@ class CandidateCodingMechanism(VectorMechanism):
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         return np.asarray(aggregate * (self.ball.clip_norm / (self.scale * clients)))
 
+    @abstractmethod
+    def _projection_mean(self, threshold: float) -> float:
+        """Return the mean m of <z, v> for a threshold, over seeds and indices."""
+
+    def _log_variances(self, thresholds: FloatArray) -> list[float]:
+        return [self._log_variance(threshold) for threshold in thresholds.tolist()]
+
+    def _log_variance(self, threshold: float) -> float:
+        """Return the logarithm of the second moment of z / m.
+
+        The mean of <z, v>**2 is 1 + threshold m, and that of the other squares is 1.
+        """
+        mean = self._projection_mean(threshold)
+        return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean) if mean > 0 else math.inf
+
     def _in_caps(self, directions: FloatArray, seeds: list[int]) -> Iterator[NDArray[np.bool_]]:
         """Yield for each client the indicators of the candidates in its cap, shape (candidates,)."""
         numbers = self.candidates * self.ball.dimension
@@ -158,7 +173,7 @@ def mean_projection(threshold: float, inside: float) -> float:
 
 @dataclass(frozen=True)
 class MinimalRandomCodingMechanism(CandidateCodingMechanism):
-    """Every client sends the number of a public Gaussian candidate, more often one in its cap.
+    """Every client sends a candidate's number; candidates in its vector's cap are likelier.
 
     PrivUnitG (`PrivUnitGMechanism`) has a density over the normal one of e^epsilon / Z in the cap, where <z, v> is at least the threshold,
     and of 1 / Z outside. Here K = 2**b candidates z are shared, from a public seed, anew for each client. If a share s of them lies in
@@ -168,7 +183,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     to the densities, minimal random coding without the modification, would lose up to twice that.
 
     With m the mean of <z, v>, ``z clip_norm / m`` is an unbiased estimate of clip_norm v. Both m and the variance are exact for every
-    K; the threshold is the one that minimises the variance for this K.
+    K; the threshold minimises the variance for this K.
 
     Attributes
     ----------
@@ -241,10 +256,10 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of each candidate outside a cap; rounded upward, toward privacy.
+        """Return the probability of sending any candidate outside a cap; rounded upward.
 
-        The cap holds `inside` candidates. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing
-        cancels.
+        Rounding errs toward privacy. The cap holds `inside` candidates. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon /
+        Z, written so that nothing cancels.
         """
         share, cap = inside / self.candidates, self.cap_probability
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
@@ -258,8 +273,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         cap = float(scipy.special.ndtr(-threshold))
         low, expected_count = 1 / self._constant(cap), math.floor(self.candidates * cap)
         # The mean is E[min(s high, 1 - (1 - s) low)] for K s binomial; the first argument is the smaller up to s = cap, and E[s; K s <= n]
-        # is cap
-        # times a probability of one trial less.
+        # is cap times a probability of one trial less.
         few = scipy.special.bdtr(expected_count, self.candidates, cap)
         others = cap * scipy.special.bdtr(expected_count - 1, self.candidates - 1, cap) if expected_count > 0 else 0.0
         inside = math.exp(self.epsilon) * low * others + (1 - low) * (1 - few) + low * (cap - others)
@@ -270,17 +284,6 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         first, last = math.ceil(self.candidates * scipy.special.ndtr(-high)), math.floor(self.candidates * scipy.special.ndtr(-low))
         counts = np.arange(max(first, 1), min(last, self.candidates - 1) + 1, max(1, (last - first) // THRESHOLDS))
         return np.asarray(-scipy.special.ndtri(counts / self.candidates))
-
-    def _log_variances(self, thresholds: FloatArray) -> list[float]:
-        return [self._log_variance(threshold) for threshold in thresholds.tolist()]
-
-    def _log_variance(self, threshold: float) -> float:
-        """Return the logarithm of the second moment of z / m.
-
-        The mean of <z, v>**2 is 1 + threshold m, and that of the other squares is 1.
-        """
-        mean = self._projection_mean(threshold)
-        return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean) if mean > 0 else math.inf
 
 
 def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: float = 0.25) -> MinimalRandomCodingMechanism:
@@ -321,10 +324,10 @@ def minimal_random_coding_mechanism(epsilon: float, ball: NormBall, excess: floa
 class PlainRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends a public Gaussian candidate's number, by PrivUnitG's density.
 
-    Let n of the K = 2**b candidates lie in the cap. A candidate in the cap has the probability e^coded / (n e^coded + K - n), any other
-    1 / (n e^coded + K - n). The sum depends on the vector: given the public candidates, two vectors' probabilities differ by up to
-    `epsilon`, nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a share `shrinking`
-    of the vector. `MinimalRandomCodingMechanism` has neither fault.
+    Let n of the K = 2**b candidates lie in the cap. A candidate in the cap has the probability e^coded / (n e^coded + K - n), any other 1 /
+    (n e^coded + K - n). The sum depends on the vector: given the public candidates, the logarithms of two vectors' probabilities differ by
+    up to `epsilon`, nearly twice `coded_epsilon`. The published decoder divides by the mean of PrivUnitG itself: it estimates a share
+    `shrinking` of the vector. `MinimalRandomCodingMechanism` has neither fault.
 
     Attributes
     ----------
@@ -375,15 +378,11 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         if not self.unbiased:
             return self.coded.threshold
 
-        def log_variance(threshold: float) -> float:
-            mean = self._projection_mean(threshold)
-            return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean) if mean > 0 else math.inf
-
         reach = math.sqrt(2 * self.coded_epsilon) + 3
         grid = np.linspace(-reach, reach, THRESHOLDS)
-        best = int(np.clip(np.argmin([log_variance(threshold) for threshold in grid.tolist()]), 1, THRESHOLDS - 2))
+        best = int(np.clip(np.argmin(self._log_variances(grid)), 1, THRESHOLDS - 2))
         bounds = grid[best - 1], grid[best + 1]
-        return float(scipy.optimize.minimize_scalar(log_variance, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x)
+        return float(scipy.optimize.minimize_scalar(self._log_variance, bounds=bounds, method="bounded", options={"xatol": 1e-10}).x)
 
     @cached_property
     def projection_mean(self) -> float:
@@ -437,7 +436,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return np.asarray(self.worst_variance - self.shrinking**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of each candidate outside a cap that holds `inside` candidates."""
+        """Return the probability of sending any candidate outside a cap that holds `inside` of them."""
         outside = self.candidates - inside
         return outside / (inside * math.exp(self.coded_epsilon) + outside)
 

@@ -34,12 +34,12 @@ TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
 SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
 # Largest exponent: time grows with e to this power.
 LARGEST_CODED = 10.0
-# Largest number of a public point, from 0: later points count as the first.
+# Number of public points, counted from 0: later points count as the first.
 MOST_POINTS = 2**62
 # Arrivals up to the horizon come in batches; a second batch is rare.
 MOST_EXTENSIONS = 100
 STREAM_POINTS = 2**32
-# Arrival times, in units of the largest density, up to which every arrival is examined; few arrivals beyond are.
+# Every arrival up to the time EXAMINED times the largest density, plus FEW, is examined.
 EXAMINED, FEW = 4.0, 16.0
 
 
@@ -51,8 +51,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     PrivUnit at `coded_epsilon` over the uniform one (`BestCap`), it sends i with probability in proportion to (r(z_i) / T_i)**alpha: z_i
     then has the density r exactly. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so do
     their sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly
-    exceeds
-    1, and messages that are very long; it is not used.
+    exceeds 1, and messages that are very long; it is not used.
 
     `bits_of_messages` codes a number k by a prefix code for probabilities in proportion to k**-power.
 

@@ -1,7 +1,7 @@
 """PrivUnit with its best cap: the unbiased, purely private message of least variance.
 
 `BestCap` is the cap of the sphere around the client's vector with which a private message has the least variance. `CapPrivacy` accounts
-for messages that are e^epsilon as likely in the input's cap as outside it: those of PrivUnit and PrivUnitG.
+for messages that are e^epsilon times as likely in the input's cap as outside it: the messages of PrivUnit and PrivUnitG.
 """
 
 import math
@@ -31,7 +31,7 @@ from .random_direction import random_directions
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Share of a loss distribution's step that covers errors of about ten units in its masses. The smallest epsilons leave less room, but then
+# Factor on a loss distribution's step that covers errors of about ten units in its masses. The smallest epsilons leave less room, but then
 # `composed_loss` takes more than these units from delta.
 GRID_MARGIN = 1 + SLACK
 
@@ -41,14 +41,14 @@ CANCELLED = 0.01
 
 @dataclass(frozen=True)
 class CapPrivacy:
-    """Randomised response that is revealed with a given probability; it dominates all inputs.
+    """Randomised response, revealed with a given probability; it dominates every two inputs.
 
     The message is revealed with probability `revealing`, and not at all otherwise. The densities of two unit vectors have the ratio
-    e^epsilon on the first one's cap without the second's, e^-epsilon the other way
-    round, and 1 elsewhere. With w the measure of either region, under the law that does not depend on the input, every f-divergence is w
-    times a number that depends on epsilon only, and is not negative. So the pair with the largest w dominates all others, and mixtures of
-    both directions (joint convexity): opposite vectors, with w the smaller of the measures of a cap and of its complement. A message then
-    lies in one cap and not in the other with probability (e^epsilon + 1) w / Z.
+    e^epsilon on the first one's cap without the second's, e^-epsilon the other way round, and 1 elsewhere. With w the measure of either
+    region, under the law that does not depend on the input, every f-divergence is w times a number that depends on epsilon only, and is not
+    negative. So the pair with the largest w dominates all others, and mixtures of both directions (joint convexity): opposite vectors, with
+    w the smaller of the measures of a cap and of its complement. A message then lies in one cap and not in the other with probability
+    (e^epsilon + 1) w / Z.
 
     Attributes
     ----------
@@ -211,15 +211,14 @@ class BestCap:
 
 @dataclass(frozen=True)
 class PrivUnitMechanism(UncompressedVectorMechanism):
-    """Every client sends a unit vector, which lies in its vector's cap with a high probability.
+    """Every client sends a unit vector, more often than by chance in the cap around its own.
 
-    The cap is that of `BestCap`, and its probability exceeds that of chance.
+    The cap is that of `BestCap`.
 
-    Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, *Protection against reconstruction and its applications in private federated
-    learning*, with the optimal parameters (Asi, Feldman, Talwar 2022). On the sphere its variance is the proven bound for every unbiased
-    mechanism (`unbiased_local_bound`). A vector inside the ball is first replaced by clip_norm times its direction or the opposite
-    direction,
-    at random and without bias. Messages are 64-bit floats: like `PrivUnitGMechanism`, the mechanism is a reference for comparisons.
+    Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, *Protection against reconstruction and its applications in private federated learning*,
+    with the optimal parameters (Asi, Feldman, Talwar 2022). On the sphere its variance is the proven bound for every unbiased mechanism
+    (`unbiased_local_bound`). A vector inside the ball is first replaced by clip_norm times its direction or the opposite direction, at
+    random and without bias. Messages are 64-bit floats: like `PrivUnitGMechanism`, the mechanism is a reference for comparisons.
 
     Attributes
     ----------

@@ -36,10 +36,9 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     """Every client sends PrivUnit's message for a public random projection of its vector.
 
     The projection is that of the client's unit vector; PrivUnit randomises its direction. With P the matrix, whose k rows are orthonormal,
-    and x the message, a unit vector of k dimensions, the server averages
-    ``P^T x clip_norm / (m c)``: m is the mean of <x, u> for a direction u (`BestCap` in k dimensions), and c that of the norm of k
-    coordinates of a uniformly random unit vector of `space` dimensions. A message is as private as PrivUnit's in k dimensions: k 64-bit
-    floats, after the public seed, which costs nothing.
+    and x the message, a unit vector of k dimensions, the server averages ``P^T x clip_norm / (m c)``: m is the mean of <x, u> for a
+    direction u (`BestCap` in k dimensions), and c that of the norm of k coordinates of a uniformly random unit vector of `space`
+    dimensions. A message is as private as PrivUnit's in k dimensions: k 64-bit floats, after the public seed, which costs nothing.
     """
 
     epsilon: float
@@ -62,10 +61,7 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     @property
     @abstractmethod
     def _numbers(self) -> int:
-        """Count of numbers in a client's projection.
-
-        `client_chunks` allows as many at a time.
-        """
+        """Count of the numbers in a client's projection, for `client_chunks`."""
 
     def _check(self, name: str) -> None:
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
@@ -242,8 +238,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
         """Bound on the variance at the centre of the ball, the largest; exact without padding.
 
         The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. The estimate leaves out the
-        part of
-        P^T u, of norm 1, on the padding, and the bound counts it in; the part of P^T P is d / space by the signs of H.
+        part of P^T u, of norm 1, on the padding, and the bound counts it in; the part of P^T P is d / space by the signs of H.
         """
         square, share = self.cap.mean**2, self.ball.dimension / self.space
         return (self.ball.clip_norm / self.scale) ** 2 * (square + (1 - square) * share)

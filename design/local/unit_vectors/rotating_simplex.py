@@ -40,7 +40,9 @@ MOST_BITS = 12
 
 @dataclass(frozen=True)
 class RotatingSimplexMechanism(VectorMechanism):
-    """Every client sends the number of a public simplex's corner, more often a near one.
+    """Every client sends a corner's number; corners near its vector are likelier than others.
+
+    The corners are those of a public simplex.
 
     The M = 2**b corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from
     a public seed. Each of the k closest is sent with probability e^epsilon / (k e^epsilon + M - k), each of the others with
@@ -170,7 +172,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def _far_probability(self) -> float:
-        """Probability of each corner that is not among the closest; rounded upward."""
+        """Probability of sending any corner that is not among the closest; rounded upward."""
         others = self.corners - self.closest
         return min(1.0, others / (self.closest * math.exp(self.epsilon) + others) * (1 + SHORT_SLACK))
 
@@ -195,10 +197,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def _numbers(self) -> int:
-        """Count of numbers in a client's simplex.
-
-        `client_chunks` allows as many at a time.
-        """
+        """Count of the numbers in a client's simplex, for `client_chunks`."""
         return self.ball.dimension * self.corners
 
 
@@ -206,7 +205,6 @@ def most_simplex_bits(dimension: int) -> int:
     """Return the largest number of bits for which a simplex has enough corners.
 
     The result is at most 12 bits, for vectors of the given number of dimensions.
-
 
     Examples
     --------

@@ -2,10 +2,10 @@
 
 The module computes coordinates in an orthonormal frame, and vectors from them. A frame is the first columns of a product of reflections.
 Each reflection maps a vector of normal numbers, one number shorter than the previous vector, to an axis. The frame is uniformly random
-(Haar), as that of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient Generation of Random Orthogonal
-Matrices with an Application to Condition Estimators*), but no matrix is decomposed: time is in proportion to the frame's numbers. Normal
-numbers are those of `shared_randomness`, rounded: laws differ by less than 1e-6. `client_chunks` splits
-clients into chunks, so that the numbers derived from their public seeds are never all in memory.
+(Haar), as that of the QR decomposition of a matrix of normal numbers (Stewart 1980, *The Efficient Generation of Random Orthogonal Matrices
+with an Application to Condition Estimators*), but no matrix is decomposed: time is in proportion to the frame's numbers. Normal numbers are
+those of `shared_randomness`, rounded: laws differ by less than 1e-6. `client_chunks` splits clients into chunks, so that the numbers
+derived from their public seeds are never all in memory.
 """
 
 from collections.abc import Iterator, Sequence
@@ -87,10 +87,9 @@ def _reflect(vectors: FloatArray, normals: FloatArray, heads: FloatArray) -> Non
 
 
 def client_chunks(clients: int, numbers: int, most: int = MOST_NUMBERS) -> Iterator[slice]:
-    """Return slices of clients that take at most the given count of numbers each.
+    """Return slices of clients that take at most `most` numbers together.
 
-    Each slice has at least one client.
-
+    A client takes `numbers` numbers; each slice has at least one client.
 
     Examples
     --------

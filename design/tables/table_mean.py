@@ -12,6 +12,7 @@ from ..contracts.guarantee import Guarantee
 from ..contracts.mechanism import MessageScore, ScalarMechanism
 from ..contracts.privacy import Privacy
 from ..noise.random_words import WordsLike
+from ..transforms.dithering import finite_values, grid_position
 from .lookup_table import LetterArray, LookupTable
 from .table_privacy import table_privacy
 
@@ -76,12 +77,12 @@ class TableMeanMechanism(ScalarMechanism):
         return self.table.encode(values, words)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the log-likelihood ratio of letters for two ends of the interval.
-
-        Each input must be an end of the interval, which is not dithered.
-        """
+        """Return the log-likelihood ratio of letters for two inputs, dithering included."""
         weights = np.array(self.table.weights, dtype=float)
-        rows = [weights[-1] if value == self.interval[1] else weights[0] for value in (first, second)]
+        positions = grid_position(finite_values("inputs", np.ravel([first, second])), self.interval, len(weights) - 1)
+        lower = np.minimum(positions.astype(np.intp), len(weights) - 2)
+        fractions = (positions - lower)[:, None]
+        rows = (1 - fractions) * weights[lower] + fractions * weights[lower + 1]
         with np.errstate(divide="ignore", invalid="ignore"):
             log_ratios = np.nan_to_num(np.log(rows[0]) - np.log(rows[1]), nan=0.0)
         return lambda letters: np.asarray(log_ratios[letters])

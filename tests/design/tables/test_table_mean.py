@@ -49,3 +49,14 @@ def test_letters_beyond_the_table_are_refused() -> None:
         mechanism.aggregate(np.array([0, 4]))
     with pytest.raises(ValueError, match="clients must be the number of letters in the histogram, 3, got 4"):
         mechanism.decode(np.array([1, 0, 0, 2]), 4)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: f"{table.mechanism}-{table.bits_in}-{table.total}")
+def test_scores_compare_dithered_inputs(table: LookupTable) -> None:
+    low, high = table.interval
+    steps, rows = len(table.weights) - 1, table.probabilities
+    letters = np.arange(rows.shape[1])
+    # A quarter of a step above the lowest input, and the highest input.
+    inner = low + (high - low) / (4 * steps)
+    score = TableMeanMechanism(table).message_score(np.float64(inner), np.float64(high))
+    assert score(letters) == pytest.approx(np.log((3 * rows[0] + rows[1]) / 4) - np.log(rows[-1]), rel=1e-9)

@@ -18,7 +18,7 @@ from ..numerics.log_sum_exp import log_sum_exp
 from .renyi_curve import RenyiCurve
 
 # Whole orders of the bounds on sampled divergences.
-WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(17)))
+BOUNDED_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(17)))
 SMALLEST_PROBABILITY = 1e-9
 # Relative error of the sum of exponentials. For orders up to 4096 and probabilities from 1e-12 an exponent is a sum of log-gammas, 60 000
 # in all (8 units each), of multiples of logarithms of q and of 1 - q, 151 000 in all (6 units), and of a cumulant (8 units) that is no
@@ -224,7 +224,7 @@ def _sampled(curve: RenyiCurve, log_terms: Callable[[int, FloatArray], FloatArra
     """
     finite = np.isfinite(curve.orders) & np.isfinite(curve.divergences)
     finite_orders, divergences = curve.orders[finite], curve.divergences[finite]
-    orders = np.array([order for order in WHOLE_ORDERS if order <= finite_orders.max(initial=1.0)], dtype=int)
+    orders = np.array([order for order in BOUNDED_ORDERS if order <= finite_orders.max(initial=1.0)], dtype=int)
     if orders.size == 0:
         raise ValueError(f"curve must have finite divergences at order 2 or above, got orders {curve.orders!r}")
     # The cumulant generating function of the loss, (a - 1) r(a), is convex and 0 at a = 1: between two orders it lies below the chord.

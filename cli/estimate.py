@@ -161,8 +161,8 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         table.add_row(row.item, *(f"{number:.4g}" for number in (row.frequency, row.standard_error, row.true_frequency)))
     screen.print(table)
     screen.print(
-        f"{sum(item.exceeds_noise for item in study.items)} of these items exceed the noise: the probability that any item that nobody "
-        "holds exceeds it is at most 0.05.",
+        f"{sum(item.exceeds_noise for item in study.items)} of these items exceed the noise: where errors are normal, the probability that "
+        "any item that nobody holds exceeds it is at most 0.05.",
     )
     screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items equally frequent "

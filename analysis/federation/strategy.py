@@ -280,7 +280,7 @@ class PrivateMeanStrategy(Strategy):
         """
         if not self._released:
             return Guarantee(0.0, self.task.adjacency, entry_named(self.mechanism).trust_model, delta=self.task.delta)
-        weakest = min(self._released, key=lambda one: one.joint_clients or 0)
+        weakest = min(self._released, key=lambda mechanism: mechanism.joint_clients or 0)
         return weakest.privacy().report(self.task.delta, self.task.adjacency, len(self._released)).guarantee
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:

@@ -133,7 +133,10 @@ class PlannedMechanism:
     on_real_numbers: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return all fields but the tried designs as JSON; unknown and infinite numbers are null."""
+        """Return the fields as JSON, without the tried designs and the mechanism itself.
+
+        Unknown and infinite numbers are null.
+        """
         document = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("tried", "check", "mechanism")}
         document["options"] = dict(self.options)
         document["check"] = None if self.check is None else asdict(self.check)

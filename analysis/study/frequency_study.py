@@ -41,7 +41,7 @@ class ItemEstimate:
     true_frequency : float
         True frequency, which is not private.
     exceeds_noise : bool
-        Whether the estimate exceeds estimates that noise alone causes (`FrequencyEstimate.exceeds_noise`).
+        Whether the estimate exceeds the threshold for noise (`FrequencyEstimate.exceeds_noise`).
     """
 
     item: str

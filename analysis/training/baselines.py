@@ -104,7 +104,7 @@ def given_for_budget(entry: Entry, values: Values) -> str | None:
 def needs_budget(entry: Entry, values: Values) -> bool:
     """Return whether a mechanism is built for an epsilon.
 
-    None is needed for mechanisms without a budget, or with another parameter in its place.
+    Mechanisms without privacy, or with another parameter in place of the budget, need no epsilon.
     """
     return entry.private and given_for_budget(entry, values) is None
 

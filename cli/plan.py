@@ -157,7 +157,7 @@ def _print(plan: "Plan") -> None:
         screen.print(refused)
     for mechanism in plan.feasible:
         if mechanism.check is not None and mechanism.check.off:
-            warn(f"{mechanism.name}: measured {100 * mechanism.check.excess:+.0f} % of what was predicted")
+            warn(f"{mechanism.name}: the measured error is {100 * mechanism.check.excess:+.0f} % off its prediction")
 
 
 def _ranking(plan: "Plan", model: str) -> "Table":

@@ -12,7 +12,7 @@ from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, typed_options
+from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -123,6 +123,7 @@ def estimate_frequencies_command(
     not private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named
+    from ..analysis.catalogue.shared_options import typed_options
     from ..analysis.study.column_file import MOST_BYTES
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items

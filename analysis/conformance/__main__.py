@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ...cli.options import typed_options
 from ..catalogue.registry import entry_named
+from ..catalogue.shared_options import typed_options
 
 TESTS = """\"\"\"The conformance suite of {name}.\"\"\"
 

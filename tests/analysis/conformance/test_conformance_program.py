@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from quietbits.analysis.catalogue.registry import BUILT_IN
+from quietbits.analysis.catalogue.shared_options import typed_options
 from quietbits.analysis.conformance.__main__ import main
 from quietbits.analysis.conformance.mechanism_cases import Trial
 from quietbits.analysis.conformance.mechanism_suite import conformance_suite
-from quietbits.cli.options import typed_options
 
 # A copy of a mechanism that states less than it reveals.
 BOASTFUL = """

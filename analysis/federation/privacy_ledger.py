@@ -64,7 +64,7 @@ class PrivacyLedger:
         return entry
 
     def weaken(self, entry: int, guarantee: Guarantee) -> None:
-        """Replace an entry's guarantee by a weaker one, or raise InfeasibleError."""
+        """Raise an entry's epsilon to a weaker guarantee's, or raise InfeasibleError."""
         with self._opened() as database:
             changed = database.execute("UPDATE spent SET epsilon = max(epsilon, ?) WHERE entry = ?", (guarantee.epsilon, entry))
             if not changed.rowcount:

@@ -177,7 +177,7 @@ class ServerRound:
             try:
                 answers_read[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
             except UNREADABLE as error:
-                logging.getLogger("flwr").warning("quietbits: node %d answers what cannot be read: %s", node, error)
+                logging.getLogger("flwr").warning("quietbits: node %d sends an unreadable answer: %s", node, error)
         return answers_read
 
     def _answers(self, replies: Iterable[Message]) -> dict[int, Message]:

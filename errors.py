@@ -10,7 +10,7 @@ class NotFiniteError(ValueError):
 
 
 class ConvergenceError(RuntimeError):
-    """A solver stopped before its tolerance, or a training diverged; no partial result exists."""
+    """A solver missed its tolerance, or a training diverged; no partial result is returned."""
 
 
 class DataError(ValueError):

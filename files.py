@@ -188,8 +188,8 @@ def _check_place(path: str | os.PathLike[str]) -> None:
 def _begun(target: Path, name: str | os.PathLike[str]) -> Iterator[tuple[Path, IO[bytes]]]:
     """Create a temporary file beside a target, locked until it is renamed or removed.
 
-    Errors name the target. Only an attempt shows whether a folder accepts files: its permissions say nothing about a read-only file system,
-    nor do they bind root.
+    Errors give the file the name that was passed. Only an attempt shows whether a folder accepts files: its permissions say nothing about a
+    read-only file system, nor do they bind root.
     """
     temporary = target.with_name(f".{target.name[:NAME_CHARACTERS]}{MARK}{secrets.token_hex(4)}{ENDING}")
     with _named(name, temporary):

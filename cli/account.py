@@ -1,6 +1,6 @@
 """`quietbits account` and `quietbits calibrate`: privacy after all rounds, and its inverse."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,10 +27,12 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..design.contracts.privacy import AccountedEpsilon
-    from ..design.contracts.registry import AccountReport
+    from ..design.contracts.registry import AccountReport, Option
 
 
 Rows = Iterable[tuple[str, str]]
+Fixed = dict[str, tuple[Any, Any]]
+"""Options beside those of the registry: name -> (annotated type, default)."""
 # Explanations of details whose names do not explain themselves.
 SAID: Mapping[str, str] = MappingProxyType(
     {
@@ -55,19 +57,24 @@ def _names() -> list[str]:
 
 def _subcommand(name: str) -> Any:
     from ..analysis.catalogue.accounts import account_options
+
+    budget: Fixed = {"delta": (Delta, None), "rounds": (Rounds, 1)}
+    outputs: Fixed = {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
+    return _command(name, account_options(name), _account, budget, outputs, help_of(name, "account"))
+
+
+def _command(name: str, options: "tuple[Option, ...]", function: Callable[..., None], budget: Fixed, outputs: Fixed, help_text: str) -> Any:
+    """Return a name's command with its own options and those of budget, sampling and outputs."""
     from ..analysis.catalogue.registry import REGISTRY
 
-    options = account_options(name)
     adjacency = adjacency_of(REGISTRY[name].account_adjacencies) if name in REGISTRY else Adjacency
+    sampled = all(option.name != "population" for option in options)
+    sampling: Fixed = {key: (kind, None) for key, kind in SAMPLING.items()} if sampled else {}
 
     def run(**values: Any) -> None:
-        _account(name, given(options, values), values)
+        function(name, given(options, values), values)
 
-    own = [option.name for option in options]
-    fixed: dict[str, tuple[Any, Any]] = {"delta": (Delta, None), "rounds": (Rounds, 1), "adjacency": (adjacency, None)}
-    fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
-    fixed |= {"json": (Json, False), "plot": (Plot, None), "output": (Output, None)}
-    return with_options(run, options, fixed, help_of(name, "account"))
+    return with_options(run, options, {**budget, "adjacency": (adjacency, None), **sampling, **outputs}, help_text)
 
 
 def help_of(name: str, call: str) -> str:
@@ -193,9 +200,8 @@ def _upward(value: float) -> str:
 
 def _calibrated_names() -> list[str]:
     from ..analysis.catalogue.accounts import calibrates
-    from ..analysis.catalogue.registry import accounted_names
 
-    return [name for name in accounted_names() if calibrates(name)]
+    return [name for name in _names() if calibrates(name)]
 
 
 def _has(name: str) -> bool:
@@ -207,21 +213,11 @@ def _has(name: str) -> bool:
 
 def _calibrate_subcommand(name: str) -> Any:
     from ..analysis.catalogue.accounts import calibration_options, keeps_pure_budgets
-    from ..analysis.catalogue.registry import REGISTRY
 
-    options = calibration_options(name)
-    adjacency = adjacency_of(REGISTRY[name].account_adjacencies) if name in REGISTRY else Adjacency
-
-    def run(**values: Any) -> None:
-        _calibrate(name, given(options, values), values)
-
-    own = [option.name for option in options]
     delta = (PureDelta, 0.0) if keeps_pure_budgets(name) else (TargetDelta, REQUIRED)
-    fixed: dict[str, tuple[Any, Any]] = {"epsilon": (Epsilon, REQUIRED), "delta": delta}
-    fixed |= {"rounds": (Rounds, 1), "method": (Method, None), "adjacency": (adjacency, None)}
-    fixed |= {key: (kind, None) for key, kind in SAMPLING.items() if "population" not in own}
-    fixed |= {"json": (Json, False), "output": (DesignOutput, None)}
-    return with_options(run, options, fixed, help_of(name, "calibrate"))
+    budget: Fixed = {"epsilon": (Epsilon, REQUIRED), "delta": delta, "rounds": (Rounds, 1), "method": (Method, None)}
+    outputs: Fixed = {"json": (Json, False), "output": (DesignOutput, None)}
+    return _command(name, calibration_options(name), _calibrate, budget, outputs, help_of(name, "calibrate"))
 
 
 calibrate_app = typer.Typer(

@@ -12,7 +12,7 @@ from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, typed_options
+from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -123,6 +123,7 @@ def estimate_frequencies_command(
     not private: a warning says so here, in the report and in the results.
     """
     from ..analysis.catalogue.registry import entry_named
+    from ..analysis.catalogue.shared_options import typed_options
     from ..analysis.study.column_file import MOST_BYTES
     from ..analysis.study.frequency_study import study_frequencies
     from ..analysis.study.item_column import load_items
@@ -161,8 +162,8 @@ def _print_frequencies(study: "FrequencyStudy") -> None:
         table.add_row(row.item, *(f"{number:.4g}" for number in (row.frequency, row.standard_error, row.true_frequency)))
     screen.print(table)
     screen.print(
-        f"{sum(item.exceeds_noise for item in study.items)} of these items exceed the noise: the probability that any item that nobody "
-        "holds exceeds it is at most 0.05.",
+        f"{sum(item.exceeds_noise for item in study.items)} of these items exceed the noise: where errors are normal, the probability that "
+        "any item that nobody holds exceeds it is at most 0.05.",
     )
     screen.print(
         f"Squared error {study.squared_error:.4g}, predicted {study.predicted_squared_error:.4g}; all items equally frequent "

@@ -66,7 +66,7 @@ def _print_one(entry: "Entry", provider: str | None) -> None:
 
 
 def _of_account(entry: "Entry") -> str:
-    """Return the subject of accounts that need more neighbours than one message has."""
+    """Return the title of the accounts and their adjacencies, which differ from a message's."""
     title = entry.title if entry.noise is None else entry.noise.title
     return f"{title}; {' or '.join(entry.account_adjacencies)} adjacency"
 

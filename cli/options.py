@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..arguments import check_choice, check_listed
+from ..arguments import check_listed
 from ..files import MEGABYTE
 from .commands import Command, Group
 
@@ -145,40 +145,6 @@ def adjacency_of(adjacencies: tuple[str, ...], *, compared: bool = False) -> Any
 def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:
     """Return the values of the registry's options that were typed or have a default."""
     return {option.name: values[option.name] for option in options if option.name in values}
-
-
-def typed_options(what: str, options: "tuple[Option, ...]", texts: list[str]) -> dict[str, Any]:
-    """Return the values of options from texts such as ``bits=8``.
-
-    `what` names the owner of the options in errors; dashes in names count as underscores.
-    """
-    from ..design.contracts.options import NONE
-
-    named = {option.name: option for option in options}
-    values: dict[str, Any] = {}
-    for text in texts:
-        if not options:
-            raise ValueError(f"option must be left out: {what} has none, got {text!r}")
-        name, equals, value = text.partition("=")
-        name = check_choice("option", name.replace("-", "_"), named)
-        if not equals:
-            raise ValueError(f"option must be NAME=VALUE, got {text!r}")
-        kind = named[name].kind
-        if value == NONE and named[name].default is None:
-            values[name] = None
-            continue
-        try:
-            values[name] = (
-                {"true": True, "false": False}[value.lower()] if kind is bool else _number(value) if kind is float else kind(value)
-            )
-        except (KeyError, ValueError):
-            raise ValueError(f"{name} must be of the type {kind.__name__}, got {value!r}") from None
-    return values
-
-
-def _number(text: str) -> float:
-    """Return the number that a text states, as an int where the number is whole."""
-    return int(text) if text.lstrip("+-").isdecimal() else float(text)
 
 
 def _parameter(option: "Option") -> inspect.Parameter:

@@ -8,7 +8,7 @@ import typer
 from ..errors import InfeasibleError
 from ..files import STANDARD_OUTPUT
 from .console import check_outputs, console, in_lines, progress_bar, say, warn
-from .options import Epsilon, Json, Seed, Workers, typed_options
+from .options import Epsilon, Json, Seed, Workers
 from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def plan_command(
     The exit code is 2 if no mechanism can serve the task.
     """
     from ..analysis.catalogue.registry import REGISTRY
+    from ..analysis.catalogue.shared_options import typed_options
     from ..analysis.planner.check import check_plan
     from ..analysis.planner.plan import plan_task
     from ..design.contracts.task import Task
@@ -157,7 +158,7 @@ def _print(plan: "Plan") -> None:
         screen.print(refused)
     for mechanism in plan.feasible:
         if mechanism.check is not None and mechanism.check.off:
-            warn(f"{mechanism.name}: measured {100 * mechanism.check.excess:+.0f} % of what was predicted")
+            warn(f"{mechanism.name}: the measured error is {100 * mechanism.check.excess:+.0f} % off its prediction")
 
 
 def _ranking(plan: "Plan", model: str) -> "Table":

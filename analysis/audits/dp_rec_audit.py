@@ -55,9 +55,9 @@ class DivergenceAudit:
     opposite : ndarray of float64
         True divergence between two opposite updates, 2 c apart: replace-one.
     gaussian : ndarray of float64
-        a c^2 / 2: of the two Gaussian distributions that are coded, which the accountant is built on.
+        a c^2 / 2: divergence of the two Gaussian distributions that are coded, the basis of the accountant.
     published : ndarray of float64
-        a c^2: that, twice, as it is charged in DP-REC's theorem, beside the part of delta that the bits cost.
+        a c^2: twice `gaussian`, the charge of DP-REC's theorem beside the part of delta that the bits cost.
     proven_added, proven_removed : ndarray of float64
         Bounds on `added` and `removed` that hold for every number of samples, with nothing lost in delta; see `proven_divergences`.
     """
@@ -96,7 +96,7 @@ def audit_divergences(clip_ratio: float, samples: int, orders: ArrayLike) -> Div
     Parameters
     ----------
     clip_ratio : float
-        c, the update's norm over sigma, above 0 and at most 3.
+        c, the update's norm over sigma, 0.001 to 3.
     samples : int
         K, from 1 to 2**20.
     orders : array_like of int, shape (orders,)
@@ -137,7 +137,7 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     Parameters
     ----------
     clip_ratio : float
-        c, above 0 and at most 3.
+        c, 0.001 to 3.
     samples : int
         K, from 1 to 2**20.
     population : int
@@ -182,7 +182,7 @@ def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float
     Parameters
     ----------
     clip_ratio : float
-        c, above 0 and at most 3.
+        c, 1e-6 to 100.
     index_bits : int
         Bits of the index, 1 to 60.
     epsilon : float

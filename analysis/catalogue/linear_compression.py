@@ -159,6 +159,13 @@ def _central_candidates(task: Task) -> list[Values]:
     return [{}, *({"sketch_dimension": size} for size in _sizes(task, FLOAT_BITS))]
 
 
+SKETCHED_NOISE = Noise(
+    "sketched-discrete-gaussian",
+    "The distributed discrete Gaussian mechanism on sketches",
+    SKETCH_PARAMETERS,
+    _account_sketched,
+    parameters_of=_of_sketched,
+)
 SKETCHED = Entry(
     name="sketched-discrete-gaussian",
     title="Sketches of the vectors in a secure sum with discrete Gaussian noise from every client",
@@ -169,13 +176,7 @@ SKETCHED = Entry(
     accounts=("rdp", "near-gaussian"),
     options=(SKETCH_BITS, *CHOICE),
     build=lambda task, options: _calibrated_sum(task, options).mechanism,
-    noise=Noise(
-        "sketched-discrete-gaussian",
-        "The distributed discrete Gaussian mechanism on sketches",
-        SKETCH_PARAMETERS,
-        _account_sketched,
-        parameters_of=_of_sketched,
-    ),
+    noise=SKETCHED_NOISE,
     predict=lambda task, options: _errors(_calibrated_sum(task, options)),
     norms=(2.0,),
     lower_bound=central_lower_bound,
@@ -194,12 +195,10 @@ ENTRIES = (
         accounts=("rdp", "near-gaussian"),
         options=(SKETCH_BITS, *SPARSE),
         build=_sparse,
-        noise=Noise(
-            "sparse-discrete-gaussian",
-            "The distributed discrete Gaussian mechanism on measurements of a sparse mean",
-            SKETCH_PARAMETERS,
-            _account_sketched,
-            parameters_of=_of_sketched,
+        noise=replace(
+            SKETCHED_NOISE,
+            name="sparse-discrete-gaussian",
+            title="The distributed discrete Gaussian mechanism on measurements of a sparse mean",
         ),
         norms=(2.0,),
         lower_bound=central_lower_bound,

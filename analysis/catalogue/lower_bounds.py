@@ -27,7 +27,10 @@ class Bound(Protocol):
 
 
 def inscribed_radius(ball: NormBall) -> float:
-    """Return the radius of the largest L2 ball inside a ball, to which lower bounds carry over."""
+    """Return the radius of the largest L2 ball inside a ball.
+
+    A mechanism for the ball is a mechanism for the L2 ball, too, so lower bounds for the L2 ball hold for the ball.
+    """
     return ball.clip_norm * math.pow(ball.dimension, min(0.0, 0.5 - 1 / ball.norm))
 
 

@@ -105,7 +105,7 @@ def largest_clip_ratio(budget: Budget, given: Values) -> float:
 
 
 def adjacency_of_account(method: str | None) -> str:
-    """Return the adjacency of a budget's account; None for guarantees of every training."""
+    """Return the adjacency of the account that keeps a budget; None for a proven account."""
     check_choice("method", method or ANY_CLIENTS, DP_REC_ACCOUNTS)
     return "add-or-remove-one" if method in (*VARIANTS, ANY_BITS) else "replace-one"
 

@@ -1,14 +1,16 @@
-"""Options and searches that several entries have in common."""
+"""Options and searches that several entries have in common, and options typed as texts."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ...arguments import LARGEST_ACCOUNTED_DIMENSION
+from ...arguments import LARGEST_ACCOUNTED_DIMENSION, check_choice
 from ...design.contracts.calibration import SMALLEST_PURE_EPSILON
 from ...design.contracts.domains import Interval
 from ...design.contracts.gaussian import LARGEST_MULTIPLIER
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
+from ...design.contracts.options import NONE
 from ...design.contracts.registry import Option, Values
 from ...design.contracts.task import Task
 from ...design.local.laplace import LARGEST_PURE_EPSILON
@@ -89,3 +91,35 @@ def sum_bits(task: Task) -> range:
         if isinstance(task.domain, Interval)
         else range(max(2, of_clients - 4), of_clients + 10, 2)
     )
+
+
+def typed_options(what: str, options: Sequence[Option], texts: Sequence[str]) -> dict[str, Any]:
+    """Return the values of options from texts such as ``bits=8``.
+
+    `what` names the owner of the options in errors; dashes in names count as underscores.
+    """
+    named = {option.name: option for option in options}
+    values: dict[str, Any] = {}
+    for text in texts:
+        if not options:
+            raise ValueError(f"option must be left out: {what} has none, got {text!r}")
+        name, equals, value = text.partition("=")
+        name = check_choice("option", name.replace("-", "_"), named)
+        if not equals:
+            raise ValueError(f"option must be NAME=VALUE, got {text!r}")
+        kind = named[name].kind
+        if value == NONE and named[name].default is None:
+            values[name] = None
+            continue
+        try:
+            values[name] = (
+                {"true": True, "false": False}[value.lower()] if kind is bool else _number(value) if kind is float else kind(value)
+            )
+        except (KeyError, ValueError):
+            raise ValueError(f"{name} must be of the type {kind.__name__}, got {value!r}") from None
+    return values
+
+
+def _number(text: str) -> float:
+    """Return the number that a text states, as an int where the number is whole."""
+    return int(text) if text.lstrip("+-").isdecimal() else float(text)

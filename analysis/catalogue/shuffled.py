@@ -78,7 +78,7 @@ def _table_entry(
 
 
 def _tables_tried(task: Task) -> list[Values]:
-    """Return tables designed in seconds: with one more letter than inputs, they are optimal."""
+    """Return tables designed in seconds; with more letters than inputs, they are best for the grid."""
     if task.most_bits is not None and task.most_bits < 2:
         return [{"bits_in": 2, "bits_out": 1}]
     tried = ({"bits_in": 2, "bits_out": 2}, {"bits_in": 3, "bits_out": 4}, {"bits_in": 4, "bits_out": 5})

@@ -7,13 +7,12 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from ...design.contracts.registry import Entry
 from ..catalogue.registry import entry_named
+from ..catalogue.shared_options import typed_options
 
 TESTS = """\"\"\"The conformance suite of {name}.\"\"\"
 
@@ -25,16 +24,19 @@ TestConformance = conformance_suite({name!r}, Trial(options={options!r}, slow={s
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the suite for command-line arguments; return pytest's exit code, or 2 on a bad name."""
+    """Run the suite for command-line arguments, and return pytest's exit code.
+
+    The code is 2 for a wrong name or option.
+    """
     parser = argparse.ArgumentParser(prog="python -m quietbits.analysis.conformance", description=__doc__, allow_abbrev=False)
     parser.add_argument("name", help="The mechanism: one that quietbits mechanisms lists.")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="A design choice that makes it cheap.")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="A design choice, such as a cheap one.")
     parser.add_argument("--slow", action="store_true", help="Draw fewer rounds.")
     parser.add_argument("--more-bits-may-cost", action="store_true", help="Do not ask that longer messages have smaller errors.")
     given, others = parser.parse_known_args(arguments)
     try:
         entry = entry_named(given.name)
-        options = typed_options(entry, given.option)
+        options = typed_options(entry.name, entry.options, given.option)
     except ValueError as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
@@ -46,18 +48,6 @@ def main(arguments: Sequence[str]) -> int:
         alone = ["-c", os.devnull, "--rootdir", folder, "--import-mode", "importlib", "-p", "no:cacheprovider"]
         # In a process of its own, pytest imports the suite's modules first, and can explain assertions that fail.
         return subprocess.run([sys.executable, "-m", "pytest", str(file), *alone, *others], check=False).returncode  # noqa: S603
-
-
-def typed_options(entry: Entry, typed: Sequence[str]) -> Mapping[str, Any]:
-    """Parse design choices written as NAME=VALUE, each by its option's type."""
-    kinds = {option.name: option.kind for option in entry.options}
-    options: dict[str, Any] = {}
-    for text in typed:
-        name, equals, value = text.partition("=")
-        if not equals or name not in kinds:
-            raise ValueError(f"option must be NAME=VALUE with one of {', '.join(kinds) or 'no options'} for {entry.name}, got {text!r}")
-        options[name] = value == "true" if kinds[name] is bool else kinds[name](value)
-    return options
 
 
 if __name__ == "__main__":

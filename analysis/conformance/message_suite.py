@@ -170,7 +170,7 @@ class MessageSuite(Tried):
             assert int(messages.max()) < mechanism.modulus
             assert mechanism.bits_per_client == mechanism.padded_dimension * math.log2(mechanism.modulus)
         if type(mechanism).bits_of_messages is not Mechanism.bits_of_messages:
-            # Messages differ in length, so the mechanism states the mean.
+            # Messages differ in length, so the mechanism states a bound on the mean.
             lengths = mechanism.bits_of_messages(messages)
             assert 0 < lengths.mean() <= mechanism.bits_per_client + 5 * lengths.std() / math.sqrt(len(lengths))
             return

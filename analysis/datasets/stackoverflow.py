@@ -39,7 +39,7 @@ SOURCE = f"{SITE}: stackoverflow.{{0}} and decompress it"
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
-# A sentence has so many words; the special numbers stand for padding, other words, beginning and end.
+# By default, a sentence counts with its first 20 words. Special numbers stand for padding, other words, beginning and end.
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28

@@ -21,7 +21,7 @@ class PackedMessage:
     Attributes
     ----------
     content : ndarray
-        Bytes of packed numbers, or the message itself if its numbers are not whole.
+        Bytes of packed numbers, or the message itself if it is not packed.
     width : int
         Bits of a number; 0 for a message that is not packed.
     kind : str

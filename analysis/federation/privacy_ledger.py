@@ -64,7 +64,7 @@ class PrivacyLedger:
         return entry
 
     def weaken(self, entry: int, guarantee: Guarantee) -> None:
-        """Replace an entry's guarantee by a weaker one, or raise InfeasibleError."""
+        """Raise an entry's epsilon to a weaker guarantee's, or raise InfeasibleError."""
         with self._opened() as database:
             changed = database.execute("UPDATE spent SET epsilon = max(epsilon, ?) WHERE entry = ?", (guarantee.epsilon, entry))
             if not changed.rowcount:
@@ -96,7 +96,10 @@ class PrivacyLedger:
         return int(entry or 0)
 
     def _check_total(self, database: sqlite3.Connection) -> None:
-        """Raise InfeasibleError if the entries' exact sums, rounded up, exceed the budget."""
+        """Raise InfeasibleError if the entries exceed the budget.
+
+        Sums are exact, and `Guarantee.towards` rounds conversions up.
+        """
         entries = [entry.towards(self.adjacency) for entry in _guarantees(database)]
         for name, allowed in (("epsilon", self.epsilon), ("delta", self.delta)):
             values = [getattr(entry, name) for entry in entries]

@@ -177,7 +177,7 @@ class ServerRound:
             try:
                 answers_read[node] = read(json.loads(str(answers[node].content.config_records[CONFIG]["letter"])))
             except UNREADABLE as error:
-                logging.getLogger("flwr").warning("quietbits: node %d answers what cannot be read: %s", node, error)
+                logging.getLogger("flwr").warning("quietbits: node %d sends an unreadable answer: %s", node, error)
         return answers_read
 
     def _answers(self, replies: Iterable[Message]) -> dict[int, Message]:
@@ -280,7 +280,7 @@ class PrivateMeanStrategy(Strategy):
         """
         if not self._released:
             return Guarantee(0.0, self.task.adjacency, entry_named(self.mechanism).trust_model, delta=self.task.delta)
-        weakest = min(self._released, key=lambda one: one.joint_clients or 0)
+        weakest = min(self._released, key=lambda mechanism: mechanism.joint_clients or 0)
         return weakest.privacy().report(self.task.delta, self.task.adjacency, len(self._released)).guarantee
 
     def configure_train(self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid) -> Iterable[Message]:

@@ -30,7 +30,7 @@ class ProvenBound:
     Attributes
     ----------
     value : float or None
-        The bound; None where none is proven whose hypotheses the mechanism meets.
+        The bound; None where no proven bound applies to the mechanism, or the bound is too weak to be given.
     reason : str or None
         Why no bound is given.
     """

@@ -1,4 +1,4 @@
-"""Checks of a plan: its first mechanisms are simulated, errors off by a tenth are flagged."""
+"""Checks of a plan: its first mechanisms are simulated, errors off by over a tenth flagged."""
 
 import math
 

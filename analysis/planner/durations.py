@@ -58,7 +58,7 @@ def predict_duration(entry: Entry, task: Task, values: Values, mechanism: Mechan
         number = int(min(len(inputs), MOST_MESSAGES, max(1, ENOUGH // max(first, 1e-9))))
         messages, encoding = _timed(lambda: mechanism.encode(inputs[:number], words))
         aggregate, adding = _timed(lambda: mechanism.aggregate(messages))
-        # A sum may need all clients that the mechanism is made for; its duration does not depend on their messages.
+        # Decoding may need all clients that the mechanism is made for; its duration does not depend on their messages.
         clients = number if entry.trust_model == "shuffled" else mechanism.joint_clients or number
         _, decoding = _timed(lambda: mechanism.decode(aggregate, clients))
     except (ValueError, ConvergenceError):

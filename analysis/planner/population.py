@@ -77,7 +77,7 @@ def draw_sample(population: str, domain: Domain, clients: int, seed: int, nonzer
 
 
 def mean_of_clients(vectors: FloatArray, clients: int) -> FloatArray:
-    """Return a vector with the expected length of the mean of many independent clients' vectors.
+    """Return a vector of the length expected of the mean of `clients` independent vectors.
 
     A sample's mean is longer than that of many clients: its square is that of the expectation, and the sample's variance over its size.
 

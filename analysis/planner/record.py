@@ -44,7 +44,7 @@ class CheckedError:
     excess : float
         Average over the prediction, less 1.
     off : bool
-        Whether that is more than 0.1 in size.
+        Whether `excess` is above 0.1 or below -0.1.
     """
 
     squared_error: float
@@ -65,7 +65,7 @@ class PlannedMechanism:
     name, title, trust_model, adjacency : str
         The entry's description in the registry; the adjacency is the task's.
     feasible : bool
-        Whether it can serve the task; if not, only `reason` has more.
+        Whether the mechanism can serve the task; if not, `reason` says why.
     reason : str or None
         Why the mechanism cannot serve, and what is needed.
     rank : int or None
@@ -79,7 +79,7 @@ class PlannedMechanism:
     bias_bound : float or None
         Upper bound on the norm of the bias.
     bits_per_client, bits_per_coordinate : float or None
-        Bits of the largest message, and bits per coordinate of the input.
+        Bits of a message (`Mechanism.bits_per_client`), and bits per coordinate of the input.
     epsilon, delta : float or None
         Proven guarantee of all rounds together.
     lower_bound, ratio_to_bound : float or None
@@ -133,7 +133,10 @@ class PlannedMechanism:
     on_real_numbers: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return all fields but the tried designs as JSON; unknown and infinite numbers are null."""
+        """Return the fields as JSON, without the tried designs and the mechanism itself.
+
+        Unknown and infinite numbers are null.
+        """
         document = {field.name: getattr(self, field.name) for field in fields(self) if field.name not in ("tried", "check", "mechanism")}
         document["options"] = dict(self.options)
         document["check"] = None if self.check is None else asdict(self.check)

@@ -42,7 +42,7 @@ class StatedError:
 
 def stated_error(entry: Entry, task: Task, mechanism: Mechanism) -> StatedError:
     """Return the stated errors of a mechanism built for a task, with references and lower bound."""
-    central, bound = None, ProvenBound(None, "no proven bound: no budget is kept that one is known for")
+    central, bound = None, ProvenBound(None, "no proven bound: none is known for this guarantee")
     if entry.private and mechanism.guarantee.epsilon <= LARGEST_TARGET:
         asked = Guarantee(task.epsilon, task.adjacency, "central", delta=task.delta)
         central = None if task.sampling is not None else central_squared_error(task.domain, task.clients, asked, task.rounds)

@@ -230,7 +230,7 @@ def gradient_unit(model: DigitModel) -> float:
 
 @lru_cache(maxsize=KEPT_MODELS)
 def model_of_dimension(dimension: int) -> DigitModel:
-    """Return the network with a number of parameters, after 20 steps."""
+    """Return the network with `dimension` parameters, after 20 steps."""
     return train_digit_model(hidden_widths(dimension))
 
 
@@ -241,7 +241,7 @@ def unit_of_dimension(dimension: int) -> float:
 
 
 def population_of_gradients(clients: int, dimension: int, rng: np.random.Generator) -> FloatArray:
-    """Yield gradients of single images, in units of `gradient_unit`.
+    """Return gradients of single images, in units of `gradient_unit`.
 
     A tenth of the gradients are longer than 1.
     """
@@ -249,7 +249,7 @@ def population_of_gradients(clients: int, dimension: int, rng: np.random.Generat
 
 
 def hidden_widths(dimension: int) -> tuple[int, ...]:
-    """Return hidden layers with which a network of the digits has a number of parameters.
+    """Return hidden layers with which a network of the digits has exactly `dimension` parameters.
 
     None for 650 parameters; else two of the same width w, where ``w**2 + 76 w + 10`` is that number, such as 60 for 8170; else three of
     widths that are as close together as can be.

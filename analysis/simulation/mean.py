@@ -118,7 +118,6 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     --------
     >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> from quietbits.design.secure_sum.distributed_discrete_gaussian import DistributedDiscreteGaussianMechanism
-    >>> from quietbits.design.contracts.norm_ball import NormBall
     >>> ball = NormBall(dimension=3, norm=2.0)
     >>> mechanism = DistributedDiscreteGaussianMechanism(ball, clients=1000, bits=20, granularity=0.01, local_sigma=0.2, delta=1e-5)
     >>> result = simulate_mean(mechanism, [np.full((1000, 3), 0.5)], np.random.default_rng(0))

@@ -40,7 +40,7 @@ BLANKS = " \t"
 
 @dataclass(frozen=True, eq=False)
 class DataColumn:
-    """Values of clients, with an interval stated without looking at them.
+    """Values of clients, with the interval that they are clipped to.
 
     Attributes
     ----------

@@ -41,7 +41,7 @@ class ItemEstimate:
     true_frequency : float
         True frequency, which is not private.
     exceeds_noise : bool
-        Whether the estimate exceeds estimates that noise alone causes (`FrequencyEstimate.exceeds_noise`).
+        Whether the estimate exceeds the threshold for noise (`FrequencyEstimate.exceeds_noise`).
     """
 
     item: str
@@ -91,14 +91,14 @@ class FrequencyStudy:
         Bits of a message.
     squared_error, largest_error : float
         Error of all frequencies as they are decoded, cut off and projected where the mechanism does so: squared L2 distance, and
-        largest distance of one.
+        largest distance of an item's frequency.
     predicted_squared_error, zero_squared_error : float
         Error that the mechanism states, and error of uniform frequencies.
     central_squared_error, lower_bound : float or None
         Error of a trusted server's Gaussian noise, and the proven lower bound; None where there is none.
     unknown_domain_ratio : float or None
-        Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list; None where the mechanism
-        cannot serve this many.
+        Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list. None if the list was not
+        taken from the data, the mechanism cannot serve this many buckets, or estimates have no error.
     count : ItemCount or None
         The first of two rounds; None where there was only one.
     """

@@ -77,8 +77,8 @@ def load_items(
     ------
     DataError
         If a file cannot be read, has no such column or is empty; if its rows are not as many as were counted beforehand; or if it holds an
-        empty item, one that is not on the list, one with white space around it or with control characters, or one that marks a missing
-        value, such as ``NA``, and is not on the list. Parquet must hold texts, whole numbers or dates.
+        empty item, one that is not on the list, one with white space around it, one with control or other invisible characters,
+        or one that marks a missing value, such as ``NA``, and is not on the list. Parquet must hold texts, whole numbers or dates.
     """
     listed = None if domain is None else _public_list(domain, most_bytes)
     coded = _read_items(path, column, most_bytes, () if listed is None else listed)

@@ -61,7 +61,7 @@ class MeanEstimate:
     def ratio_to_bound(self) -> float | None:
         """Objective over certified bound, at least 1.
 
-        At 1, no mechanism is better with any number of bits.
+        At 1, no unbiased mechanism is better with any number of bits.
         """
         return None if self.objective is None or self.lower_bound is None else self.objective / self.lower_bound
 
@@ -69,7 +69,7 @@ class MeanEstimate:
     def confidence_interval(self) -> tuple[float, float]:
         """Interval of 1.96 worst-case standard errors around the estimate.
 
-        It covers the clipped values' mean in 95 % of runs with many clients.
+        With many clients it covers the clipped values' mean in at least 95 % of runs.
         """
         return self.estimate - Z95 * self.worst_standard_error, self.estimate + Z95 * self.worst_standard_error
 

@@ -61,7 +61,7 @@ class Group:
     prepared: Any = None
 
     def next_size(self, share: int) -> int:
-        """Return how many tasks the next call should have, if all workers are to have `share`."""
+        """Return the number of tasks of the next call, at most the pending tasks over `share`."""
         wanted = 1 if self.seconds is None else min(int(CALL_SECONDS / max(self.seconds, 1e-9)), GROWTH * self.size, MOST_TASKS_OF_CALL)
         return max(1, min(wanted, -(-len(self.positions) // share)))
 
@@ -74,9 +74,9 @@ class PendingGroups:
     tasks : sequence of SweepTask
         All tasks of the sweep, which may be made when they are asked for.
     positions : array of int
-        The pending ones; those of a design follow each other.
+        Positions of the pending tasks; tasks of a design follow each other.
     designs : array of int
-        A hash of each one's design, 0 for none.
+        A hash of each pending task's design, 0 for none.
 
     Attributes
     ----------

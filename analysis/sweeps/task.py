@@ -190,7 +190,7 @@ class MeanTask:
     population : str
         Name of the population, as in `input_chunks`.
     nonzero : int or None
-        Non-zero coordinates of a vector of the population ``"sparse"``; None for its default, and for the others.
+        Non-zero coordinates of a vector of ``"sparse"`` or ``"sparse-mean"``; None for their default, and for other populations.
     scale : float
         The population's scale, in clip norms, or in halves of the interval.
     repetition : int

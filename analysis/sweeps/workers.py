@@ -48,9 +48,9 @@ class Workers(Protocol):
         """Run a call; its arguments may include results of calls, as `shared` returns them."""
 
     def shared(self, call: Any) -> Any:
-        """Return a finished call's result, or raise its error.
+        """Return a finished call's result as an argument of `submit`, or raise as `result` does.
 
-        Raises `WorkerLostError` if the call's process ended.
+        A result may stay where it was computed: the argument is then a reference to it.
         """
 
     def result(self, call: Any) -> Any:

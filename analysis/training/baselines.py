@@ -13,9 +13,10 @@ from ...design.contracts.registry import Entry, InPlaceOfBudget, Option, Values
 from ...design.contracts.task import Budget, Task
 from ...design.federated.adaptive_clipping import sum_noise_multiplier
 from ...design.local.vector_gaussian import calibrate_noise_multiplier
-from ...design.relative_entropy.dp_rec import DP_REC_ADJACENCIES, DpRecMechanism, DpRecTraining
+from ...design.relative_entropy.dp_rec import ANY_BITS, ANY_CLIENTS, DP_REC_ADJACENCIES, DpRecMechanism, DpRecTraining
 from ...design.relative_entropy.group_layout import GroupLayout, uniform_layout
 from ...design.transforms.thresholding import MOST_THRESHOLD
+from ...solvers.divergences.dp_rec_privacy import VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 from ..catalogue.linear_compression import SKETCHED as SKETCHED_SUM
 from ..catalogue.registry import REGISTRY
@@ -46,8 +47,8 @@ ACCOUNT = Option(
     "account",
     str,
     "Account that the clip ratio is to keep to.",
-    "any-clients",
-    choices=("published", "conservative", "any-bits", "any-clients"),
+    ANY_CLIENTS,
+    choices=(*VARIANTS, ANY_BITS, ANY_CLIENTS),
 )
 GROUP_BITS = Option("group_bits", int, "Bits of each group's index.", 7, 1, 20, "bits")
 GROUP_SIZE = Option("group_size", int, "Coordinates of a group; by default a group is a tensor of the model.", None, 1, 2**30)
@@ -104,7 +105,7 @@ def given_for_budget(entry: Entry, values: Values) -> str | None:
 def needs_budget(entry: Entry, values: Values) -> bool:
     """Return whether a mechanism is built for an epsilon.
 
-    None is needed for mechanisms without a budget, or with another parameter in its place.
+    Mechanisms without privacy, or with another parameter in place of the budget, need no epsilon.
     """
     return entry.private and given_for_budget(entry, values) is None
 

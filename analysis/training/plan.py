@@ -296,7 +296,7 @@ class _Accounted:
 def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None, *, sparse: bool = False) -> _Accounted:
     """Return the privacy loss of the first 1, 2, ... rounds.
 
-    The numbers equal those of `Privacy.report` for as many rounds.
+    At the numbers of `accounted_rounds` the results equal those of `Privacy.report`; in between they are those of the next such number.
     """
     cohorts, rounds = setting.cohorts, setting.rounds
     asked = accounted_rounds(rounds, sparse=sparse or isinstance(sampling, PoissonSampling))

@@ -282,7 +282,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     def _worst_rounding(self) -> float:
         """Return a bound on the rounding's variance.
 
-        The bound is half a level for each coordinate, where the largest coordinate is the clip norm.
+        The bound is the square of half a level for each coordinate, where the largest coordinate is the clip norm.
         """
         return self.ball.dimension * (self.ball.clip_norm / self._levels) ** 2 / 4 if self._has_levels else 0.0
 

@@ -89,7 +89,7 @@ class ClientSampling:
 
     @property
     def amplifying(self) -> Sampling | None:
-        """The sampling that amplifies guarantees in accounting; None where none is known to."""
+        """The sampling that amplifies guarantees in accounting; None where no amplification is known."""
         if self.kind == "poisson":
             return PoissonSampling(self.clients_per_round / self.population)
         return FixedSizeSampling(self.population, self.clients_per_round) if self.kind == "fixed" else None

@@ -1,6 +1,7 @@
 """The conformance suite by a mechanism's name: as a class of tests, and as a program that finds what is wrong with a plug-in."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from quietbits.analysis.catalogue.registry import BUILT_IN
-from quietbits.analysis.conformance.__main__ import main, typed_options
+from quietbits.analysis.catalogue.shared_options import typed_options
+from quietbits.analysis.conformance.__main__ import main
 from quietbits.analysis.conformance.mechanism_cases import Trial
 from quietbits.analysis.conformance.mechanism_suite import conformance_suite
 
@@ -50,12 +52,22 @@ def test_a_suite_tries_its_mechanism_as_it_is_told() -> None:
 
 
 def test_options_are_typed_by_their_kinds() -> None:
-    entry = BUILT_IN["distributed-discrete-gaussian"]
-    assert typed_options(entry, ["bits=18", "rotation=none"]) == {"bits": 18, "rotation": "none"}
-    assert typed_options(BUILT_IN["cpsgd"], ["rotated=false"]) == {"rotated": False}
-    for typed in ("width=3", "bits"):
-        with pytest.raises(ValueError, match=f"option must be NAME=VALUE with one of bits, .* for {entry.name}, got '{typed}'"):
-            typed_options(entry, [typed])
+    dgm, cpsgd = (BUILT_IN[name] for name in ("distributed-discrete-gaussian", "cpsgd"))
+    assert typed_options(dgm.name, dgm.options, ["bits=18", "rotation=none"]) == {"bits": 18, "rotation": "none"}
+    assert typed_options(cpsgd.name, cpsgd.options, ["rotated=false"]) == {"rotated": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "fault"),
+    [
+        ("distributed-discrete-gaussian", "width=3", "option must be one of bits, .*, got 'width'"),
+        ("distributed-discrete-gaussian", "bits", "option must be NAME=VALUE, got 'bits'"),
+        ("cpsgd", "rotated=yes", "rotated must be of the type bool, got 'yes'"),
+    ],
+)
+def test_a_mistyped_option_is_refused(name: str, typed: str, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--option", typed]) == 2
+    assert re.search(fault, capsys.readouterr().err)
 
 
 def test_an_unknown_mechanism_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

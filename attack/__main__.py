@@ -18,7 +18,7 @@ ATTACKS: tuple[Attack, ...] = tuple(
     module.ATTACK for module in (tables, packages, stores, commands, calibrations, monotone, exact_accounts, trainings, kills)
 )
 FAILURES = Path(__file__).parent / "failures"
-# An attack writes at most so many failures; further failures are only counted.
+# Largest number of failures that an attack writes as tests; further failures are only printed.
 MOST_WRITTEN = 20
 
 
@@ -44,12 +44,14 @@ def mount(attack: Attack, seed: int, seconds: float, most_cases: int | None, fai
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the chosen attacks; return 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="python -m quietbits.attack", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="what cases are drawn from")
-    parser.add_argument("--minutes", type=float, default=10.0, help="of all attacks together")
-    parser.add_argument("--cases", type=int, default=None, help="of each attack, at most")
-    parser.add_argument("--limit", type=float, default=math.inf, help="seconds of a case at most, if that is less than the attack's own")
-    parser.add_argument("--only", nargs="+", choices=[attack.name for attack in ATTACKS], help="these attacks alone")
-    parser.add_argument("--failures", type=Path, default=FAILURES, help="folder for the tests of what failed")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the cases")
+    parser.add_argument("--minutes", type=float, default=10.0, help="minutes for all attacks together")
+    parser.add_argument("--cases", type=int, default=None, help="largest number of cases of each attack")
+    parser.add_argument(
+        "--limit", type=float, default=math.inf, help="largest number of seconds of a case, if the attack's own limit is larger"
+    )
+    parser.add_argument("--only", nargs="+", choices=[attack.name for attack in ATTACKS], help="run only these attacks")
+    parser.add_argument("--failures", type=Path, default=FAILURES, help="folder for the tests that failed cases become")
     asked = parser.parse_args(arguments)
     chosen = [
         replace(attack, seconds=min(attack.seconds, asked.limit)) for attack in ATTACKS if asked.only is None or attack.name in asked.only

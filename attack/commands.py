@@ -40,7 +40,7 @@ TEXTS = {
     "column": ("value", "other", ""),
     "mechanism": ("hadamard-response", "unary-encoding", "cpsgd", "x"),
 }
-# Commands accept so many of these texts, counted from the first.
+# Number of texts, counted from the first, that commands accept.
 SOUND = {"adjacency": 2, "norm": 5, "metric": 2, "trust": 4}
 DOMAINS = {"vectors": NormBall, "numbers": Interval, "items": Categories}
 # These commands take any domain, by mutually exclusive options.

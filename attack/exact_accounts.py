@@ -88,7 +88,7 @@ def cpsgd(clients: int, trials: int, probability: float, levels: int) -> tuple[P
 def poisson_binomial(clients: int, trials: int, theta: float, others: float) -> tuple[Pair, dict[str, Any]]:
     """Return the coin tosses of two coefficients.
 
-    A client is at either end, and the other clients are anywhere.
+    A client is at either end, and the other clients are all at the same place.
     """
 
     def tosses(count: int, chance: float) -> FloatArray:
@@ -147,7 +147,8 @@ def draw(rng: random.Random) -> Arguments:
     sampled = None if share is None else [share] if adjacency == "add-or-remove-one" else [1000, max(1, round(1000 * share))]
     rounds = rng.randint(1, 3)
     if name in ("binomial", "cpsgd") and rng.random() < 0.8:
-        # The paper's theorem needs thousands of trials; for fewer trials, accounts exist only for fair coins and a single round.
+        # With a few hundred trials and an unfair coin, cpSGD has no account, and bare binomial noise has no `exact` account of several
+        # rounds.
         law[name]["probability"], rounds = 0.5, 1
     while len(LAWS[name](**law[name])[0].first) ** rounds > MOST_OUTCOMES:
         rounds -= 1

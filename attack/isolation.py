@@ -2,6 +2,7 @@
 
 import enum
 import os
+import resource
 import signal
 import tempfile
 import time
@@ -10,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .cases import Arguments, Attack, Refused
-from .fork import isolate
 
 STEP_SECONDS = 0.002
+MOST_MEMORY = 6 * 2**30
 
 
 class Outcome(enum.IntEnum):
@@ -31,6 +32,16 @@ class Ended:
 
     outcome: Outcome
     text: str = ""
+
+
+def isolate(folder: Path) -> None:
+    """Make this process, which is a fork, the leader of its own group, limit its memory, silence it, and move it to a folder."""
+    os.setsid()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    silence = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(silence, stream)
+    os.chdir(folder)
 
 
 def run_apart(attack: Attack, case: Arguments) -> Ended:

@@ -11,7 +11,7 @@ from ..analysis.catalogue.registry import REGISTRY, accounted_names
 from .cases import Arguments, Attack, Refused, refusal
 from .parameters import REFUSALS, draw_adjacency, draw_parameters, draw_sampling, load_accounts, placed, sampling_of
 
-# Roots, grids of losses and compositions may err by so much, as in the conformance tests.
+# Roots, grids of losses and compositions may err by this share and this amount, as in the conformance tests.
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 # A larger HIDING parameter reveals less, and a larger REVEALING parameter reveals more.
 HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
@@ -21,7 +21,7 @@ NOISY_TRIALS = ("cpsgd", "binomial")
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw a question, and another question whose answer can only be smaller."""
+    """Draw two questions; the answer to the question `more` is never smaller than the answer to `less`."""
     name = rng.choice([name for name in accounted_names() if name not in REGISTRY or REGISTRY[name].private])
     adjacency = draw_adjacency(rng, name)
     parameters = draw_parameters(rng, account_options(name))

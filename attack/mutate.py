@@ -22,7 +22,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
-from .fork import isolate
+from .isolation import isolate
 from .mutants import KINDS, Mutant, mutants_of
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +37,8 @@ STEP_SECONDS = 0.005
 LEAST_SECONDS, SLOWER = 15.0, 3.0
 PLACE = ("module", "function", "line", "before")
 OUTCOMES = ("killed", "timed out", "survived", "untested")
+# Exit code of a mutant whose turn comes after the deadline.
+NOT_BEGUN = 98
 
 
 class _MutatedLoader(importlib.machinery.SourceFileLoader):
@@ -245,6 +247,11 @@ def _try(mutant: Mutant, tests: Sequence[str]) -> int:
     return _pytest(["-x", *tests]) if tests else 0
 
 
+def _try_before(deadline: float, mutant: Mutant, tests: Sequence[str]) -> int:
+    """Try a mutant, or return `NOT_BEGUN` after the deadline."""
+    return NOT_BEGUN if time.monotonic() > deadline else _try(mutant, tests)
+
+
 def _in_turn(mutants: Sequence[Mutant], rng: random.Random) -> list[Mutant]:
     """Return mutants in turns: one of each function, then a second of each, and so on."""
     functions = defaultdict(list)
@@ -266,16 +273,20 @@ def _parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m quietbits.attack.mutate", description=__doc__)
     parser.add_argument("--only", nargs="+", default=(*FOLDERS, *MODULES), help="folders or modules below the root, as solvers/accounting")
     parser.add_argument("--tests", nargs="+", type=Path, default=None, help="files of tests, by default those of the mutated modules")
-    parser.add_argument("--state", type=Path, default=STATE, help="folder of what was traced and tried")
-    parser.add_argument("--functions", nargs="+", default=None, help="functions with one of these names alone")
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS[:-1], help="kinds of faults; ranges of arguments are left out")
+    parser.add_argument("--state", type=Path, default=STATE, help="folder of traces and outcomes")
+    parser.add_argument("--functions", nargs="+", default=None, help="only functions with these names")
+    parser.add_argument(
+        "--kinds", nargs="+", choices=KINDS, default=KINDS[:-1], help="kinds of faults; by default all but ranges of arguments"
+    )
     parser.add_argument("--share", type=float, default=1.0, help="share of each function's mutants that is tried")
-    parser.add_argument("--seed", type=int, default=0, help="which share, and in which order")
-    parser.add_argument("--minutes", type=float, default=60.0, help="after these no other mutant is begun; the same command goes on")
-    parser.add_argument("--seconds", type=float, default=10.0, help="of tests for each mutant, as they took without it")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the share and of the order")
+    parser.add_argument(
+        "--minutes", type=float, default=60.0, help="minutes after which no other mutant is begun; the same command goes on"
+    )
+    parser.add_argument("--seconds", type=float, default=10.0, help="seconds of tests for each mutant, as measured without the fault")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="mutants at a time")
     parser.add_argument(
-        "--again", nargs="+", choices=OUTCOMES, default=(), help="try mutants again that had ended so and have no reason, and no others"
+        "--again", nargs="+", choices=OUTCOMES, default=(), help="try only mutants with these outcomes again, except those with a reason"
     )
     return parser.parse_args(arguments)
 
@@ -308,11 +319,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if ended.get(mutant.key, "not run") not in (asked.again or ("not run",)) or (asked.again and mutant.name in reasons):
             continue
         tests, seconds = chosen_tests(mutant, traced, asked.seconds)
-        work = lambda mutant=mutant, tests=tests: 98 if time.monotonic() > deadline else _try(mutant, tests)  # noqa: E731
-        jobs.append(((mutant, bool(tests)), work, LEAST_SECONDS + SLOWER * seconds))
+        jobs.append(((mutant, bool(tests)), partial(_try_before, deadline, mutant, tests), LEAST_SECONDS + SLOWER * seconds))
     with results.open("a", encoding="utf-8") as file:
         for (mutant, tested), code in _in_parallel(jobs, asked.processes):
-            if code == 98:
+            if code == NOT_BEGUN:
                 continue
             outcome = "timed out" if code is None else "killed" if code else "survived" if tested else "untested"
             ended[mutant.key] = outcome

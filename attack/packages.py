@@ -3,7 +3,6 @@
 import hashlib
 import random
 import struct
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,7 @@ def check(folder: Path, content: bytes, optimiser: int, client: int | None, soun
     try:
         after = apply_package(content, before, decode, OPTIMISERS[optimiser])
     except DataError as error:
-        assert not sound, "what the server sent is refused"
+        assert not sound, "the server's own package is refused"
         raise refusal(error) from error
     finally:
         assert before is None or before.to_bytes() == kept, "the client's state was changed"
@@ -123,6 +122,8 @@ def check(folder: Path, content: bytes, optimiser: int, client: int | None, soun
         assert _form(after) == _form(before)
 
 
-_form: Callable[[ModelState], object] = lambda state: (state.dimension, state.parameters.dtype, len(state.moments))  # noqa: E731
+def _form(state: ModelState) -> tuple[object, ...]:
+    return state.dimension, state.parameters.dtype, len(state.moments)
+
 
 ATTACK = Attack("packages", draw, check)

@@ -22,7 +22,8 @@ from .parameters import REFUSALS, load_accounts
 
 # The quadrature reaches this many deviations beyond the points, with this many steps per deviation.
 DEVIATIONS, STEPS = 8.0, 16
-# LOSS_STEP is the step of the grid of a round's losses, QUADRATURE_ERROR the quadrature's error; both are shares of the stated epsilon.
+# LOSS_STEP is the step of the grid of losses, times the root of the rounds; QUADRATURE_ERROR is the quadrature's error. Both are shares of
+# the stated epsilon.
 LOSS_STEP, QUADRATURE_ERROR = 5e-3, 0.01
 LEFT_OUT, MOST_LOSSES = 1e-14, 2**23
 # Noise that is the same for both neighbours may move a client by this share of the accounted distance.

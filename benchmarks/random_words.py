@@ -16,7 +16,7 @@ COUNT = 2**22
 SIZES = (1, 2**5, 2**10, 2**15, 2**20)
 # A size takes at most this many calls.
 MOST_CALLS = 2**14
-# Calls of so many words give the exponent of growth.
+# Calls of these numbers of words give the exponent of growth.
 LARGE_SIZES = (2**16, 2**18, 2**20)
 
 

@@ -15,7 +15,7 @@ from quietbits.solvers.limits.rate_distortion import RateDistortion, rate_distor
 
 LETTERS = 1000
 SIZES = (250, 500, 1000)
-# Blahut and Arimoto's method may take so many iterations; they suffice for gaps of 1e-4.
+# Largest number of iterations of Blahut and Arimoto's method; it suffices for gaps of 1e-4.
 MOST_ITERATIONS = 20_000
 RUNS = (("blahut-arimoto", 1e-4), ("blahut-arimoto", 1e-6), ("interior-point", 1e-4), ("interior-point", 1e-6), ("interior-point", 1e-9))
 

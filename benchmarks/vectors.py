@@ -29,7 +29,7 @@ CLIENTS, DIMENSION = 10_000, 128
 # OpenDP adds noise to this many coordinates.
 OTHER_COORDINATES = 10_000
 SIZES = (CLIENTS // 16, CLIENTS // 4, CLIENTS)
-# Tables of so many inputs give the growth of the bounds' time.
+# Tables of these numbers of inputs give the growth of the bounds' time.
 INPUTS = (128, 256, 512)
 
 

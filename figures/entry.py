@@ -35,7 +35,7 @@ class FigureEntry:
     experiment : str
         Value of the column ``experiment`` in the table.
     tasks : callable
-        Returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, trainings a minute.
+        Returns the tasks from a root seed and a flag for fewer and smaller tasks, which take half a minute, trainings one to three.
     draw : callable
         Draws the table; called inside `print_style`.
     table : callable

@@ -25,7 +25,7 @@ from quietbits.analysis.table_grid.verification import verify_folder
 from quietbits.design.tables.mvu import design_mvu
 
 WORKERS = 2
-# So many tables measure the speed of a plain loop.
+# Number of tables that measure the speed of a plain loop.
 LOOP = 10
 
 

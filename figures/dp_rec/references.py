@@ -191,8 +191,6 @@ def calibrated_clip_ratio(budget: Budget, training: DpRecTraining) -> float:
     """Return the largest clip ratio with which DP-REC keeps a budget; errs downward.
 
     The budget's method names the account. The training's own clip ratio has no effect.
-
-
     """
     given = {"population": training.population, "clients_per_round": training.clients_per_round, "index_bits": training.index_bits}
     return largest_clip_ratio(budget, given)

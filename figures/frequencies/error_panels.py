@@ -3,7 +3,7 @@
 Each figure shows the largest and the Euclidean error.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -20,7 +20,7 @@ from ..entry import FigureEntry
 from ..findings import Finding
 from .simulated_errors import CENTRAL, SERIES, FrequencyPoint, arrange_frequencies, frequency_points
 
-# Marks in the order of the series: filled circles and squares for the paper's series, hollow marks for their substitutes.
+# Marks in the order of the series. Only the best Poisson-binomial histogram has hollow marks.
 MARKS: Mapping[str, Mark] = MappingProxyType(
     dict(zip([*SERIES, CENTRAL], (ORANGE, PURPLE, VERMILION, BLUE, SKY, GREEN, BLACK, Mark(GREY, "", (0, (5, 3)))), strict=True))
 )
@@ -102,7 +102,7 @@ def _over_local(frame: pd.DataFrame, *, sketched: bool) -> "pd.Series[float]":
 
 
 def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEntry:
-    """Return one of the four figures."""
+    """Return the figure of a law's errors against epsilon or against clients."""
     across, panel_by = ("epsilon", "clients") if by_epsilon else ("clients", "epsilon")
 
     def tasks(seed: int, quick: bool) -> Sequence[FrequencyPoint]:
@@ -114,14 +114,13 @@ def errors_figure(number: int, population: str, *, by_epsilon: bool) -> FigureEn
             clients, epsilons = ((1000, 2000, 4000), (1.0, 10.0)) if quick else (range(10_000, 50_001, 10_000), (1.0, 5.0, 10.0))
         return frequency_points(seed, population, QUICK_CATEGORIES if quick else CATEGORIES, clients, epsilons, 2 if quick else 3)
 
-    draw: Callable[[pd.DataFrame], Figure] = lambda frame: draw_errors(frame, across, panel_by)  # noqa: E731
     return FigureEntry(
         name=f"freq-fig{number}",
         paper=f"{PAPER}, {SHOWN_IN[population, by_epsilon]}",
         experiment=f"errors of frequencies, {population}, against {across}",
         tasks=tasks,
         table=arrange_frequencies,
-        draw=draw,
+        draw=lambda frame: draw_errors(frame, across, panel_by),
         findings=(
             Finding("Least Euclidean error over that of local messages, sketches", lambda frame: _over_local(frame, sketched=True)),
             Finding("histograms", lambda frame: _over_local(frame, sketched=False)),

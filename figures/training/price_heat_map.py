@@ -47,7 +47,7 @@ PAPER_BITS, PAPER_RATES = PAPER.value("map_bits"), (4, 10, 20, 50, 60)
 # Data set with the paper's accuracies of pairs: its table 1. The paper's maps, on FEMNIST, name only the cheapest pairs.
 PAIRS_ON = "stackoverflow-words"
 PANEL_HEIGHT = 2.6
-# Points of accuracy below the best that count as little.
+# Pairs within this many points of the best accuracy count as near the best.
 SLACK = 4.0
 
 

@@ -24,7 +24,7 @@ SKETCHED, DENSE = "sketched-discrete-gaussian", "distributed-discrete-gaussian"
 # Epsilon of figures with one budget. On FEMNIST adaptive clipping alone costs 1.7, with secret draws.
 EPSILON, EPSILON_ON_DATA = 3.0, 10.0
 MOST_NOISE = max(result.noise_multiplier or 0.0 for result in PAPER.reported)
-# Smaller numbers are written as words.
+# Smaller epsilons are written without a power of ten.
 LARGEST_WRITTEN_OUT = 1e6
 # Change of a sum by a client's data in clip norms, under replace-one adjacency.
 SENSITIVITY = 2

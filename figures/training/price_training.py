@@ -113,7 +113,7 @@ def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingT
         noise, rates = (noise[-1:], rates[1:2]) if quick else (noise, rates)
         sizes, seeds = row_sizes(paper.value("parameters"), rates), 1 if quick else paper.value("seeds")
         tasks += sketch_tasks(seed, common, sizes, seeds, papers_noise(*noise), {"epsilon": EPSILON_ON_DATA})
-        # Table 1 has fewer bits; a few of its runs are enough to see that they are right.
+        # The runs of table 1 have fewer bits; a quick run has only those of the largest noise.
         table = [
             _reported_run(paper, result) for result in paper.reported if result.bits and (not quick or result.noise_multiplier == noise[-1])
         ]
@@ -123,9 +123,9 @@ def paper_rate_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingT
 
 
 def _reported_run(paper: TrainingSettings, reported: ReportedResult) -> Mapping[str, Any]:
-    """Return the block of a run of the paper's table: with its bits, noise and rate."""
-    assert reported.noise_multiplier is not None  # noqa: S101 - as all of the table have
-    assert reported.rate is not None  # noqa: S101
+    """Return the block of a run of the paper's table, with its bits, noise and rate."""
+    assert reported.noise_multiplier is not None  # noqa: S101 - all results of the table have one
+    assert reported.rate is not None  # noqa: S101 - likewise
     shared = {"bits": reported.bits, **papers_noise(reported.noise_multiplier)}
     if reported.rate == 1:
         return {"name": DENSE, "rotation": ROTATION, **shared}

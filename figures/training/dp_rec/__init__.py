@@ -1,1 +1,1 @@
-"""Federated averaging by DP-REC, as the figures and tables of its paper have it."""
+"""Federated averaging by DP-REC: the figures and tables of its paper."""

@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC: accuracy against the bytes in both directions, round after round, at equal epsilon."""
+"""Federated averaging by DP-REC: accuracy by round against bytes in both directions, at equal epsilon."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,20 +25,23 @@ from .settings import (
 )
 
 EPSILON = 6.0
-# How often accuracies are measured on the way.
+# Number of measurements of the accuracy during a run.
 POINTS = 10
 PANELS = (("megabytes_up", "megabytes up, all clients so far"), ("megabytes", "megabytes up and down, all clients so far"))
 SETTING = ("label", "target_epsilon", "server_rate")
 
 
 def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each method and measured round, of the step that ends best, with the megabytes in both directions so far."""
+    """Return a row for each method and measured round, with the megabytes sent so far.
+
+    Of several steps of the server, a method keeps the step of highest final accuracy.
+    """
     best = best_of(summarise_training(rows), SETTING[:-1])[list(SETTING)]
     kept = rows.merge(best, on=list(SETTING))
     parts = []
     for number in sorted(kept.loc[kept["accuracy"].notna(), "round"].unique()):
         until = kept[kept["round"] <= number]
-        # Runs that have ended before have had their row.
+        # Runs that ended in an earlier round have a row already.
         until = until[until.groupby("run")["round"].transform("max") == number]
         parts.append(summarise_training(until).assign(round=number))
     frame = pd.concat(parts, ignore_index=True)
@@ -46,13 +49,16 @@ def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_rounds(table: pd.DataFrame) -> pd.DataFrame:
-    """Return where each method ends."""
+    """Return the last row of each method."""
     last = table.groupby("label", sort=False).tail(1)
     return readable_columns(last, ["accuracy", "megabytes_up", "megabytes_down", "megabytes"])
 
 
 def draw_rounds(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against megabytes, a line for each method, in a panel for what clients send, and for both directions."""
+    """Draw accuracy against megabytes, a line for each method.
+
+    A panel counts the messages of clients, and a panel counts both directions.
+    """
     figure, grid = accuracy_panels(len(PANELS), 4.2, shared=False)
     for axes, (column, label) in zip(grid, PANELS, strict=True):
         for method in METHODS:

@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC: accuracy against the bits of a group's index, beside no compression."""
+"""Federated averaging by DP-REC: accuracy against bits of a group's index, and without compression."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +54,7 @@ def bit_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 
 def paper_bit_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return the paper's runs on FEMNIST, as many rounds as those of DP-FedAvg."""
+    """Return the paper's runs on FEMNIST, with as many rounds as DP-FedAvg."""
     ground = femnist_ground(folder, quick=quick)
     return _tasks(seed, ground, QUICK_BITS[-1:] if quick else FULL_BITS, rounds=ground.common["rounds"])
 

@@ -37,10 +37,12 @@ def draw_budgets(frame: pd.DataFrame) -> Figure:
     draw_no_privacy(axes, frame)
     ticks = sorted(frame["stated_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of all rounds")
-    axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     add_legend(figure, axes, 4)
-    stated = ", ".join(f"ε = {one.epsilon:g}: {one.accuracy['dp-rec']:g} and {one.accuracy['dp-fedavg']:g}" for one in PAPER.reported)
+    stated = ", ".join(
+        f"ε = {result.epsilon:g}: {result.accuracy['dp-rec']:g} and {result.accuracy['dp-fedavg']:g}" for result in PAPER.reported
+    )
     add_caption(
         figure,
         f"{setting_in_words(frame)}; {guarantees_in_words(frame)}. Paper, FEMNIST, DP-REC and DP-FedAvg: {stated} %.",
@@ -55,7 +57,7 @@ def budget_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
 
 def paper_budget_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
     """Return the paper's runs on FEMNIST."""
-    epsilons = [one.epsilon for one in PAPER.reported if one.epsilon]
+    epsilons = [result.epsilon for result in PAPER.reported if result.epsilon]
     return _tasks(seed, femnist_ground(folder, quick=quick), epsilons[-1:] if quick else epsilons)
 
 

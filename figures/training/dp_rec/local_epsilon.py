@@ -37,7 +37,7 @@ def draw_messages(frame: pd.DataFrame) -> Figure:
     draw_no_privacy(axes, frame)
     ticks = sorted(frame["round_epsilon"].dropna().unique())
     axes.set(xscale="log", xlabel="ε of one message")
-    axes.set_xticks(ticks, [f"{one:g}" for one in ticks])
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.minorticks_off()
     add_legend(figure, axes, 3)
     pairs = " and ".join(f"{first:g} against {second:g}" for first, second in PAPER.value("equal_local_accuracy"))

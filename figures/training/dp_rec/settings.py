@@ -1,4 +1,7 @@
-"""What the figures of trainings by DP-REC share: settings on the digits and on the paper's data, methods, and what it reports of them."""
+"""Shared parts of the figures of trainings by DP-REC: settings, methods, and the paper's results.
+
+The settings are on the digits and on the paper's data.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,34 +23,40 @@ PAPER = training_settings("dp-rec", "femnist")
 ON_DATA = settings_by_data("dp-rec")
 DDG = "distributed-discrete-gaussian"
 DP_REC = "dp-rec-training"
-# Rounds and clients of a round where a few are to show that files are right: a client of these takes minutes.
+# Rounds, and clients of a round, of a quick run, which only shows that the files are right: a client of these data takes minutes.
 QUICK_ON_DATA: Mapping[str, tuple[int, int]] = {"shakespeare": (1, 2), "stackoverflow-tags": (2, 4)}
-# Draws of DP-REC's account; and clients get the messages that they have missed.
+# DP-REC's account assumes draws with replacement. Clients download the messages that they have missed.
 _TWO_WAYS: Mapping[str, Any] = {"sampling": "with-replacement", "download": "history"}
-# As many groups as the paper's model has tensors.
+# The digits' model has as many groups as the paper's model has tensors.
 GROUP_SIZE = -(-digits_dimension("softmax") // PAPER.value("groups"))
 
 
 def best_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget on each data, from the rows of all runs, with its `stated_epsilon`."""
+    """Return the best step of each method and budget on each data set, with its `stated_epsilon`.
+
+    The argument holds the rows of all runs.
+    """
     frame = best_of(summarise_training(rows), ["data", "label", "target_epsilon"]).reset_index(drop=True)
     return frame.assign(stated_epsilon=stated_epsilon(frame))
 
 
 def stated_epsilon(frame: pd.DataFrame) -> pd.Series:
-    """Return the budget of each run; of one with the paper's own noise or clip ratio that for which the paper states it."""
-    found = frame["target_epsilon"].astype(float)
+    """Return the budget of each run.
+
+    For a run with the paper's own noise or clip ratio it is the epsilon for which the paper states them.
+    """
+    budgets = frame["target_epsilon"].astype(float)
     for data, paper in ON_DATA.items():
-        for one in paper.reported:
-            for column, value in (("noise_multiplier", one.noise_multiplier), ("clip_ratio", one.clip_ratio)):
+        for result in paper.reported:
+            for column, value in (("noise_multiplier", result.noise_multiplier), ("clip_ratio", result.clip_ratio)):
                 if column in frame and value is not None:
-                    found = found.mask((frame["data"] == data) & (frame[column] == value), one.epsilon)
-    return found
+                    budgets = budgets.mask((frame["data"] == data) & (frame[column] == value), result.epsilon)
+    return budgets
 
 
 def readable_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFrame:
-    """Return the columns that people read: what is kept, and what was measured."""
-    # Accounts that are for the other adjacency are columns of the whole table.
+    """Return the columns for readers: guarantees, and measurements."""
+    # Readers see an account of add-or-remove-one adjacency only beside rows of that adjacency; the whole table has it everywhere.
     if "epsilon_published" in table:
         table = table.assign(epsilon_published=table["epsilon_published"].where(table["adjacency"] == "add-or-remove-one"))
     names = ["label", "adjacency", "trust_model", "stated_epsilon", "epsilon", "epsilon_published", *measured]
@@ -56,9 +65,20 @@ def readable_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFra
 
 @dataclass(frozen=True)
 class Method:
-    """A mechanism, in which columns it differs from others of its name, its accuracy's name in the paper, and how it looks.
+    """A mechanism of the comparison, with its place in tables, in the paper's results and in pictures.
 
-    A column's value may be None: the option is left out.
+    Attributes
+    ----------
+    name : str
+        The mechanism's name.
+    columns : tuple of (str, object)
+        Columns, with their values, that distinguish the method from others of its name; None stands for an option that is left out.
+    reported : str
+        Name of the method's accuracy in the paper's results.
+    label : str
+        Name in pictures.
+    mark : Mark
+        Look of the method in pictures.
     """
 
     name: str
@@ -68,10 +88,10 @@ class Method:
     mark: Mark
 
     def of(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return its rows."""
+        """Return the rows of the method."""
         own = frame["mechanism"] == self.name
         for column, value in self.columns:
-            # No run may have the option.
+            # The column is missing if no run has the option.
             given = frame[column] if column in frame else pd.Series(None, index=frame.index, dtype=object)
             own &= given.isna() if value is None else given == value
         return frame[own]
@@ -81,7 +101,7 @@ NO_PRIVACY = Method("none", (), "fedavg", "no privacy, floats", BLACK)
 EIGHT_BITS = Method("quantised", (), "quantised", "no privacy, 8 bits", ORANGE)
 DP_FEDAVG = Method("dp-fedavg", (("noise_multiplier", None), ("bits", None)), "dp-fedavg", "DP-FedAvg", BLUE)
 PAPERS_NOISE = Method("dp-fedavg", (("target_epsilon", None), ("bits", None)), "dp-fedavg", "DP-FedAvg, the paper's noise", GREY)
-# With the paper's noise where it states some. What its levels reach to is not stated.
+# On the paper's data both methods have the paper's noise. The paper does not state how far its levels reach, so both reaches are tried.
 LEVELS = (
     Method("dp-fedavg", (("bits", 8), ("reach", None)), "dp-fedavg-8-bits", "DP-FedAvg, 8 bits", Mark(BLACK.colour, "p", (0, (3, 2)))),
     Method(
@@ -105,13 +125,13 @@ METHODS = (
     PROVEN,
     PUBLISHED,
 )
-# Whose noise is not the paper's, where the paper states it.
+# Methods whose noise is calibrated here, also where the paper states its own noise.
 CALIBRATED = (DP_FEDAVG, PROVEN)
 
 
 @dataclass(frozen=True)
 class Ground:
-    """Where the runs of a figure take place.
+    """Data, clients and hyperparameters of a figure's runs.
 
     Attributes
     ----------
@@ -122,9 +142,9 @@ class Ground:
     history : mapping
         Keys of DP-REC.
     reported : tuple of ReportedResult
-        The paper's runs, on its data.
+        Results of the paper's runs; empty on other data.
     deviation : float or None
-        Of the prior's samples in the paper's runs.
+        Standard deviation of the prior's samples in the paper's runs; None on other data.
     """
 
     common: Mapping[str, Any]
@@ -134,45 +154,51 @@ class Ground:
     deviation: float | None = None
 
     def dp_rec(self, epsilons: Iterable[float], account: str, **changed: Any) -> list[dict[str, Any]]:
-        """Return blocks of DP-REC whose clip ratio keeps an account to each epsilon."""
+        """Return blocks of DP-REC whose clip ratio keeps an account within each epsilon."""
         adjacency = "replace-one" if account == "any-clients" else "add-or-remove-one"
         shared = {"name": DP_REC, **self.history, "account": account, "adjacency": adjacency, **changed}
-        return [{**shared, "epsilon": one, **self._clip(one)} for one in epsilons]
+        return [{**shared, "epsilon": epsilon, **self._clip(epsilon)} for epsilon in epsilons]
 
     def published(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
-        """Return blocks of DP-REC as published: with the paper's clip ratio, or that of its account where it states none."""
+        """Return blocks of DP-REC as published.
+
+        The clip ratio is the paper's; if the paper states none, it is calibrated by the published account.
+        """
         blocks = []
-        for one in epsilons:
-            (block,), ratio = self.dp_rec([one], "published"), self._ratio(one)
+        for epsilon in epsilons:
+            (block,), ratio = self.dp_rec([epsilon], "published"), self._ratio(epsilon)
             if ratio is not None:
                 block = {name: value for name, value in block.items() if name != "epsilon"} | {"clip_ratio": ratio}
             blocks.append(block)
         return blocks
 
     def papers_noise(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
-        """Return blocks of DP-FedAvg with the paper's noise multipliers, if it states any for the epsilons."""
-        stated = [one.noise_multiplier for one in self.reported if one.epsilon in set(epsilons)]
-        return [{"name": "dp-fedavg", **self.sums, "noise_multiplier": one} for one in stated if one is not None]
+        """Return blocks of DP-FedAvg with the noise multipliers that the paper states for the epsilons."""
+        stated = [result.noise_multiplier for result in self.reported if result.epsilon in set(epsilons)]
+        return [{"name": "dp-fedavg", **self.sums, "noise_multiplier": noise} for noise in stated if noise is not None]
 
     def levels(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
-        """Return blocks of DP-FedAvg on 8-bit updates: for each epsilon, or with the noise for which the paper reports that."""
+        """Return blocks of DP-FedAvg on 8-bit updates.
+
+        On the paper's data they have the noise of the runs whose accuracy the paper reports; elsewhere they keep each epsilon.
+        """
         shared = [{"name": method.name, **self.sums, **{key: value for key, value in method.columns if value}} for method in LEVELS]
         if self.deviation is None:
             return [{**block, "epsilon": list(epsilons)} for block in shared]
-        stated = [one for one in self.reported if one.epsilon in set(epsilons) and LEVELS[0].reported in one.accuracy]
-        return [{**block, "noise_multiplier": one.noise_multiplier} for one in stated for block in shared]
+        stated = [result for result in self.reported if result.epsilon in set(epsilons) and LEVELS[0].reported in result.accuracy]
+        return [{**block, "noise_multiplier": result.noise_multiplier} for result in stated for block in shared]
 
     def _ratio(self, epsilon: float) -> float | None:
-        return next((one.clip_ratio for one in self.reported if one.epsilon == epsilon), None)
+        return next((result.clip_ratio for result in self.reported if result.epsilon == epsilon), None)
 
     def _clip(self, epsilon: float) -> dict[str, float]:
-        """Return the clip norm of DP-REC, where the paper states it."""
+        """Return DP-REC's clip norm as an option, if the paper states it."""
         ratio = self._ratio(epsilon)
         return {} if ratio is None or self.deviation is None else {"clip": ratio * self.deviation}
 
 
 def digits_ground(*, quick: bool) -> Ground:
-    """Return a softmax on deformed digits, replace-one adjacency."""
+    """Return the setting of a softmax on deformed digits, with replace-one adjacency."""
     clients = 1000 if quick else PAPER.value("clients")
     common: dict[str, Any] = {
         "clients": clients,
@@ -194,26 +220,29 @@ def digits_ground(*, quick: bool) -> Ground:
 
 def femnist_ground(folder: Path, *, quick: bool) -> Ground:
     """Return the paper's setting on FEMNIST, in or below a folder."""
-    (found,) = found_data(folder, (PAPER.data,))
-    return paper_ground(found, quick=quick)
+    (available,) = found_data(folder, (PAPER.data,))
+    return paper_ground(available, quick=quick)
 
 
-def paper_ground(found: FoundData, *, quick: bool) -> Ground:
-    """Return the paper's setting on some of its data, add-or-remove-one adjacency; the first rounds of it if it is to be quick."""
-    paper = ON_DATA[found.name]
-    # The first images are dealt out to a number of clients; writers, roles and users are clients.
+def paper_ground(available: FoundData, *, quick: bool) -> Ground:
+    """Return the paper's setting on one of its data sets, with add-or-remove-one adjacency.
+
+    Quick runs have only the first rounds.
+    """
+    paper = ON_DATA[available.name]
+    # Writers, roles and users are clients; data without them deal out the first images to a number of clients.
     written = paper.value("split") == "writer"
-    clients = found.clients if written else min(paper.value("clients"), found.clients)
+    clients = available.clients if written else min(paper.value("clients"), available.clients)
     rounds, cohort = paper.value("rounds"), min(paper.value("clients_per_round"), clients)
     fedavg_rounds = paper.values.get("fedavg_rounds", rounds)
     if quick:
-        rounds, most = QUICK_ON_DATA.get(found.name, (QUICK_ROUNDS_ON_DATA, cohort))
+        rounds, most = QUICK_ON_DATA.get(available.name, (QUICK_ROUNDS_ON_DATA, cohort))
         fedavg_rounds, cohort = rounds, min(most, cohort)
     common: dict[str, Any] = {
         "data": paper.data,
-        "folder": str(found.folder),
+        "folder": str(available.folder),
         "split": paper.value("split"),
-        **({} if written else {"dirichlet_alpha": paper.value("alpha"), "images": min(paper.value("samples"), found.clients)}),
+        **({} if written else {"dirichlet_alpha": paper.value("alpha"), "images": min(paper.value("samples"), available.clients)}),
         "clients": clients,
         "clients_per_round": cohort,
         "rounds": fedavg_rounds,
@@ -235,32 +264,32 @@ def paper_ground(found: FoundData, *, quick: bool) -> Ground:
 
 def _optimiser(paper: TrainingSettings) -> dict[str, Any]:
     if paper.value("server") == "adam":
-        # beta_2 is the optimiser's own.
+        # The paper's beta_2, 0.999, is the optimiser's default.
         return {"server": "adam", "momentum": paper.value("server_beta1")}
     momentum = paper.values.get("server_momentum")
     return {} if momentum is None else {"server": "momentum", "momentum": momentum}
 
 
 def compared_with(data: str) -> TrainingSettings:
-    """Return what the paper has on some data: on FEMNIST for data that are not the paper's."""
+    """Return the paper's experiment on a data set; for data that it does not use, its FEMNIST experiment."""
     return ON_DATA.get(data, PAPER)
 
 
 def reported_accuracy(method: Method, epsilon: float, data: str) -> float | None:
-    """Return what the paper reports of a method on some data, in per cent; None: nothing."""
+    """Return the paper's accuracy of a method on a data set, in per cent; None if it reports none."""
     paper = compared_with(data)
     if method is NO_PRIVACY:
-        found: float | None = paper.values.get("no_privacy_accuracy", {}).get("fedavg")
-        return found
-    return next((one.accuracy.get(method.reported) for one in paper.reported if one.epsilon == epsilon), None)
+        accuracy: float | None = paper.values.get("no_privacy_accuracy", {}).get("fedavg")
+        return accuracy
+    return next((result.accuracy.get(method.reported) for result in paper.reported if result.epsilon == epsilon), None)
 
 
-# Who a client is, where files say whose examples are.
+# The clients of data sets whose files name the owner of each example.
 _CLIENTS = {"femnist": "writer", "shakespeare": "role"}
 
 
 def setting_in_words(frame: pd.DataFrame) -> str:
-    """Return what the runs of a figure have in common."""
+    """Return the common setting of a figure's runs, in words."""
     first = frame.iloc[0]
     dealt = f"a client for each {_CLIENTS.get(first['data'], 'user')}" if first["split"] == "writer" else "Dirichlet(1)"
     rounds = " or ".join(f"{number:,}" for number in sorted(frame["rounds"].unique()))
@@ -273,7 +302,7 @@ def setting_in_words(frame: pd.DataFrame) -> str:
 
 
 def guarantees_in_words(frame: pd.DataFrame) -> str:
-    """Return delta, if it is the same everywhere, and which adjacencies the curves have."""
+    """Return delta, or its rule if it differs between runs, and the adjacencies of the curves."""
     delta = (
         f"δ = {rounded_up(frame['delta'].max(), 2)}" if frame["delta"].nunique() == 1 else f"δ = clients^{PAPER.value('delta_exponent')}"
     )
@@ -281,7 +310,8 @@ def guarantees_in_words(frame: pd.DataFrame) -> str:
     if adjacency == "replace-one":
         return f"{delta}, replace-one adjacency (ε as published: not proven, add-or-remove-one)"
     own = PAPERS_NOISE.of(frame)
-    kept = f"; the paper's noise keeps ε of {', '.join(rounded_up(one, 2) for one in sorted(own['epsilon'].unique()))}" if len(own) else ""
+    spent = ", ".join(rounded_up(epsilon, 2) for epsilon in sorted(own["epsilon"].unique()))
+    kept = f"; the paper's noise keeps ε of {spent}" if len(own) else ""
     published = PUBLISHED.of(frame)
     silent = ", ".join(map(data_title, published.loc[np.isinf(published["epsilon_published"]), "data"].unique()))
     bits = f", and on {silent} the bits are too few for its account" if silent else ""

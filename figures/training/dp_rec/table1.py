@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC and what it is compared with: accuracy against bytes, at equal epsilon."""
+"""Federated averaging by DP-REC and by other methods: accuracy against bytes, at equal epsilon."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,13 +36,13 @@ from .settings import (
 )
 
 EPSILONS = (3.0, 6.0)
-# Powers of ten that are written under one of three panels.
+# Largest number of labelled powers of ten under one of three panels.
 MOST_TICKS = 4
 BYTES_IN_WORDS = "Megabytes of all clients and rounds: up, and where a line ends up and down"
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with its savings in bytes up and both ways, and what the paper reports."""
+    """Return the best step of each method and budget, with savings in bytes and the paper's accuracy."""
     frame = best_steps(rows)
     if frame["stated_epsilon"].isna().all():
         raise InfeasibleError("dprec-table1: no mechanism keeps a budget on any of the data")
@@ -52,7 +52,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        # On the paper's data it is of the runs with the paper's noise, and of floats after as many rounds.
+        # On the paper's data its accuracy stands beside methods that are not calibrated here, and beside floats after as many rounds.
         rounds = own["data"].map(lambda data: compared_with(data).value("rounds"))
         same = own["rounds"] == rounds if method is NO_PRIVACY else method not in CALIBRATED
         own = own[~own["data"].isin(list(ON_DATA)) | same]
@@ -63,14 +63,17 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that people read."""
+    """Return the columns for readers."""
     sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes"]
     return readable_columns(table, ["accuracy", *sent, "paper_data", "paper_percent"])
 
 
 def draw_bytes(frame: pd.DataFrame) -> Figure:
-    """Draw accuracy against bytes up, and on to those both ways, in a panel for each budget, and a row of panels for each data."""
-    # Others are named below: nothing keeps their budgets.
+    """Draw accuracy against bytes up, with a line that ends at the bytes in both directions.
+
+    Each data set has a row of panels, and each budget a panel.
+    """
+    # The text below the figure names the other data sets, on which no mechanism keeps a budget.
     sets = {data: own for data, own in by_data(frame).items() if own["stated_epsilon"].notna().any()}
     drawn = pd.concat(sets.values())
     budgets = {data: sorted(own["stated_epsilon"].dropna().unique()) for data, own in sets.items()}
@@ -81,7 +84,7 @@ def draw_bytes(frame: pd.DataFrame) -> Figure:
         for axes, epsilon in zip(row, budgets[data], strict=True):
             _draw_budget(axes, sets[data], epsilon)
             axes.set(xlabel="megabytes", title=panel_title(grid, data, f"ε = {epsilon:g}"))
-    # Not all are run on all data: the legend begins with the panel that has most of them.
+    # Not all methods run on all data: the legend begins with the panel that has most of them.
     every = [axes for row in grid.values() for axes in row]
     add_legend(figure, sorted(every, key=lambda axes: -len(axes.containers)), 3)
     if len(sets) == 1:
@@ -119,11 +122,11 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
 
 
 def _reported(data: str, *, named: bool) -> str:
-    """Return what the paper reports of the data; of FEMNIST, which has three budgets, at the last."""
+    """Return the paper's accuracies on a data set, in words; on FEMNIST only for the last budget."""
     paper = compared_with(data)
     stated = [
-        f"ε = {one.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in one.accuracy.items())
-        for one in (paper.reported[-1:] if paper is PAPER else paper.reported)
+        f"ε = {result.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in result.accuracy.items())
+        for result in (paper.reported[-1:] if paper is PAPER else paper.reported)
     ]
     text = f"{data_title(paper.data)}, " * named + "; ".join(stated)
     if "no_privacy_accuracy" not in paper.values:
@@ -133,19 +136,19 @@ def _reported(data: str, *, named: bool) -> str:
 
 def table_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
     """Return a run for each method, budget and step of the server."""
-    # Accounts of sums that secret sampling amplifies take long.
+    # A quick run has only one budget, because accounts of secretly sampled sums take long.
     return _tasks(seed, digits_ground(quick=quick), list(EPSILONS[-1:] if quick else EPSILONS), 1 if quick else 3)
 
 
 def paper_table_tasks(seed: int, quick: bool, folder: Path) -> Sequence[TrainingTask]:
-    """Return the paper's runs on those of its data that there are."""
+    """Return the paper's runs on its data sets in the folder."""
     tasks = []
-    for found in found_data(folder, tuple(ON_DATA)):
-        paper = ON_DATA[found.name]
-        epsilons = [one.epsilon for one in paper.reported if one.epsilon]
+    for available in found_data(folder, tuple(ON_DATA)):
+        paper = ON_DATA[available.name]
+        epsilons = [result.epsilon for result in paper.reported if result.epsilon]
         # On MNIST and Shakespeare the paper has no discrete Gaussian.
-        sums = any("ddg16" in one.accuracy for one in paper.reported)
-        tasks += _tasks(seed, paper_ground(found, quick=quick), epsilons[-1:] if quick else epsilons, sums=sums)
+        sums = any("ddg16" in result.accuracy for result in paper.reported)
+        tasks += _tasks(seed, paper_ground(available, quick=quick), epsilons[-1:] if quick else epsilons, sums=sums)
     return tasks
 
 
@@ -165,7 +168,7 @@ def _tasks(seed: int, ground: Ground, epsilons: list[float], repetitions: int = 
 
 
 def _fewer(frame: pd.DataFrame, way: str) -> "pd.Series[float]":
-    """Return how many times fewer bytes DP-REC's messages have than floats."""
+    """Return the bytes of floats over those of DP-REC's messages."""
     return frame.loc[frame["mechanism"].str.contains("dp-rec"), f"times_fewer_bytes{way}"]
 
 

@@ -1,4 +1,7 @@
-"""Relative entropy coding without privacy: accuracy against bytes of floats, a group for each tensor, and groups of 64 coordinates."""
+"""Relative entropy coding without privacy: accuracy against bytes, by size of the coded groups.
+
+The comparison has floats, a group for each tensor, and groups of 64 coordinates.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +18,7 @@ from ..training_figure import training_figure
 from .settings import DP_REC, PAPER, Ground, digits_ground, femnist_ground, setting_in_words
 
 COORDINATES = 64
-# Clip norm over the standard deviation of samples: nothing private is asked for, and the largest has the least noise.
+# Clip norms over the standard deviation of samples: no guarantee limits them without privacy, and the largest has the least noise.
 QUICK_RATIOS, FULL_RATIOS = [3.0], [1.0, 2.0, 3.0]
 ROWS = (
     ("floats", "fedavg", "FedAvg, floats", BLACK),
@@ -25,7 +28,7 @@ ROWS = (
 
 
 def arrange_compression(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best clip ratio and step of each way to send an update, with what the paper reports on its own data."""
+    """Return the best clip ratio and step of each way to send an update, with the paper's accuracy."""
     frame = summarise_training(rows)
     coded = frame["mechanism"] == DP_REC
     frame = best_of(
@@ -38,7 +41,7 @@ def arrange_compression(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_compression(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns that people read."""
+    """Return the columns for readers."""
     names = ["label", "sent", "clip_ratio", "accuracy", "standard_error", "megabytes_up", "megabytes_down", "times_fewer_bytes_up"]
     return table[[*names, "paper_femnist_percent"]]
 

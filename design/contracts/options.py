@@ -32,7 +32,7 @@ Made = TypeVar("Made")
 # Fractional bits of messages have rounding errors up to this factor.
 BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
-"""What stands for None where values are typed: the default of an option that is as good as left out."""
+"""The text for None on the command line and in TOML files: the default of an option without a value."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict
 
 
 Declared = Mapping[str, Any]
-"""Arguments of `parameter` by name, or `changes` of `parts`: for what several mechanisms declare alike."""
+"""Arguments of `parameter` by name, or `changes` of `parts`, for declarations that several mechanisms share."""
 PARAMETER = "parameter"
 """Key of a field's metadata that holds what `parameter` or `parts` declares."""
 

@@ -152,9 +152,9 @@ class ItemSketch:
         return estimates
 
     def medians(self, buckets: FloatArray) -> FloatArray:
-        """Return the median over rows, which a heavy item in the same buckets hardly moves.
+        """Return the median over rows, which needs signs.
 
-        The median needs signs.
+        A heavy item in the same bucket of a few rows hardly moves the median.
         """
         if not self.signed:
             raise ValueError("signed must be True for medians, got False: without signs, what falls into a bucket is not symmetric")
@@ -182,7 +182,7 @@ class ItemSketch:
 
     def _places(self, row: int) -> Iterator[tuple[slice, IntegerArray]]:
         """Yield blocks of items with their places."""
-        # Each block passes over a row once: blocks are no smaller. Their length is even, as a word has two items.
+        # Each block of items costs a pass over a row's values, so blocks are no shorter. Their length is even, as a word has two items.
         block = max(BLOCK, 2 * self.width)
         words = np.random.Philox(key=self.seed, counter=(FIRST_ROW + row) << 192)
         for start in range(0, self.categories, block):
@@ -203,7 +203,8 @@ class ItemSketch:
 def usual_rows(categories: int, failure: float) -> int:
     """Return ln(d / failure), rounded up: the number of rows that the median needs.
 
-    The median is then right for all items at once, up to a constant (Chen, Özgür, Cormode, Bharadwaj 2023, theorem A.3).
+    Up to a constant factor, this number makes the median right for all items at once, except with the failure probability (Chen, Özgür,
+    Cormode, Bharadwaj 2023, theorem A.3).
 
     Examples
     --------

@@ -35,7 +35,7 @@ from .worst_pair import worst_pair
 
 MOST_STEPS = 2**30
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-# Probability with which any coordinate of a sum modulo M may wrap.
+# Bound on the probability that any coordinate of a sum modulo M wraps.
 WRAP_PROBABILITY = 1e-9
 # Log-ratio of a sum of discrete Gaussians to one discrete Gaussian that a simulation cannot detect.
 NEGLIGIBLE_TAU = 1e-12
@@ -200,7 +200,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def wrap_probability(self) -> float:
-        """The probability 1e-9 that the noise of any bucket exceeds `_room`."""
+        """Upper bound 1e-9 on the probability that the noise of any bucket exceeds `_room`."""
         return WRAP_PROBABILITY
 
     @property
@@ -231,7 +231,7 @@ class NoisySketchSum(SketchedFrequencies):
         return self._noise((count, self.padded_dimension), word_source(words))
 
     def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
-        """Draw the sum of sketches with the noise of all that `counts` count."""
+        """Draw the sum of sketches with the noise of all clients in `counts`."""
         held = np.asarray(counts)
         noise = self._summed_noise(int(held.sum()), (self.padded_dimension,), word_source(words))
         return self.steps * self.sketch.counted(held).ravel() + noise
@@ -248,7 +248,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        """Draw one client's noise for each bucket."""
+        """Draw each client's noise for each bucket."""
 
     @abstractmethod
     def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:

@@ -75,9 +75,9 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Largest bias for any seed; 0.0 without hashing.
+        """Upper bound on the bias for any seed; 0.0 without hashing.
 
-        All clients hold the same item and every other item has the same buckets.
+        In the worst case all clients hold the same item, and every other item has the same buckets.
         """
         return 0.0 if self.sketch.direct else math.sqrt(self.categories - 1)
 

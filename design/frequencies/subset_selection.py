@@ -65,9 +65,9 @@ class SubsetSelection(SupportCounts):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of an enumerative code of subsets, rounded up to a whole bit (Cover 1973).
+        """Binary logarithm of the number of subsets.
 
-        `encode` returns the subset itself, which takes more.
+        An enumerative code has this length, rounded up to a whole bit (Cover 1973). `encode` returns the subset itself, which takes more.
         """
         size, items = self.subset_size, self.categories
         if items <= COUNTED_ITEMS:

@@ -212,8 +212,8 @@ def calibrate_finest_steps(
 ) -> dict[str, float]:
     """Return noise and granularity for the bits, or for as many bits as are of use.
 
-    Finer steps cannot be handled, and would gain nothing. `calibrate` is a calibration function of this module, whose parameters the others
-    are.
+    Rounding and sampling cannot handle finer steps, which would gain nothing. `calibrate` is a calibration function of this module, and
+    takes the other arguments.
     """
     while True:
         noise = calibrate(clients, dimension, clip_norm, bits, budget)

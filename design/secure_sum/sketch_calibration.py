@@ -50,7 +50,7 @@ class SketchChoice:
     sketch_dimension : int or None
         Number of coordinates of a sketch, a multiple of the rows; None for the fewest that keep the slack.
     slack : float
-        Largest ratio of the predicted error to the error without a sketch, above 1.
+        Largest ratio of the predicted error to the error without a sketch, from 1.
     seed : int
         Public seed.
     """
@@ -194,7 +194,7 @@ def calibrate_sparse_sum(
     Raises
     ------
     InfeasibleError
-        If that is no fewer than the dimension, or the bits are too few; the message says what is needed.
+        If there are no fewer measurements than the dimension, or the bits are too few; the message states the requirement.
     """
     sparsity = check_integer("sparsity", sparsity, low=1, high=ball.dimension)
     size = choice.sketch_dimension
@@ -213,7 +213,10 @@ def calibrate_sparse_sum(
 def calibrate_central_sketch(
     ball: NormBall, clients: int, budget: Budget, choice: SketchChoice
 ) -> CalibratedSketch[CentralSketchMechanism]:
-    """Return project-and-perturb with the shortest sketch within the slack; raises as above."""
+    """Return project-and-perturb with the shortest sketch within the slack.
+
+    Raises ``InfeasibleError`` if no shorter sketch keeps the slack.
+    """
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "central")
     deviation = multiplier * ball.clip_norm * (2 if adjacency == "replace-one" else 1)
@@ -318,7 +321,7 @@ def cheapest_rate_and_bits(
     budget : Budget
         Budget of all rounds.
     slack : float
-        Largest ratio of the predicted error to that of vectors without a sketch and with ample bits; above 1.
+        Largest ratio of the predicted error to that of vectors without a sketch and with ample bits, from 1.
     choice : SketchChoice or None
         Transform, rows and seed; None for the defaults.
 

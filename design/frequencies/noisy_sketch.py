@@ -29,6 +29,7 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from ..secure_sum.noisy_sum import NoisySum, noisy_sum_privacy
+from ..secure_sum.rounded_secure_sum import CLIENTS
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 from .worst_pair import worst_pair
@@ -59,7 +60,7 @@ def discrete_gaussian_items_privacy(
     squared_distance : int
         Largest squared L2 distance of two neighbours' sketches in squared steps of one: `NoisySketchSum.squared_distance`.
     steps : int
-        What an item adds to a bucket.
+        Steps that an item adds to a bucket.
     local_sigma : float
         Parameter of each client's noise, in whole numbers; from 0.001 to 10**12.
     adjacency : str
@@ -134,14 +135,7 @@ SKETCH: Declared = {
     "width": {"default": None, "help": "Buckets of a row; by default one for each item: a histogram."},
     "signed": {"default": False},
 }
-CLIENTS: Declared = {
-    "help": "Number of clients whose messages are added up.",
-    "low": 1,
-    "high": MOST_CLIENTS,
-    "unit": "clients",
-    "at_most": "population",
-}
-STEPS: Declared = {"help": "What an item adds to a bucket.", "low": 1, "high": MOST_STEPS}
+STEPS: Declared = {"help": "Steps that an item adds to a bucket.", "low": 1, "high": MOST_STEPS}
 
 
 class NoisySketchSum(SketchedFrequencies):
@@ -159,7 +153,7 @@ class NoisySketchSum(SketchedFrequencies):
     clients : int
         Number of clients that add noise, from 1 to 10**9.
     steps : int
-        What an item adds to a bucket, from 1 to 2**30.
+        Steps that an item adds to a bucket, from 1 to 2**30.
     delta : float
         Failure probability that the guarantee is stated for, above 0 and below 1.
     adjacency : str

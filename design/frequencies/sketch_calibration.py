@@ -110,11 +110,11 @@ class ItemSketchChoice:
     rows, width : int or None
         Size of the sketch; None for the choice by predicted error. A width of at least the number of items is a histogram of all.
     message_bits : float or None
-        Bits of a message at most, for the least squared error; None for the shortest message within the slack.
+        Most bits of a message, for the least squared error; None for the shortest message within the slack.
     slack : float
         Largest squared error over that of a histogram of all items, from 1.
     concentration : float
-        Expected sum of squared frequencies, up to 1, the worst case: 1/d for uniform ones, 0.011 for Zipf's law on 10**5 items.
+        Expected sum of squared frequencies, up to 1, the worst case: 1/d for uniform frequencies, 0.011 for Zipf's law on 10**5 items.
     failure : float
         Probability with which the largest error of all frequencies may be above its prediction.
     signed : bool

@@ -25,7 +25,6 @@ from ...solvers.divergences.cpsgd_theorem import (
     check_rate,
     is_theorem_doubtful,
 )
-from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
 from ...solvers.divergences.quantised_divergence import (
     MOST_LEVELS,
@@ -51,6 +50,7 @@ from ..transforms.k_level_quantisation import quantisation_error, quantisation_s
 from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
 from ..transforms.vector_dithering import row_blocks
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
+from .rounded_secure_sum import CLIENTS
 
 # Share of delta for the event that rounded vectors are further apart than the account by Gaussian noise assumes.
 SPARED = 0.01
@@ -117,7 +117,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     """
 
     ball: NormBall = parts(NormBall)
-    clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
+    clients: int = parameter(**CLIENTS)
     levels: int = parameter("Number of levels of a coordinate.", 2, MOST_LEVELS)
     trials: int = parameter("Trials of each client's noise for each coordinate.", 1, MOST_CLIENT_TRIALS)
     delta: float = budgeted()

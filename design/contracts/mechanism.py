@@ -60,7 +60,7 @@ class Error:
 
 @dataclass(frozen=True)
 class MessageLaw:
-    """Bias and variance of decoded messages, in units of the inputs.
+    """Bias and variance of decoded messages, in units and squared units of the inputs.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def bits_per_client(self) -> float:
-        """Number of bits of a message."""
+        """Number of bits of a message, or its mean where messages differ in length."""
 
     @property
     @abstractmethod

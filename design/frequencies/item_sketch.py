@@ -1,7 +1,7 @@
 """Sketches of single items, each counted in a random bucket of each of a few rows.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams* (with signs); Deng, Rafiei 2007, *New estimation algorithms for
-streaming data: count-min can do more* (without: what is expected of collisions is taken off).
+streaming data: count-min can do more* (without signs: the expected collisions are subtracted).
 """
 
 import math
@@ -99,7 +99,7 @@ class ItemSketch:
 
     @property
     def collision_share(self) -> float:
-        """Share of collisions: 1 / (w t), or 1 / ((w - 1) t) without signs; 0.0 without hashing."""
+        """Variance factor of collisions, 1 / (w t), or 1 / ((w - 1) t) unsigned; 0.0 if direct."""
         if self.direct:
             return 0.0
         return 1 / ((self.width if self.signed else self.width - 1) * self.rows)

@@ -2,7 +2,7 @@
 
 Ye, Barg 2018, *Optimal schemes for discrete distribution estimation under locally differential privacy*; Wang, Huang, Wang, Nie, Xu, Yang,
 Li, Qiao 2016, *Mutual information optimally local private discrete distribution estimation*. `listed_subsets` and
-`packed_subsets` draw uniformly random subsets of given sizes, of which one item is known to be a member or not.
+`packed_subsets` draw uniformly random subsets of given sizes that contain, or lack, a given item.
 """
 
 import math

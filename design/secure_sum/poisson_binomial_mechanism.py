@@ -166,8 +166,9 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
-    representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds
-    what that takes off. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
+    representation at the level; others are scaled down until they have one. `scaled_down_count` returns their number, and `bias_bound`
+    bounds the length that scaling removes. With a constant of sqrt(dimension) or more no vector is scaled down. Privacy does not depend on
+    the scaling.
 
     Trials are exact (`quietbits.design.noise.binomial_noise`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
     decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
@@ -387,8 +388,8 @@ def calibrate_poisson_binomial(
     """Return the Poisson-binomial mechanism with the least variance whose sums fit the bits.
 
     With many clients that mechanism has the most trials, as the variance for a coefficient of zero at the largest theta is about
-    ``level**2 (A + 1 / trials)``, with A the same for all of them. With few clients, one trial with pure privacy may be better than any
-    number. So the search tries the largest number of trials and all powers of two below.
+    ``level**2 (A + 1 / trials)``, with A the same for all numbers of trials. With few clients, a single trial with pure privacy may be
+    better than any larger number. So the search tries the largest number of trials and all powers of two below.
 
     Parameters
     ----------

@@ -187,9 +187,10 @@ def calibrate_sparse_sum(
 ) -> SparseSum:
     """Return the distributed discrete Gaussian on enough measurements of a sparse mean.
 
-    By default there are ``4 s ln d`` measurements for s coordinates, twice what the Lasso needs in the limit to find the right ones by
-    Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a
-    penalty that is noise's alone it finds a few others besides, which the refit drops; more measurements do not lower the noise.
+    By default there are ``4 s ln d`` measurements for s coordinates, twice the number that the Lasso needs in the limit to find the right
+    coordinates by Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity
+    recovery*). With a penalty for the noise alone it also selects a few other coordinates, which the refit drops; more measurements do not
+    lower the noise.
 
     Raises
     ------

@@ -86,7 +86,7 @@ class SketchChoice:
         return self.sketch(dimension, self._most_units(dimension) * self.unit)
 
     def fewest(self, dimension: int, distortion: float) -> int | None:
-        """Return the fewest coordinates with at most a distortion; None for no sketch."""
+        """Return the fewest coordinates with at most a distortion; None if there is no such sketch."""
         if self.longest(dimension).distortion > distortion:
             return None
         most = self._most_units(dimension)
@@ -137,7 +137,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budg
     Raises
     ------
     InfeasibleError
-        If no shorter sketch keeps the slack, or the bits are too few; the message says what is needed.
+        If no shorter sketch keeps the slack, or the bits are too few; the message states the requirement.
     """
 
     def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:

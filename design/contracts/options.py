@@ -286,8 +286,8 @@ def check_parameters(record: Any) -> None:
         If a value is of another kind or out of range; the message has the field's name.
     """
     for name, option in _declared(type(record)):
-        if name in record.__dict__ and (value := record.__dict__[name]) is not None:
-            object.__setattr__(record, name, option.check(value, name))
+        if name in record.__dict__:
+            object.__setattr__(record, name, option.check(record.__dict__[name], name))
 
 
 def _declared(kind: type) -> Iterator[tuple[str, Option]]:

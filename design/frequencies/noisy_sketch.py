@@ -144,7 +144,7 @@ class NoisySketchSum(SketchedFrequencies):
     An item adds `steps`, or its negative, to one bucket of each row: more than one step where the noise of one client alone would be too
     little for a grid. The modulus is the least that holds all clients' items, wherever they are, and all but 1e-9 of the noise.
 
-    A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
+    A frozen dataclass that derives from this class has the fields below, and defines the noise.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class NoisySketchSum(SketchedFrequencies):
     steps : int
         Steps that an item adds to a bucket, from 1 to 2**30.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
     adjacency : str
         ``"replace-one"``, or ``"add-or-remove-one"``: a client has an item or none, with the noise of all clients either way.
     """
@@ -258,11 +258,11 @@ class NoisySketchSum(SketchedFrequencies):
         """The logarithm of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
-    def _check_fields(self) -> None:
+    def __post_init__(self) -> None:
         """Check the fields."""
+        # The largest fields together, and noise of 10**12 for each client, need a modulus below 2**62.
         check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
-        # All of the largest together, and noise of 10**12 for each client, take a modulus below 2**62.
         check_choice("adjacency", self.adjacency, ADJACENCIES)
 
 
@@ -292,11 +292,6 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     local_sigma: float = parameter("Parameter of each client's noise, in whole numbers.", SMALLEST_SIGMA, LARGEST_SIGMA, unit="steps")
     delta: float = budgeted()
     adjacency: str = "replace-one"
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA))
-        self._check_fields()
 
     def privacy(self) -> Privacy:
         """Return the privacy of one sum (`discrete_gaussian_items_privacy`)."""
@@ -350,12 +345,6 @@ class SketchedSkellamFrequencies(NoisySketchSum):
     )
     delta: float = budgeted()
     adjacency: str = "replace-one"
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        variance = check_real("local_variance", self.local_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
-        object.__setattr__(self, "local_variance", variance)
-        self._check_fields()
 
     def privacy(self) -> Privacy:
         """Return the privacy of one sum (`skellam_items_privacy`)."""

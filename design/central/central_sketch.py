@@ -87,7 +87,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         return self.clients
 
     def for_clients(self, clients: int) -> Self:
-        """Return the mechanism for other clients, with the same noise on their sum."""
+        """Return the mechanism for another number of clients, with the same noise on their sum."""
         return replace(self, clients=clients)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:

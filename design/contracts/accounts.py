@@ -216,7 +216,8 @@ def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
 def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_before: int = 1) -> float | None:
     """Return epsilon after independent uses of a privacy loss distribution, or None.
 
-    The result is None where the composition is too expensive, or where rounding errors exceed delta.
+    The result is None where the composition is too expensive, where its numerical error may exceed half of delta, or where epsilon is
+    infinite.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ def calibrate_parameter(
     epsilon_of : callable
         Epsilon of all rounds together; infinite where nothing is proven.
     budget : Budget
-        The target for epsilon, with a delta above 0.
+        The target for epsilon; its delta is above 0, unless `pure`.
     low, high : float
         Smallest and largest argument that may be tried.
     name : str
@@ -46,14 +46,14 @@ def calibrate_parameter(
     start : float or None
         First argument that the search tries; None for a guess from the budget.
     shown : callable
-        Text that messages show for an argument, where the argument is not the parameter itself.
+        Number that messages show for an argument, where the argument is not the parameter itself.
     pure : bool
         Whether delta may be 0.
 
     Raises
     ------
     ValueError
-        If delta is 0, unless the mechanism is purely private.
+        If delta is 0, unless `pure`.
     InfeasibleError
         If the budget is out of reach between low and high.
     """

@@ -101,7 +101,8 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
 def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: str) -> Account:
     """Return the account ``"near-gaussian"``, for all clients or for a secret sample of clients.
 
-    For sampled rounds the account takes the lesser of two bounds: by sampled Gaussian noise, and by (epsilon, delta)-private rounds.
+    For sampled rounds the account takes the lesser of two bounds: by sampled Gaussian noise, and by (epsilon, delta)-private rounds. Noise
+    `of_a_pair` has only the second bound for samples of a fixed size.
 
     Parameters
     ----------

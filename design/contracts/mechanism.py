@@ -60,11 +60,11 @@ class Error:
 
 @dataclass(frozen=True)
 class MessageLaw:
-    """Bias and variance of decoded messages, in units of the inputs.
+    """Bias and variance of decoded messages, in units and squared units of the inputs.
 
     Attributes
     ----------
-    bias : ndarray of float64, shape (clients, dimension), or one 0.0
+    bias : ndarray of float64, shape (clients, dimension), or a single 0.0
         Expectation of each decoded message less its clipped input.
     variance : ndarray of float64, shape (clients,)
         Expected squared L2 distance of each decoded message from its expectation.
@@ -96,12 +96,15 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def domain(self) -> Domain:
-        """The domain of a client's input; `encode` clips inputs outside the domain."""
+        """The domain of a client's input.
+
+        Its `clip` moves numbers and vectors into the domain, and refuses unknown items.
+        """
 
     @property
     @abstractmethod
     def bits_per_client(self) -> float:
-        """Number of bits of a message."""
+        """Number of bits of a message, or its mean where messages differ in length."""
 
     @property
     @abstractmethod
@@ -292,7 +295,8 @@ class Mechanism(ABC):
 def error_of_draws(errors: Iterable[FloatArray], clients: int, excess: float = 0.0) -> Error:
     """Return the error of a mean of clients from independent draws of its error, at least two.
 
-    `excess` is the known excess of the draws' mean square over its expectation. The estimate of the bias leaves out that of its own square.
+    `excess` is the known excess of the draws' mean square over its expectation. The estimate of the squared bias does not count the
+    variance of the draws' mean.
     """
     draws, square, total = 0, 0.0, np.zeros(())
     for error in errors:
@@ -376,7 +380,10 @@ class FrequencyMechanism(Mechanism):
 
     @property
     def worst_variance(self) -> float:
-        """The variance of every item: ``holder_variance + (categories - 1) other_variance``."""
+        """Upper bound on the summed variance of a client's decoded frequencies, for any held item.
+
+        It is ``holder_variance + (categories - 1) other_variance``.
+        """
         return self.holder_variance + (self.categories - 1) * self.other_variance
 
     def variance(self, items: ArrayLike) -> FloatArray:
@@ -417,7 +424,10 @@ class FrequencyMechanism(Mechanism):
         return np.asarray(self._likely(decoded[None, :], np.ones(1), clients)[0])
 
     def standing_frequency(self, clients: int) -> float:
-        """Return the expected largest estimate of d items that no client holds, for normal errors."""
+        """Return a bound on the expected largest estimate of items that no client holds.
+
+        The bound is for normal errors.
+        """
         return math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
 
     def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
@@ -459,9 +469,9 @@ class VectorMechanism(Mechanism):
         return 0
 
     def measured_mean(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the part of `decode` that is linear in the messages, shape (memory_size,).
+        """Return the part of `decode` that is linear in the messages.
 
-        A mechanism without a memory returns the estimate.
+        The shape is (memory_size,) with a memory; a mechanism without a memory returns the estimate.
         """
         return np.asarray(self.decode(aggregate, clients))
 

@@ -32,7 +32,7 @@ Made = TypeVar("Made")
 # Fractional bits of messages have rounding errors up to this factor.
 BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
-"""What stands for None where values are typed: the default of an option that is as good as left out."""
+"""The text for None on the command line and in TOML files: the default of an option without a value."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def check_values(what: str, options: tuple[Option, ...], values: Values) -> dict
 
 
 Declared = Mapping[str, Any]
-"""Arguments of `parameter` by name, or `changes` of `parts`: for what several mechanisms declare alike."""
+"""Arguments of `parameter` by name, or `changes` of `parts`, for declarations that several mechanisms share."""
 PARAMETER = "parameter"
 """Key of a field's metadata that holds what `parameter` or `parts` declares."""
 
@@ -286,8 +286,8 @@ def check_parameters(record: Any) -> None:
         If a value is of another kind or out of range; the message has the field's name.
     """
     for name, option in _declared(type(record)):
-        if name in record.__dict__ and (value := record.__dict__[name]) is not None:
-            object.__setattr__(record, name, option.check(value, name))
+        if name in record.__dict__:
+            object.__setattr__(record, name, option.check(record.__dict__[name], name))
 
 
 def _declared(kind: type) -> Iterator[tuple[str, Option]]:

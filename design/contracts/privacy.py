@@ -237,8 +237,7 @@ class PrivacyReport(Shown):
         Bounds that are not guarantees for the adjacency are grey.
         """
         shown = [account for account in self.accounts if math.isfinite(account.bound.epsilon)]
-        guarantees = [account.proven and account.assumes is None and account.adjacency == self.adjacency for account in shown]
-        colours = [BLUE if guarantee else GREY for guarantee in guarantees]
+        colours = [BLUE if self._is_guarantee(account) else GREY for account in shown]
         axes.barh(
             [f"{account.name}, {account.adjacency}" for account in shown], [account.bound.epsilon for account in shown], color=colours
         )
@@ -249,12 +248,11 @@ class PrivacyReport(Shown):
     @property
     def best(self) -> AccountedEpsilon | None:
         """The least proven account for the adjacency; None where all are infinite."""
-        usable = [
-            account
-            for account in self.accounts
-            if account.proven and account.assumes is None and account.adjacency == self.adjacency and math.isfinite(account.bound.epsilon)
-        ]
+        usable = [account for account in self.accounts if self._is_guarantee(account) and math.isfinite(account.bound.epsilon)]
         return min(usable, key=lambda account: account.bound.epsilon, default=None)
+
+    def _is_guarantee(self, account: AccountedEpsilon) -> bool:
+        return account.proven and account.assumes is None and account.adjacency == self.adjacency
 
     @property
     def epsilon(self) -> float:
@@ -347,7 +345,10 @@ class Privacy:
     def epsilon(
         self, delta: float, adjacency: str | None = None, rounds: int = 1, sampling: Sampling | None = None, account: str | None = None
     ) -> float:
-        """Return epsilon by one account, as `report` does, without running the other accounts."""
+        """Return epsilon by the named account, or the proven epsilon for None.
+
+        It is `PrivacyReport.epsilon_by` of `report`, without the accounts that it does not need.
+        """
         return self._report(delta, adjacency, rounds, sampling, self._asked(adjacency, account)).epsilon_by(account)
 
     def _asked(self, adjacency: str | None, account: str | None) -> tuple[Account, ...]:

@@ -162,7 +162,8 @@ class Noise:
     given : tuple of Option
         Options of `solve` beside the budget.
     solve : callable or None
-        Returns the parameters with which all rounds keep a budget; errs toward more privacy. None without a search.
+        Returns the parameters with which all rounds keep a budget; errs toward more privacy. None if there is nothing to
+        calibrate.
     parameters_of : callable or None
         Returns the parameters of a mechanism of the registry's entry; None where that mechanism lacks such parameters.
     pure : bool

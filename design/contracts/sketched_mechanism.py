@@ -57,7 +57,7 @@ class SketchedMechanism(VectorMechanism):
 
     @property
     def clipping_probability(self) -> float:
-        """Upper bound on the probability that the sketch of a longest vector is clipped."""
+        """Upper bound on the probability over the seed that a longest vector's sketch is clipped."""
         factor = self.sketch_clip / (self.ball.clip_norm * self.sketch.length_factor)
         return self.sketch.excess_probability(factor) if factor > 1 else 1.0
 
@@ -72,12 +72,12 @@ class SketchedMechanism(VectorMechanism):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Largest distance of a decoded sketch from its vector: the sum of both largest lengths."""
+        """Upper bound on the distance of a decoded sketch from its vector, by the sum of lengths."""
         return self.sketch.operator_norm_bound * self.sketch_clip / self.sketch.length_factor + self.ball.clip_norm
 
     @property
     def worst_shared_variance(self) -> float:
-        """The value ``distortion clip_norm**2``, for clients that all hold the same vector."""
+        """The value ``distortion clip_norm**2``, for clients that all hold one longest vector."""
         return self.sketch.distortion * self.ball.clip_norm**2
 
     def shared_variance(self, mean: FloatArray) -> float:

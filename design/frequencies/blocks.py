@@ -123,7 +123,7 @@ class BlockMechanism(SupportMechanism):
         """Return the number of messages of each block, shape (blocks,)."""
 
     def block_shares(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the share of clients with items of each block, at least 0, with a sum of 1.
+        """Return the share of clients per block that has items, at least 0, with a sum of 1.
 
         The number of messages of each block determines the shares. Sums of the items' estimated frequencies would estimate the same
         shares, but with the noise of every item.

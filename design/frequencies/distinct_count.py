@@ -36,7 +36,7 @@ class DistinctEstimate:
     empty_buckets : float
         Unbiased estimate of the number of buckets without any client's item; it may be negative.
     distinct_items : float
-        Number of different items for which that many are expected to be empty, from 0 to `upper`'s largest value.
+        Number of different items with an expected number of empty buckets of `empty_buckets`, from 0 to the largest value of `upper`.
     upper : int
         Upper bound on the number of held items, except with the failure probability, over noise and hashes.
     """

@@ -111,11 +111,11 @@ class HistogramCode(ABC):
         Raises
         ------
         ValueError
-            If there are more clients than the modulus holds, or the sum is not one of that many clients.
+            If there are more clients than the modulus holds, or the sum is not over that number of clients.
         InfeasibleError
             If no histogram, or more than one, has this sum.
         ConvergenceError
-            If none was found within `time_limit`, in seconds.
+            If no histogram was found, or proven to be the only one, within `time_limit`, in seconds.
         """
         clients = check_integer("clients", clients, low=0, high=self.clients)
         return self._decoded(aggregate_residues(aggregate, self.measurements, self.modulus).astype(np.int64), clients, time_limit)
@@ -375,7 +375,7 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
     code : BernoulliCode or IdentityCode
         The code, of as many clients as may take part.
     time_limit : float
-        Of decoding, in seconds.
+        Time limit of decoding, in seconds.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class HadamardResponse(BlockMechanism):
 
     The set of item number r of a block is the outputs y at which row r + 1 of a Hadamard matrix is 1. With D = 2 blocks - 1 + E, the
     estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the variance is D (E + 1) / (E - 1)**2
-    for items of the block, less one for the one that is held, and 2 D / (E - 1)**2 for other items.
+    for items of the block, minus 1 for the held item, and 2 D / (E - 1)**2 for other items.
 
     Items are spread evenly over the blocks. The paper fills one block after the other, which is worse where items do not fill the last.
 
@@ -109,7 +109,8 @@ class HadamardResponse(BlockMechanism):
 def hadamard_response(epsilon: float, categories: int, blocks: int | None = None) -> HadamardResponse:
     """Return Hadamard response, by default with the blocks of least worst variance.
 
-    The paper's number, `published_blocks`, has up to 39% more variance: from epsilon 0.7 to 1.3 it has two blocks, where one is better.
+    The paper's number, `published_blocks`, has up to 39% more variance: from epsilon 0.7 to 1.3 it has two blocks, and a single
+    block is better.
 
     Examples
     --------

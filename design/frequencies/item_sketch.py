@@ -1,7 +1,7 @@
 """Sketches of single items, each counted in a random bucket of each of a few rows.
 
 Charikar, Chen, Farach-Colton 2002, *Finding frequent items in data streams* (with signs); Deng, Rafiei 2007, *New estimation algorithms for
-streaming data: count-min can do more* (without: what is expected of collisions is taken off).
+streaming data: count-min can do more* (without signs: the expected collisions are subtracted).
 """
 
 import math
@@ -99,7 +99,7 @@ class ItemSketch:
 
     @property
     def collision_share(self) -> float:
-        """Share of collisions: 1 / (w t), or 1 / ((w - 1) t) without signs; 0.0 without hashing."""
+        """Variance factor of collisions, 1 / (w t), or 1 / ((w - 1) t) unsigned; 0.0 if direct."""
         if self.direct:
             return 0.0
         return 1 / ((self.width if self.signed else self.width - 1) * self.rows)
@@ -152,9 +152,9 @@ class ItemSketch:
         return estimates
 
     def medians(self, buckets: FloatArray) -> FloatArray:
-        """Return the median over rows, which a heavy item in the same buckets hardly moves.
+        """Return the median over rows, which needs signs.
 
-        The median needs signs.
+        A heavy item in the same bucket of a few rows hardly moves the median.
         """
         if not self.signed:
             raise ValueError("signed must be True for medians, got False: without signs, what falls into a bucket is not symmetric")
@@ -182,7 +182,7 @@ class ItemSketch:
 
     def _places(self, row: int) -> Iterator[tuple[slice, IntegerArray]]:
         """Yield blocks of items with their places."""
-        # Each block passes over a row once: blocks are no smaller. Their length is even, as a word has two items.
+        # Each block of items costs a pass over a row's values, so blocks are no shorter. Their length is even, as a word has two items.
         block = max(BLOCK, 2 * self.width)
         words = np.random.Philox(key=self.seed, counter=(FIRST_ROW + row) << 192)
         for start in range(0, self.categories, block):
@@ -203,7 +203,8 @@ class ItemSketch:
 def usual_rows(categories: int, failure: float) -> int:
     """Return ln(d / failure), rounded up: the number of rows that the median needs.
 
-    The median is then right for all items at once, up to a constant (Chen, Özgür, Cormode, Bharadwaj 2023, theorem A.3).
+    Up to a constant factor, this number makes the median right for all items at once, except with the failure probability (Chen, Özgür,
+    Cormode, Bharadwaj 2023, theorem A.3).
 
     Examples
     --------

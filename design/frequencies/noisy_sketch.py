@@ -29,13 +29,14 @@ from ..noise.random_words import WordsLike, WordSource, word_source
 from ..noise.skellam_noise import LARGEST_RATE, LEAST_RATE, sample_skellam
 from ..secure_sum.modular_arithmetic import aggregate_residues
 from ..secure_sum.noisy_sum import NoisySum, noisy_sum_privacy
+from ..secure_sum.rounded_secure_sum import CLIENTS
 from .item_sketch import ItemSketch
 from .sketched_frequencies import SketchedFrequencies
 from .worst_pair import worst_pair
 
 MOST_STEPS = 2**30
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
-# Probability with which any coordinate of a sum modulo M may wrap.
+# Bound on the probability that any coordinate of a sum modulo M wraps.
 WRAP_PROBABILITY = 1e-9
 # Log-ratio of a sum of discrete Gaussians to one discrete Gaussian that a simulation cannot detect.
 NEGLIGIBLE_TAU = 1e-12
@@ -59,7 +60,7 @@ def discrete_gaussian_items_privacy(
     squared_distance : int
         Largest squared L2 distance of two neighbours' sketches in squared steps of one: `NoisySketchSum.squared_distance`.
     steps : int
-        What an item adds to a bucket.
+        Steps that an item adds to a bucket.
     local_sigma : float
         Parameter of each client's noise, in whole numbers; from 0.001 to 10**12.
     adjacency : str
@@ -134,14 +135,7 @@ SKETCH: Declared = {
     "width": {"default": None, "help": "Buckets of a row; by default one for each item: a histogram."},
     "signed": {"default": False},
 }
-CLIENTS: Declared = {
-    "help": "Number of clients whose messages are added up.",
-    "low": 1,
-    "high": MOST_CLIENTS,
-    "unit": "clients",
-    "at_most": "population",
-}
-STEPS: Declared = {"help": "What an item adds to a bucket.", "low": 1, "high": MOST_STEPS}
+STEPS: Declared = {"help": "Steps that an item adds to a bucket.", "low": 1, "high": MOST_STEPS}
 
 
 class NoisySketchSum(SketchedFrequencies):
@@ -150,7 +144,7 @@ class NoisySketchSum(SketchedFrequencies):
     An item adds `steps`, or its negative, to one bucket of each row: more than one step where the noise of one client alone would be too
     little for a grid. The modulus is the least that holds all clients' items, wherever they are, and all but 1e-9 of the noise.
 
-    A frozen dataclass that derives from it has the fields below, calls `_check_fields` when it is made, and says what the noise is.
+    A frozen dataclass that derives from this class has the fields below, and defines the noise.
 
     Attributes
     ----------
@@ -159,9 +153,9 @@ class NoisySketchSum(SketchedFrequencies):
     clients : int
         Number of clients that add noise, from 1 to 10**9.
     steps : int
-        What an item adds to a bucket, from 1 to 2**30.
+        Steps that an item adds to a bucket, from 1 to 2**30.
     delta : float
-        Failure probability that the guarantee is stated for, above 0 and below 1.
+        Failure probability of the guarantee, above 0 and below 1.
     adjacency : str
         ``"replace-one"``, or ``"add-or-remove-one"``: a client has an item or none, with the noise of all clients either way.
     """
@@ -200,7 +194,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def wrap_probability(self) -> float:
-        """The probability 1e-9 that the noise of any bucket exceeds `_room`."""
+        """Upper bound 1e-9 on the probability that the noise of any bucket exceeds `_room`."""
         return WRAP_PROBABILITY
 
     @property
@@ -231,7 +225,7 @@ class NoisySketchSum(SketchedFrequencies):
         return self._noise((count, self.padded_dimension), word_source(words))
 
     def simulated_sum(self, counts: IntegerArray, words: WordsLike) -> IntegerArray:
-        """Draw the sum of sketches with the noise of all that `counts` count."""
+        """Draw the sum of sketches with the noise of all clients in `counts`."""
         held = np.asarray(counts)
         noise = self._summed_noise(int(held.sum()), (self.padded_dimension,), word_source(words))
         return self.steps * self.sketch.counted(held).ravel() + noise
@@ -248,7 +242,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
-        """Draw one client's noise for each bucket."""
+        """Draw each client's noise for each bucket."""
 
     @abstractmethod
     def _summed_noise(self, clients: int, shape: tuple[int, ...], words: WordSource) -> IntegerArray:
@@ -264,11 +258,11 @@ class NoisySketchSum(SketchedFrequencies):
         """The logarithm of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
-    def _check_fields(self) -> None:
+    def __post_init__(self) -> None:
         """Check the fields."""
+        # The largest fields together, and noise of 10**12 for each client, need a modulus below 2**62.
         check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
-        # All of the largest together, and noise of 10**12 for each client, take a modulus below 2**62.
         check_choice("adjacency", self.adjacency, ADJACENCIES)
 
 
@@ -298,11 +292,6 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
     local_sigma: float = parameter("Parameter of each client's noise, in whole numbers.", SMALLEST_SIGMA, LARGEST_SIGMA, unit="steps")
     delta: float = budgeted()
     adjacency: str = "replace-one"
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        object.__setattr__(self, "local_sigma", check_real("local_sigma", self.local_sigma, low=SMALLEST_SIGMA, high=LARGEST_SIGMA))
-        self._check_fields()
 
     def privacy(self) -> Privacy:
         """Return the privacy of one sum (`discrete_gaussian_items_privacy`)."""
@@ -356,12 +345,6 @@ class SketchedSkellamFrequencies(NoisySketchSum):
     )
     delta: float = budgeted()
     adjacency: str = "replace-one"
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        variance = check_real("local_variance", self.local_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE)
-        object.__setattr__(self, "local_variance", variance)
-        self._check_fields()
 
     def privacy(self) -> Privacy:
         """Return the privacy of one sum (`skellam_items_privacy`)."""

@@ -300,7 +300,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
 
 
 def padded_digits(prime: int, points: int) -> int:
-    """Return the number of digits, at least 2, of a space with that many points.
+    """Return the fewest digits, at least 2, of a space with at least that many points.
 
     Examples
     --------

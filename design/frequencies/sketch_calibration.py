@@ -37,7 +37,8 @@ TRIED_ROWS = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
 ALIKE = 1.05
 LARGEST_SLACK = 1e6
 LARGEST_MESSAGE = 1e15
-# Least noise of one client, in steps, that makes a sum discrete Gaussian: ratios of a million clients' sums are then below 1e-12.
+# Least noise of one client, in steps, that makes a sum nearly discrete Gaussian: tau of a million clients is then below 1e-9
+# (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 1.5
 # More steps, or tosses, are of use if they lower the variance by more than this relative amount.
 WORTHWHILE = 0.01
@@ -109,11 +110,11 @@ class ItemSketchChoice:
     rows, width : int or None
         Size of the sketch; None for the choice by predicted error. A width of at least the number of items is a histogram of all.
     message_bits : float or None
-        Bits of a message at most, for the least squared error; None for the shortest message within the slack.
+        Most bits of a message, for the least squared error; None for the shortest message within the slack.
     slack : float
         Largest squared error over that of a histogram of all items, from 1.
     concentration : float
-        Expected sum of squared frequencies, up to 1, the worst case: 1/d for uniform ones, 0.011 for Zipf's law on 10**5 items.
+        Expected sum of squared frequencies, up to 1, the worst case: 1/d for uniform frequencies, 0.011 for Zipf's law on 10**5 items.
     failure : float
         Probability with which the largest error of all frequencies may be above its prediction.
     signed : bool
@@ -166,7 +167,7 @@ class ItemSketchChoice:
         categories : int
             Number of items.
         multiplier : float
-            Standard deviation over the L2 sensitivity of Gaussian noise within the target: what noise is predicted from.
+            Standard deviation over the L2 sensitivity of Gaussian noise within the target, from which the noise is predicted.
         clients : int
             Number of clients.
         bits_of : callable
@@ -274,8 +275,8 @@ def calibrate_discrete_gaussian_frequencies(
 def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
     """Return sketches with the least Skellam noise within a budget.
 
-    An item adds a power of two of steps, the least with which the variance is within a hundredth of that with the most. Raises as
-    `calibrate_discrete_gaussian_frequencies`.
+    An item adds a power of two of steps, the least with which the variance is within a hundredth of that with the most, or fewer where the
+    message would be too long. Raises as `calibrate_discrete_gaussian_frequencies`.
 
     Examples
     --------
@@ -335,7 +336,8 @@ def calibrate_sketched_tosses(
 ) -> SketchedPoissonBinomialFrequencies:
     """Return the sketched Poisson-binomial mechanism with the largest theta within a budget.
 
-    Without a number of trials, those from one on that lower the variance: twice as many as long as that lowers it by a hundredth or more.
+    Without a number of trials, the search starts from one trial and doubles the number as long as that lowers the variance by a hundredth
+    or more.
 
     Raises
     ------

@@ -75,9 +75,9 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Largest bias for any seed; 0.0 without hashing.
+        """Upper bound on the bias for any seed; 0.0 without hashing.
 
-        All clients hold the same item and every other item has the same buckets.
+        In the worst case all clients hold the same item, and every other item has the same buckets.
         """
         return 0.0 if self.sketch.direct else math.sqrt(self.categories - 1)
 
@@ -112,10 +112,10 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
         """Return unbiased frequencies with standard errors, from the sum of the squared buckets.
 
-        A row's squared buckets, around their mean where there are no signs, add up to an unbiased estimate of it over the seed, once the
-        noise is taken off (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency moments*). All items have the
-        same standard error, which errs upward for the heaviest ones: their own squares cause no collision, but an item that collides with
-        a heavy one looks as heavy.
+        A row's squared buckets, around their mean where there are no signs, less the noise's variance add up to an unbiased estimate, over
+        the seed, of the sum of squared frequencies (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency
+        moments*). All items have the same standard error, which errs upward for the heaviest items: their own squares cause no collision,
+        but an item that collides with a heavy item looks as heavy.
         """
         decoded, sketch = self.decode(aggregate, clients), self.sketch
         buckets = self.bucket_counts(aggregate) / clients

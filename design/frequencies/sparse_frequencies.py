@@ -204,14 +204,14 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         return FrequencyEstimate(frequencies, np.full(self.categories, error), decoded)
 
     def _item_variance(self, rows: int, distinct_items: int) -> float:
-        """Return `item_variance` of so many rows of the sketch and different items."""
+        """Return `item_variance` for a number of rows of the sketch and of different items."""
         share, coordinates = 1.0, rows * self.sketch.width
         if not self.sketch.direct:
             share = coordinates / (coordinates - distinct_items) / rows
         return share * self.step_noise_variance / self.steps**2
 
     def _threshold(self, rows: int, distinct_items: int) -> float:
-        """Return `threshold` of so many rows of the sketch and different items."""
+        """Return `threshold` for a number of rows of the sketch and of different items."""
         variance = self._item_variance(rows, distinct_items) / self.clients
         return math.sqrt(2 * math.log(self.categories / distinct_items) * variance)
 
@@ -268,8 +268,9 @@ def calibrate_sparse_frequencies(
 ) -> SparseFrequencies:
     """Return the mechanism for at most `distinct_items` different items within a budget.
 
-    The default number of items is the number of clients or items. Without a width the sketch has `pursuit_buckets`; it is a histogram of
-    all items where that is shorter. Raises as `calibrate_discrete_gaussian_frequencies`.
+    The default for `distinct_items` is the smaller of the numbers of clients and items; larger values are lowered to it. Without a width
+    the sketch has `pursuit_buckets`; it is a histogram of all items where that is no longer. Raises as
+    `calibrate_discrete_gaussian_frequencies`.
 
     Examples
     --------

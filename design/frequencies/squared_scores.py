@@ -19,7 +19,7 @@ OfCounts = Callable[[FloatArray, FloatArray], FloatArray]
 
 # Number of supporters with a relative error of a fifth: with more, an item's count and its variance hardly depend on the same noise.
 FEW_SUPPORTERS = 25
-# The level comes from items with few supporters if they are at least this share of all.
+# The level differs from 1 only if the scores of the items that it applies to add up to more than this share of the number of items.
 LEAST_SHARE = 0.1
 # Limits of the level, as unbiased estimates of a ratio of variances may even be negative.
 LEAST_LEVEL, LARGEST_LEVEL = 0.25, 4.0

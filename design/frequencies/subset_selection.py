@@ -2,7 +2,7 @@
 
 Ye, Barg 2018, *Optimal schemes for discrete distribution estimation under locally differential privacy*; Wang, Huang, Wang, Nie, Xu, Yang,
 Li, Qiao 2016, *Mutual information optimally local private discrete distribution estimation*. `listed_subsets` and
-`packed_subsets` draw uniformly random subsets of given sizes, of which one item is known to be a member or not.
+`packed_subsets` draw uniformly random subsets of given sizes that contain, or lack, a given item.
 """
 
 import math
@@ -65,9 +65,9 @@ class SubsetSelection(SupportCounts):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of an enumerative code of subsets, rounded up to a whole bit (Cover 1973).
+        """Binary logarithm of the number of subsets.
 
-        `encode` returns the subset itself, which takes more.
+        An enumerative code has this length, rounded up to a whole bit (Cover 1973). `encode` returns the subset itself, which takes more.
         """
         size, items = self.subset_size, self.categories
         if items <= COUNTED_ITEMS:

@@ -46,7 +46,7 @@ class WorstPair:
     excess : int
         Largest number of rows with opposite signs less those with equal ones, of all pairs; at least 0, and errs upward.
     exact : bool
-        Whether a pair has this excess. If not, no pair has more.
+        Whether a pair is known to have this excess. If not, no pair has more.
     """
 
     excess: int

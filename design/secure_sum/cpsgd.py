@@ -25,7 +25,6 @@ from ...solvers.divergences.cpsgd_theorem import (
     check_rate,
     is_theorem_doubtful,
 )
-from ...solvers.divergences.discrete_gaussian_divergence import MOST_CLIENTS
 from ...solvers.divergences.near_gaussian_noise import GaussianEpsilon, binomial_near_gaussian_epsilon
 from ...solvers.divergences.quantised_divergence import (
     MOST_LEVELS,
@@ -51,6 +50,7 @@ from ..transforms.k_level_quantisation import quantisation_error, quantisation_s
 from ..transforms.rotation import LARGEST_SEED, RandomisedHadamard, flattened_bound
 from ..transforms.vector_dithering import row_blocks
 from .modular_arithmetic import aggregate_residues, messages_in_parts, summed_messages
+from .rounded_secure_sum import CLIENTS
 
 # Share of delta for the event that rounded vectors are further apart than the account by Gaussian noise assumes.
 SPARED = 0.01
@@ -62,7 +62,7 @@ PROVEN = ("near-gaussian", "rdp")
 ACCOUNTS = (*PROVEN, "theorem-1")
 # No mechanism in range needs more bits.
 MOST_BITS = 55
-# Number of candidates for levels and for trials, as both are whole numbers.
+# Number of candidates for levels and for trials, the best pair that uses up the bits included, as both are whole numbers.
 TRIED = 3
 # Without a number of bits, an error within this factor of the least is good enough.
 CLOSE = 1.01
@@ -117,7 +117,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     """
 
     ball: NormBall = parts(NormBall)
-    clients: int = parameter("Number of clients whose messages are added up.", 1, MOST_CLIENTS, unit="clients", at_most="population")
+    clients: int = parameter(**CLIENTS)
     levels: int = parameter("Number of levels of a coordinate.", 2, MOST_LEVELS)
     trials: int = parameter("Trials of each client's noise for each coordinate.", 1, MOST_CLIENT_TRIALS)
     delta: float = budgeted()
@@ -195,7 +195,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def bias_bound(self) -> float:
-        """Upper bound on the bias over the seed: 2 D delta / 3 with rotation, 0 without.
+        """Upper bound on the bias averaged over the seed: 2 D delta / 3 with rotation, 0 without.
 
         Given a seed, the estimate has no bias if no rotated coordinate exceeds `level_bound`.
         """
@@ -203,7 +203,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def seed_bias_bound(self) -> float:
-        """Largest truncation D - X of a rotated vector along an axis; 0.0 if X is larger."""
+        """Upper bound on the truncation of a rotated vector for any seed; 0.0 without rotation.
+
+        It is D - X, which a vector of norm D along an axis attains, or 0.0 if X is larger.
+        """
         return max(0.0, self.ball.clip_norm * (1 + SLACK) - self.level_bound) if self.rotated else 0.0
 
     @property
@@ -323,7 +326,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return binomial_near_gaussian_epsilon(trials, self.probability, apart, self.padded_dimension, delta - spared, rounds, sampled)
 
     def for_clients(self, clients: int) -> Self:
-        """Return the mechanism for other clients; levels of rotated vectors fix the number."""
+        """Return the mechanism for another number of clients.
+
+        Levels of rotated vectors depend on the number: it must be the mechanism's own then.
+        """
         return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
@@ -398,8 +404,8 @@ def calibrate_cpsgd(
 
     More levels are finer, more sensitive steps; more trials add more noise and take up room. Of the pairs that use up the bits, the pair
     with the fewest sufficient trials is better than all pairs with more trials, which have no more levels. With fewer trials the bits are
-    not used up. There the error grows, except for the rounding of both numbers to whole ones: the search tries the next 3 numbers of levels
-    with the fewest sufficient trials, and the next 3 numbers of trials with the most possible levels.
+    not used up. There the error grows, except for the rounding of both numbers to whole ones: the search tries 3 numbers of levels, from
+    that pair's down, with the fewest sufficient trials, and the next 2 smaller numbers of trials with the most possible levels.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class DelegatedSum(SecureSumMechanism):
-    """Clients send the messages of another secure sum for their inputs; the guarantee is its own.
+    """Clients send the messages of another secure sum, which has the guarantee.
 
     Attributes
     ----------
@@ -110,8 +110,8 @@ class NumberSum(DelegatedSum, ScalarMechanism):
     Attributes
     ----------
     inner : SecureSumMechanism
-        A mechanism for vectors of one coordinate, whose ball is at least half as wide as the interval. In a ball that is a step wider,
-        conditional rounding rejects nothing, and has no bias.
+        A mechanism for vectors of one coordinate, with a clip norm of at least half the interval's width. With a clip norm that is larger
+        by a step, conditional rounding of one coordinate rejects nothing, and has no bias.
     interval : tuple of float
         Smallest and largest number; numbers outside count as the nearer end.
 
@@ -147,7 +147,7 @@ class NumberSum(DelegatedSum, ScalarMechanism):
 
     @property
     def bias_bound(self) -> float:
-        """The bias bound of `inner`, or 0.0 if its ball is a step wider than the interval."""
+        """The bias bound of `inner`, or 0.0 if its rounding rejects nothing."""
         inner = self.inner
         if isinstance(inner, RoundedSecureSum) and inner.padded_dimension == 1:
             # Rounding up adds less than a step, and nothing within the ball is rejected.

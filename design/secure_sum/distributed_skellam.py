@@ -132,7 +132,7 @@ class DistributedSkellamMechanism(RoundedSecureSum):
         return sample_skellam(self._step_noise_variance, shape, words, kind)
 
     def _tail_exponent(self, room: float, variance: float) -> float:
-        """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the noise variance.
+        """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the sum's variance.
 
         Skellam noise has the cumulant generating function mu (cosh t - 1), above that of a Gaussian. Every t gives a bound; the best one
         is where the derivative is zero, found by bisection.

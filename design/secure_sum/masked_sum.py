@@ -141,7 +141,7 @@ class MaskingClient:
     number : int
         Number of the client among the clients of the round.
     round_name : str
-        Different in every round: keys of one round are of no use in another.
+        Name of the round, different in every round: keys of one round are of no use in another.
     sealing_key, masking_key, self_seed : bytes
         Secrets of the client, new in every round.
     """

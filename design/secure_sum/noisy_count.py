@@ -17,9 +17,9 @@ from .noisy_sum import NoisySum, noisy_sum_privacy
 
 LEAST_SIGMA = 1e-3
 MOST_STEPS = 10**6
-# Ratios of a sum of such noise to Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
+# Log-ratios of a sum of such noise to discrete Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 3.0
-# Probability with which the sum modulo 2**bits may wrap.
+# Bound on the probability that the sum modulo 2**bits wraps.
 WRAP_PROBABILITY = 1e-9
 
 

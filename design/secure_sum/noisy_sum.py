@@ -43,7 +43,7 @@ class NoisySum:
     sigma : float
         Parameter of each client's discrete Gaussian noise, from 0.001 to 10**20.
     l2_sensitivity : float
-        How far one client moves the sum, at most, for the adjacency that is accounted for; above 0.
+        Upper bound on the L2 distance by which a client moves the sum, for the adjacency of the account; above 0.
     dimension : int
         Number of coordinates.
     """

@@ -166,8 +166,9 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
     A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
-    representation at the level; others are scaled down until they have one (`scaled_down_count` says how many), and `bias_bound` bounds
-    what that takes off. With a constant of sqrt(dimension) or more there are none. Privacy does not depend on it.
+    representation at the level; others are scaled down until they have one. `scaled_down_count` returns their number, and `bias_bound`
+    bounds the length that scaling removes. With a constant of sqrt(dimension) or more no vector is scaled down. Privacy does not depend on
+    the scaling.
 
     Trials are exact (`quietbits.design.noise.binomial_noise`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
     decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
@@ -241,7 +242,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return poisson_binomial_privacy(self.clients, self.trials, self.theta, self.padded_dimension)
 
     def facts(self) -> dict[str, Any]:
-        """Return the size of the frame and the other clients that hide a client least."""
+        """Return the size of the frame, the configurations searched for the worst, and error bounds."""
         every = all_configurations(self.clients, self.trials, self.theta)
         return {
             "padded_dimension": self.padded_dimension,
@@ -251,7 +252,11 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         }
 
     def divergences(self, order: float) -> dict[str, float]:
-        """Return the divergence of a coefficient in the worst case and as proven."""
+        """Return the divergence of a coefficient, and the proven bound on it, by name.
+
+        ``"rdp"`` is for the worst configuration of the other clients, or for all of them at one extreme where not all configurations are
+        computed; ``"rdp_proven"`` holds for every configuration.
+        """
         check_order(order)
         counted = {"rdp": self.clients, "rdp_proven": hiding_clients(self.clients, self.trials, self.theta)}
         return {name: float(poisson_binomial_renyi(number, self.trials, self.theta, [order])[0]) for name, number in counted.items()}
@@ -263,11 +268,11 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def bias_bound(self) -> float:
-        """Largest length by which scaling shortens a vector of the ball, for every seed."""
+        """Upper bound on the length by which scaling shortens a vector of the ball, for any seed."""
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
-        """Return each clipped vector's loss by scaling, or a single 0.0; costs an encoding."""
+        """Return the bias of scaling of each clipped vector, or a single 0.0; costs an encoding."""
         clipped = self.ball.clip(vectors)
         return np.zeros(()) if self.bias_bound == 0 else (self._represent(clipped).scales - 1)[:, None] * clipped
 
@@ -295,7 +300,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of messages modulo clients * trials + 1, without reduction of chunks."""
+        """Return the sum of messages modulo clients * trials + 1; chunks need not be reduced."""
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:
@@ -383,8 +388,8 @@ def calibrate_poisson_binomial(
     """Return the Poisson-binomial mechanism with the least variance whose sums fit the bits.
 
     With many clients that mechanism has the most trials, as the variance for a coefficient of zero at the largest theta is about
-    ``level**2 (A + 1 / trials)``, with A the same for all of them. With few clients, one trial with pure privacy may be better than any
-    number. So the search tries the largest number of trials and all powers of two below.
+    ``level**2 (A + 1 / trials)``, with A the same for all numbers of trials. With few clients, a single trial with pure privacy may be
+    better than any larger number. So the search tries the largest number of trials and all powers of two below.
 
     Parameters
     ----------
@@ -405,7 +410,7 @@ def calibrate_poisson_binomial(
     Returns
     -------
     PoissonBinomialMechanism
-        Its theta errs downward and is at most 0.45.
+        Its theta errs downward; it is at most 0.45, or 0.499 for a given number of trials.
 
     Raises
     ------

@@ -200,7 +200,7 @@ def discrete_gaussian_of_noise(
     if deviation < SMALLEST_SIGMA * granularity:
         raise InfeasibleError(
             f"noise_multiplier must be at least {noise_multiplier * SMALLEST_SIGMA * granularity / deviation:.3g} in steps that fit {bits} "
-            f"bits, got {noise_multiplier:g}: of less than a thousandth of a step nothing is left"
+            f"bits, got {noise_multiplier:g}: noise below a thousandth of a step rounds to zero"
         )
     return DistributedDiscreteGaussianMechanism(
         ball, clients, bits, granularity, deviation, budget.delta, rotation_seed, rotation, adjacency
@@ -212,8 +212,8 @@ def calibrate_finest_steps(
 ) -> dict[str, float]:
     """Return noise and granularity for the bits, or for as many bits as are of use.
 
-    Finer steps cannot be handled, and would gain nothing. `calibrate` is a calibration function of this module, whose parameters the others
-    are.
+    Rounding and sampling cannot handle finer steps, which would gain nothing. `calibrate` is a calibration function of this module, and
+    takes the other arguments.
     """
     while True:
         noise = calibrate(clients, dimension, clip_norm, bits, budget)

@@ -50,7 +50,7 @@ class SketchChoice:
     sketch_dimension : int or None
         Number of coordinates of a sketch, a multiple of the rows; None for the fewest that keep the slack.
     slack : float
-        Largest ratio of the predicted error to the error without a sketch, above 1.
+        Largest ratio of the predicted error to the error without a sketch, from 1.
     seed : int
         Public seed.
     """
@@ -86,7 +86,7 @@ class SketchChoice:
         return self.sketch(dimension, self._most_units(dimension) * self.unit)
 
     def fewest(self, dimension: int, distortion: float) -> int | None:
-        """Return the fewest coordinates with at most a distortion; None for no sketch."""
+        """Return the fewest coordinates with at most a distortion; None if there is no such sketch."""
         if self.longest(dimension).distortion > distortion:
             return None
         most = self._most_units(dimension)
@@ -137,7 +137,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budg
     Raises
     ------
     InfeasibleError
-        If no shorter sketch keeps the slack, or the bits are too few; the message says what is needed.
+        If no shorter sketch keeps the slack, or the bits are too few; the message states the requirement.
     """
 
     def summed(of: NormBall) -> DistributedDiscreteGaussianMechanism:
@@ -187,14 +187,15 @@ def calibrate_sparse_sum(
 ) -> SparseSum:
     """Return the distributed discrete Gaussian on enough measurements of a sparse mean.
 
-    By default there are ``4 s ln d`` measurements for s coordinates, twice what the Lasso needs in the limit to find the right ones by
-    Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity recovery*). With a
-    penalty that is noise's alone it finds a few others besides, which the refit drops; more measurements do not lower the noise.
+    By default there are ``4 s ln d`` measurements for s coordinates, twice the number that the Lasso needs in the limit to find the right
+    coordinates by Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity
+    recovery*). With a penalty for the noise alone it also selects a few other coordinates, which the refit drops; more measurements do not
+    lower the noise.
 
     Raises
     ------
     InfeasibleError
-        If that is no fewer than the dimension, or the bits are too few; the message says what is needed.
+        If there are no fewer measurements than the dimension, or the bits are too few; the message states the requirement.
     """
     sparsity = check_integer("sparsity", sparsity, low=1, high=ball.dimension)
     size = choice.sketch_dimension
@@ -213,7 +214,10 @@ def calibrate_sparse_sum(
 def calibrate_central_sketch(
     ball: NormBall, clients: int, budget: Budget, choice: SketchChoice
 ) -> CalibratedSketch[CentralSketchMechanism]:
-    """Return project-and-perturb with the shortest sketch within the slack; raises as above."""
+    """Return project-and-perturb with the shortest sketch within the slack.
+
+    Raises ``InfeasibleError`` if no shorter sketch keeps the slack.
+    """
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "central")
     deviation = multiplier * ball.clip_norm * (2 if adjacency == "replace-one" else 1)
@@ -318,7 +322,7 @@ def cheapest_rate_and_bits(
     budget : Budget
         Budget of all rounds.
     slack : float
-        Largest ratio of the predicted error to that of vectors without a sketch and with ample bits; above 1.
+        Largest ratio of the predicted error to that of vectors without a sketch and with ample bits, from 1.
     choice : SketchChoice or None
         Transform, rows and seed; None for the defaults.
 

@@ -106,5 +106,8 @@ class SketchedSum(SketchedSecureSum):
         return self.sketch.decode(self.inner.decode(aggregate, clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
-        """Return the variance of each client's decoded sketch, about d/m times its own."""
+        """Return the variance of each client's sketch, times the mean gain of decoding, about d/m.
+
+        It is at most `worst_variance`.
+        """
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

@@ -93,7 +93,10 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def worst_variance(self) -> float:
-        """Sparsity times the variance of a measurement; adds up with `bias_bound`."""
+        """Sparsity times the variance of a measurement, a prediction for sparse means.
+
+        With the square of `bias_bound` it bounds the squared error for every mean.
+        """
         return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     @property
@@ -120,7 +123,7 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def noise_level(self) -> float:
-        """Least-squares size of noise that it exceeds as seldom as the penalty."""
+        """Level that noise exceeds in any least-squares coordinate as seldom as the penalty."""
         return self.penalty * self.sketch_dimension / self.sketch.length_factor**2
 
     def sum_weights(self, first: ArrayLike, second: ArrayLike) -> FloatArray:

@@ -153,6 +153,8 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         )
     first, last = np.array(0), np.array(domain.size - 1)
     if not isinstance(mechanism, SecureSumMechanism):
+        if not replaces:
+            raise ValueError(f"adjacency must be replace-one for items outside a secure sum, got {mechanism.guarantee.adjacency!r}")
         return _neighbours(clients, first, last, first if same else np.array(domain.size // 2))
     # No item stands for an absent input: the other clients hold the first item either way.
     held = np.zeros(mechanism.clients, dtype=np.int64)

@@ -165,7 +165,7 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     trials : int
         Number L of trials of each client, 1 to 4096.
     theta : float
-        Largest distance of a probability from 1/2, from 1e-6 to 0.499; the mechanism uses at most 1/4.
+        Largest distance of a probability from 1/2, from 1e-6 to 0.499; the paper uses at most 1/4.
     window : float
         Logarithm of the smallest kept probability, at most -20: narrower windows are faster, and loose at high orders.
 

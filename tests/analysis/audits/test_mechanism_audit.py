@@ -19,6 +19,7 @@ from quietbits.analysis.audits.secure_sum_audit import secure_sum_score
 from quietbits.design.contracts.guarantee import Guarantee
 from quietbits.design.contracts.mechanism import Mechanism
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.frequencies.hadamard_response import HadamardResponse
 from quietbits.design.local.laplace import LaplaceMechanism, VectorLaplaceMechanism
 from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
@@ -99,6 +100,16 @@ def test_neighbours_of_one_message_are_the_ends_of_the_domain() -> None:
         np.testing.assert_array_equal(pair.second, -pair.first)
     pair = neighbours(VectorLaplaceMechanism(1.0, NormBall(2, 1.0, 3.0)), direction=[1.0, -2.0])
     np.testing.assert_allclose(pair.first, [1.0, -2.0], rtol=1e-15)
+
+
+def test_an_absent_item_of_a_message_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = HadamardResponse(1.0, 10, 4)
+    pair = neighbours(mechanism)
+    assert (pair.first, pair.second) == (0, 9)
+    absent = replace(mechanism.guarantee, adjacency="add-or-remove-one")
+    monkeypatch.setattr(HadamardResponse, "guarantee", absent)
+    with pytest.raises(ValueError, match="adjacency must be replace-one for items outside a secure sum, got 'add-or-remove-one'"):
+        neighbours(mechanism)
 
 
 @pytest.mark.parametrize("clients", [1, 3])

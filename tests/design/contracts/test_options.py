@@ -59,6 +59,8 @@ def test_a_mechanism_is_made_from_its_values_and_has_them_again() -> None:
         ({"spokes": 0}, "spokes must be a whole number from 1 to 64, got 0"),
         ({"colour": "blue"}, "colour must be one of red, green, got 'blue'"),
         ({"turned": 1}, "turned must be true or false, got 1"),
+        ({"spokes": None}, "spokes must be a whole number from 1 to 64, got None"),
+        ({"clip_share": None}, "clip_share must be a number from 0 to 1, got None"),
     ],
 )
 def test_a_field_out_of_range_is_refused_by_its_name(changes: dict[str, Any], message: str) -> None:

@@ -3,6 +3,13 @@
 import numpy as np
 import pandas as pd
 
+from .budgets import with_flags
+
+# Columns that set a problem, beside the mechanism, in the order in which tables show those that vary.
+SETTINGS = (
+    *("population", "nonzero", "scale", "clients", "dimension", "categories", "low", "high", "norm", "clip_norm", "rounds"),
+    *("delta", "epsilon"),
+)
 # Columns that do not belong to a setting.
 MEASURED = ("repetition", "seed", "metric", "value")
 AVERAGED = {
@@ -29,8 +36,8 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         the mean of the clipped inputs) with its `standard_error` (missing for one repetition), `unclipped_squared_error`,
         `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `zero_squared_error` (of answering
         zero, or the interval's middle), `clipped_share`, `wrapped_coordinates`
-        (missing where nothing is added up modulo M); and `ratio_to_central`, the mean squared error over `central_error` (missing where
-        there is no such noise).
+        (missing where nothing is added up modulo M); `ratio_to_central`, the mean squared error over `central_error` (missing where
+        there is no such noise); and `is_reference` and `flag`, which tell rows that do not keep the whole budget (`with_flags`).
     """
     if results.empty:
         raise ValueError("results must have rows, got none: every task of the sweep has failed")
@@ -49,4 +56,4 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     )
     # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
-    return summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
+    return with_flags(summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"]))

@@ -103,7 +103,7 @@ def budget_warnings(rows: pd.DataFrame, settings: Sequence[str]) -> tuple[str, .
     sentences = []
     if differing := differing_guarantees(rows, settings):
         names = listed([WORDS[name] for name in differing])
-        sentences.append(f"Rows differ in {names}: only rows in which {'this is' if len(differing) == 1 else 'these are'} equal compare.")
+        sentences.append(f"Rows differ in {names}: compare only rows with the same.")
     less, delta = (rows["flag"].str.contains(sign, regex=False) for sign in ("ε = ", "δ = "))
     if less.any():
         sentences.append(f"Flag ε: these rows keep a smaller epsilon than the budget's ({_labels(rows[less])}).")

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from ...shown import in_figures, listed
 from .budgets import with_flags
 
 # Columns that set a problem, beside the mechanism, in the order in which tables show those that vary.
@@ -57,3 +58,15 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
     return with_flags(summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"]))
+
+
+def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
+    """Return a sentence on rows that are worse than no data, if there are any, and one on clipped inputs."""
+    sentences = []
+    useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
+    if len(useless):
+        names = listed(list(dict.fromkeys(useless["label"])))
+        sentences.append(f"In {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
+    if (clipped := summary["clipped_share"].max()) > 0:
+        sentences.append(f"Up to {in_figures(100 * clipped)} % of a row's inputs were clipped; errors are from the clipped ones.")
+    return tuple(sentences)

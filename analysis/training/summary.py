@@ -23,6 +23,8 @@ VARIED = (
     ),
     *("server", "server_rate", "momentum", "clip", "norm", "clipping", "target_epsilon", "round_epsilon", "secret_sampling", "download"),
 )
+# Settings that state a budget; tables show the epsilon of all rounds instead.
+OF_A_BUDGET = ("target_epsilon", "round_epsilon")
 # Settings that must be equal where accuracies are compared; the others are choices of a training.
 PROBLEM = ("data", "split", "dirichlet_alpha", "clients")
 # Columns that differ between seeds of a setting.
@@ -32,7 +34,7 @@ OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "me
 def short_value(value: object) -> str:
     """Return a setting or result as tables show it."""
     if value is None or value != value:
-        return "–"
+        return "\N{EN DASH}"
     return in_figures(value, 4) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
 
 

@@ -27,6 +27,7 @@ LOGARITHMIC = 5.0
 MOST_TICKS = 8
 # Widest line of a legend with several columns, and of a panel's title, in characters.
 WIDE, TITLE_CHARACTERS = 44, 42
+REMS_OF_INCH = 6.5
 BITS = "bits_per_client"
 
 
@@ -115,13 +116,25 @@ def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> Draw
         left_out.append(f"{len(panels) - MOST_PANELS} of {len(panels)} combinations of {', '.join(plot.names[one] for one in plot.panels)}")
     shown = shown[shown["line"].isin(lines)]
     with report_style():
-        return DrawnPlot(svg_text(_figure(shown, plot, lines, panels[:MOST_PANELS]), name), tuple(left_out))
+        figure = _figure(shown, plot, lines, panels[:MOST_PANELS])
+        return DrawnPlot(page_figure(figure, name), tuple(left_out))
+
+
+def page_figure(figure: Figure, name: str) -> str:
+    """Return a figure as an ``<svg>`` element whose letters have about the size of the page's text."""
+    width = f'<svg style="max-width: {REMS_OF_INCH * figure.get_figwidth():.0f}rem" '
+    return svg_text(figure, name).replace("<svg ", width, 1)
 
 
 def words_of(row: Mapping[Any, Any], names: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """Return what a row has in some columns, in words; texts stand alone, numbers beside the column's words."""
-    values = ((name, row[name]) for name in names if row[name] is not None and row[name] == row[name])
-    return [str(value) if isinstance(value, str) else f"{words[name]} {with_powers(in_figures(value))}" for name, value in values]
+    """Return what a row has in some columns, in words; texts stand alone, other values beside the column's words."""
+    return [_value_in_words(row[name], words[name]) for name in names if row[name] is not None and row[name] == row[name]]
+
+
+def _value_in_words(value: Any, words: str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{words} {('no', 'yes')[int(value)] if isinstance(value, bool | np.bool_) else with_powers(in_figures(value))}"
 
 
 def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels: list[str]) -> Figure:
@@ -188,7 +201,7 @@ def _logarithmic(axes: Axes, values: pd.Series, which: str) -> None:
     if values.max() > LOGARITHMIC * values.min():
         (axes.set_yscale if which == "y" else axes.set_xscale)("log")
         # A short axis writes digits between its powers of ten.
-        axis.set_major_locator(LogLocator(subs=(1.0,) if values.max() > 100 * values.min() else (1.0, 2.0, 5.0)))
+        axis.set_major_locator(LogLocator(subs=(1.0,) if values.max() > 1000 * values.min() else (1.0, 2.0, 5.0)))
         axis.set_minor_formatter(NullFormatter())
     axis.set_major_formatter(FuncFormatter(_tick))
 

@@ -1,5 +1,6 @@
 """The page of a table of results: a sentence, guarantees, a plot, a sortable table, the data beside it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,9 @@ class Column:
     error : str or None
         Column of a standard error that stands behind the value.
     unit : str
-        Unit behind a number, after a space.
+        Unit behind a number.
+    least : float
+        Smaller numbers are stated to be below this one.
     links : tuple of (str, str)
         Columns with files' names, each with the words of its link; the cell has these links and no value.
     """
@@ -41,6 +44,7 @@ class Column:
     digits: int = 3
     error: str | None = None
     unit: str = ""
+    least: float = 0.0
     links: tuple[tuple[str, str], ...] = ()
 
     def text(self, row: dict[Any, Any]) -> str:
@@ -50,6 +54,8 @@ class Column:
             return ""
         if isinstance(value, str):
             return value
+        if value < self.least:
+            return f"below {in_figures(self.least)}{self.unit}"
         margin = "" if self.error is None or _missing(row[self.error]) else f" ± {in_figures(row[self.error], 2)}"
         return with_powers(in_figures(value, self.digits) + margin) + self.unit
 
@@ -132,6 +138,7 @@ def results_page_html(page: ResultsPage) -> str:
         # Figures are made by matplotlib from names that it escapes: nothing else on the page is marked as safe.
         figure=Markup(page.figure),  # noqa: S704 -- see above
         columns=columns,
+        words={column.name for column in columns if any(isinstance(value, str) for value in page.rows[column.name])},
         rows=[row for row in shown if not row.is_reference],
         references=[row for row in shown if row.is_reference],
         total=len(page.rows),
@@ -146,8 +153,12 @@ def _row(row: dict[Any, Any], columns: Sequence[Column]) -> Row:
     for column in columns:
         value = row[column.name]
         links = tuple((row[name], words) for name, words in column.links)
-        cells.append(Cell(column.text(row), "" if _missing(value) else value, links, isinstance(value, str)))
+        cells.append(Cell("" if links else column.text(row), _order(value), links, isinstance(value, str)))
     return Row(tuple(cells), bool(row["is_best"]), bool(row["is_reference"]))
+
+
+def _order(value: Any) -> Any:
+    return "" if _missing(value) else "Infinity" if value == math.inf else value
 
 
 def versions_of(results: pd.DataFrame) -> str:

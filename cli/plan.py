@@ -7,6 +7,7 @@ import typer
 
 from ..errors import InfeasibleError
 from ..files import STANDARD_OUTPUT
+from ..shown import in_figures
 from .console import check_outputs, console, in_lines, progress_bar, say, warn
 from .options import Epsilon, Json, Seed, Workers
 from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
 KINDS = (".csv", ".parquet", ".html", ".json")
 # Headings take two lines, to leave room for mechanisms in a narrow terminal.
-HEADINGS = ("bits per\nclient", "relative\nerror", "error per\ncoordinate", "squared\nerror", "over\nbound", "over\ncentral", "client\ntime")
+HEADINGS = (
+    "bits per\nclient",
+    "relative\nerror",
+    "error per\ncoordinate",
+    "squared\nerror",
+    "over\nbound",
+    "over\ncentral",
+    "client\ntime",
+)
 
 
 def plan_command(
@@ -45,7 +54,9 @@ def plan_command(
     ] = 0.02,
     population: Annotated[
         str | None,
-        typer.Option(help="Inputs that errors are predicted for, as in simulate; by default positive-sphere, rising (numbers) or zipf (items)."),
+        typer.Option(
+            help="Inputs that errors are predicted for, as in simulate; by default positive-sphere, rising (numbers) or zipf (items)."
+        ),
     ] = None,
     nonzero: Annotated[
         int | None,
@@ -125,7 +136,7 @@ def _write(plan: "Plan", output: Path) -> None:
     from ..files import write_atomically
 
     if output.suffix == ".html":
-        from ..figures.planner.pareto import write_plan_page
+        from ..figures.planner.plan_page import write_plan_page
 
         write_plan_page(plan, output)
     elif output.suffix == ".json" or output == STANDARD_OUTPUT:
@@ -159,8 +170,7 @@ def _print(plan: "Plan", *, every: bool) -> None:
         for command in advice.commands:
             screen.print(f"  $ {command}", soft_wrap=True)
     for model in plan.trust_models:
-        shown = [planned for planned in plan.of(model) if every or planned.on_frontier or planned.recommended or planned.check]
-        shown = shown or list(plan.of(model))
+        shown = plan.of(model) if every else plan.frontier(model)
         screen.print()
         screen.print(_ranking(plan, model, shown))
         for note in _notes(plan, model, shown):
@@ -192,7 +202,7 @@ def _ranking(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "
         # The column must not cut numbers: a number wider than its column would lose its end.
         table.add_column(in_lines(heading), justify="right", no_wrap=True)
     for planned in shown:
-        cells = [*_cells(planned), *([_number(planned.predicted_error_of_rounds)] if several else [])]
+        cells = [*_cells(planned), *([in_figures(planned.predicted_error_of_rounds)] if several else [])]
         if checked:
             cells.append("" if planned.check is None else f"{100 * planned.check.excess:+.1f} %{' !' if planned.check.off else ''}")
         table.add_row(f"{planned.name}{' *' if planned.recommended else ''}", *cells)
@@ -201,7 +211,9 @@ def _ranking(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "
 
 def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "Iterator[str]":
     """Yield what the table of a trust model leaves out, with the guarantees and the reasons why bounds are missing."""
-    yield f"{'* Recommended. ' if model in plan.recommended else ''}{_guarantees(plan, model)}"
+    from ..analysis.planner.words import guarantees_in_words
+
+    yield f"{'* Recommended. ' if model in plan.recommended else ''}{guarantees_in_words(plan, model)}"
     folded = [planned for planned in plan.of(model) if planned not in shown]
     for kind, on_real_numbers in (("Dominated, with longer messages and larger errors", False), ("References on real numbers", True)):
         if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:
@@ -211,24 +223,16 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
             yield f"{reason[0].upper()}{reason[1:]}."
 
 
-def _guarantees(plan: "Plan", model: str) -> str:
-    """Return the guarantee that all mechanisms of a trust model keep, over all rounds."""
-    epsilon = max(planned.epsilon or 0.0 for planned in plan.of(model))
-    deltas = sorted({planned.delta or 0.0 for planned in plan.of(model)})
-    rounds = "all rounds together" if plan.task.rounds > 1 else "one round"
-    return f"Proven of {rounds}: epsilon at most {epsilon:.4g}, delta {' or '.join(f'{delta:g}' for delta in deltas)}."
-
-
 def _cells(planned: "PlannedMechanism") -> tuple[str, ...]:
     from ..analysis.planner.words import percentage, seconds_in_words
 
     return (
         f"{planned.bits_per_client:,.6g}",
         percentage(planned.relative_error or 0.0),
-        _number(planned.error_per_coordinate),
-        _number(planned.predicted_error),
-        _number(planned.ratio_to_bound) or "none",
-        _number(planned.ratio_to_central),
+        in_figures(planned.error_per_coordinate),
+        in_figures(planned.predicted_error),
+        "none" if planned.ratio_to_bound is None else in_figures(planned.ratio_to_bound),
+        in_figures(planned.ratio_to_central),
         "" if planned.client_seconds is None else seconds_in_words(planned.client_seconds),
     )
 
@@ -246,9 +250,9 @@ def _references(plan: "Plan") -> "Table":
         table.add_column(heading, justify="right")
     for reference in plan.references:
         relative = "" if reference.relative_error is None else percentage(reference.relative_error)
-        average = [_number(reference.predicted_error_of_rounds)] if several else []
+        average = [in_figures(reference.predicted_error_of_rounds)] if several else []
         title = reference.title if reference.reason is None else f"{reference.title}: {reference.reason}"
-        table.add_row(title, relative, _number(reference.predicted_error), *average)
+        table.add_row(title, relative, in_figures(reference.predicted_error), *average)
     return table
 
 
@@ -260,9 +264,3 @@ def _refusals(plan: "Plan") -> "Table":
     for refusal in plan.refusals:
         table.add_row(refusal.reason, ", ".join(refusal.mechanisms))
     return table
-
-
-def _number(value: float | None) -> str:
-    from ..analysis.planner.words import number_in_words
-
-    return "" if value is None else number_in_words(value)

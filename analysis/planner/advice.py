@@ -8,13 +8,14 @@ from typing import Any
 from ...arguments import MOST_CLIENTS, check_integer
 from ...design.contracts.task import LARGEST_TARGET, Task
 from ...progress import OnStep, silent
+from ...shown import in_figures
 from ..catalogue.registry import REGISTRY
 from .plan import MOST_WORKERS, in_processes, plan_mechanism, plan_task
 from .population import draw_sample, input_scale
 from .prediction import predict_error
 from .record import Plan, PlannedMechanism
 from .references import ANSWER_ZERO
-from .words import bits_in_words, comparison, number_in_words, percentage, scale_in_words, seconds_in_words
+from .words import bits_in_words, comparison, percentage, power_of_ten, scale_in_words, seconds_in_words
 
 # Shares of the inputs' scale that the root mean squared error is to reach.
 SHARES = (0.1, 0.01)
@@ -73,8 +74,8 @@ class Advice:
         The recommended mechanism; None if no releasable mechanism can serve.
     reason : str
         Why it is recommended, or why none is.
-    alternative : str or None
-        Comparison with the releasable mechanism of least error beside it.
+    alternatives : tuple of str
+        Comparisons with the releasable mechanism of least error beside it, and with the longest of the shorter messages on the frontier.
     relaxations : tuple of Relaxation
         Constraints whose relaxation lowers the error.
     clients_needed : tuple of ClientsNeeded
@@ -90,7 +91,7 @@ class Advice:
     trust_model: str
     mechanism: str | None
     reason: str
-    alternative: str | None = None
+    alternatives: tuple[str, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     clients_needed: tuple[ClientsNeeded, ...] = ()
     zero_wins: bool = False
@@ -106,7 +107,7 @@ class Advice:
             if item.clients is not None
         ]
         counts = f"Clients needed for a relative error: {', '.join(needed)}." if needed else None
-        every = (self.reason, self.zero, self.alternative, counts, *(relaxation.text for relaxation in self.relaxations))
+        every = (self.reason, self.zero, *self.alternatives, counts, *(relaxation.text for relaxation in self.relaxations))
         return tuple(text for text in every if text)
 
     def document(self) -> dict[str, Any]:
@@ -146,7 +147,7 @@ def advice_for(plan: Plan, trust_model: str) -> Advice:
         trust_model,
         name,
         _reason(plan, planned),
-        _alternative(plan, planned),
+        tuple(_alternatives(plan, planned)),
         (*_of_budgets(plan, trust_model, planned), *_of_epsilon(plan, planned)),
         tuple(ClientsNeeded(share, _clients_for(plan, planned, share)) for share in SHARES),
         zero_wins,
@@ -198,20 +199,29 @@ def _reason(plan: Plan, planned: PlannedMechanism) -> str:
     return f"{text}{'' if planned.unbiased else '. No unbiased mechanism can serve: its bias remains over many rounds'}."
 
 
-def _alternative(plan: Plan, planned: PlannedMechanism) -> str | None:
-    """Return a comparison with the best other releasable mechanism."""
+def _alternatives(plan: Plan, planned: PlannedMechanism) -> Iterator[str]:
+    """Yield comparisons with the next releasable mechanism in error, and with the next shorter message."""
     others = [mechanism for mechanism in _releasable(plan, planned.trust_model) if mechanism.name != planned.name]
-    others = [mechanism for mechanism in others if mechanism.unbiased] or others
-    if not others:
-        return None
-    other = min(others, key=_error)
+    following = min([mechanism for mechanism in others if mechanism.unbiased] or others, key=_error, default=None)
+    bits = planned.bits_per_client or 0.0
+    unbiased = [mechanism for mechanism in others if mechanism.on_frontier and mechanism.unbiased]
+    shorter = [mechanism for mechanism in unbiased if (mechanism.bits_per_client or 0.0) < bits]
+    longest = max(shorter, key=lambda mechanism: mechanism.bits_per_client or 0.0, default=None)
+    if following is not None:
+        yield f"Next in error, {_compared(following, planned)}"
+    if longest is not None and longest is not following:
+        yield f"Next shorter message, {_compared(longest, planned)}"
+
+
+def _compared(other: PlannedMechanism, planned: PlannedMechanism) -> str:
+    sizes = [other.bits_per_client or 0.0, planned.bits_per_client or 0.0]
     parts = [
-        f"{bits_in_words(other.bits_per_client or 0.0)} instead of {bits_in_words(planned.bits_per_client or 0.0)}",
+        bits_in_words(sizes[0]) if sizes[0] == sizes[1] else f"{bits_in_words(sizes[0])} instead of {bits_in_words(sizes[1])}",
         f"{comparison(_error(other), _error(planned))} squared error",
     ]
     if other.client_seconds and planned.client_seconds:
         parts.append(f"{seconds_in_words(other.client_seconds)} of a client's time instead of {seconds_in_words(planned.client_seconds)}")
-    return f"The next mechanism, {other.name}: {', '.join(parts)}."
+    return f"{other.name}: {', '.join(parts)}."
 
 
 def _of_budgets(plan: Plan, trust_model: str, planned: PlannedMechanism | None) -> Iterator[Relaxation]:
@@ -228,7 +238,7 @@ def _of_budgets(plan: Plan, trust_model: str, planned: PlannedMechanism | None) 
         delta = min(ANOTHER_DELTA, 10.0 ** math.floor(math.log10(0.1 / task.clients)))
         best = _best_for(plan, trust_model, replace(task, delta=delta))
         if best is not None:
-            yield from _worthwhile("delta", delta, f"With delta {number_in_words(delta)} instead of 0", best, current, planned)
+            yield from _worthwhile("delta", delta, f"With delta {power_of_ten(delta)} instead of 0", best, current, planned)
 
 
 def _best_for(plan: Plan, trust_model: str, task: Task) -> PlannedMechanism | None:
@@ -279,7 +289,8 @@ def _of_epsilon(plan: Plan, planned: PlannedMechanism) -> Iterator[Relaxation]:
     for constraint, (value, another) in relaxed.items():
         best = plan_mechanism(planned.name, another, plan, _chosen(planned))
         if best.feasible:
-            start = f"With {constraint} {number_in_words(value)} instead of {number_in_words(getattr(task, constraint))}"
+            words = in_figures if constraint == "epsilon" else power_of_ten
+            start = f"With {constraint} {words(value)} instead of {words(getattr(task, constraint))}"
             yield from _worthwhile(constraint, value, start, best, planned, planned)
 
 
@@ -319,14 +330,14 @@ def _clients_for(plan: Plan, planned: PlannedMechanism, share: float) -> int | N
 def _zero_in_words(plan: Plan, planned: PlannedMechanism) -> str:
     """Return a comparison with the answer without messages, and what to do."""
     zero = _zero_error(plan)
-    answer = next(item.title for item in plan.references if item.name == ANSWER_ZERO).partition(":")[0]
+    answer = next(item.title for item in plan.references if item.name == ANSWER_ZERO).partition(":")[0].removeprefix("answer ")
 
     def over_zero(clients: int) -> float | None:
         ratio = _predicted_ratio(plan, planned, clients)
         return None if ratio is None else ratio[1]
 
     clients = clients_needed(over_zero, plan.task.clients, _error(planned) / zero, 1.0)
-    text = f"To {answer}, without any message, has {comparison(zero, _error(planned))} squared error for this population. "
+    text = f"Answering {answer}, without any message, has {comparison(zero, _error(planned))} squared error for this population. "
     if clients is not None:
         return text + f"{planned.name} is better from about {clients:,} clients on; a larger epsilon or another trust model helps, too."
     return text + "More clients alone do not change this; a larger epsilon or another trust model may."

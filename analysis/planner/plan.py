@@ -78,10 +78,11 @@ def plan_task(
 ) -> Plan:
     """Predict and rank every mechanism of the registry for a task, and recommend one for each trust model.
 
-    Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits. Among those whose predicted errors are within
-    the tolerance of the least, the shortest message is chosen. The recommended mechanism of a trust model has the shortest message among
-    all designs within the tolerance of the trust model's least error. It is releasable: its guarantee is not of real numbers only. It is unbiased
-    if an unbiased mechanism can serve (`TriedDesign.unbiased`). With several rounds, errors are those of the average of all rounds.
+    Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits. Among those whose predicted errors are
+    within the tolerance of the least, the shortest message is chosen. The recommended mechanism of a trust model has the shortest message
+    among all designs within the tolerance of the trust model's least error. It is releasable: its guarantee is not of real numbers only. It
+    is unbiased if an unbiased mechanism can serve (`TriedDesign.unbiased`). With several rounds, errors are those of the average of all
+    rounds.
 
     Parameters
     ----------
@@ -143,9 +144,7 @@ def plan_mechanism(name: str, task: Task, plan: Plan, options: Values = MappingP
     return _planned(entry_named(name), asked)
 
 
-def _asked(
-    task: Task, population: str | None, nonzero: int | None, options: Values, seed: int, timed: bool, tolerance: float
-) -> "_Asked":
+def _asked(task: Task, population: str | None, nonzero: int | None, options: Values, seed: int, timed: bool, tolerance: float) -> "_Asked":
     """Check the arguments of a plan, and draw its sample."""
     population = population or usual_population(check_task(task).domain)
     check_inputs(population, task.domain, nonzero)

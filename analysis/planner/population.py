@@ -24,8 +24,8 @@ CLEAR = 6.0
 def usual_population(domain: Domain) -> str:
     """Return the default population, whose mean is not zero.
 
-    Vectors are uniform on the part of the sphere without negative coordinates, numbers have a density that rises linearly from the low end of
-    the interval, and items follow Zipf's law.
+    Vectors are uniform on the part of the sphere without negative coordinates, numbers have a density that rises linearly from the low end
+    of the interval, and items follow Zipf's law.
     """
     return USUAL[type(domain)]
 
@@ -33,8 +33,8 @@ def usual_population(domain: Domain) -> str:
 def input_scale(domain: Domain) -> float:
     """Return the largest L2 distance of an input from the middle: a clip norm, or half an interval.
 
-    For balls of a norm above 2, it is the L2 norm of the ball's longest vectors. For items it is 1, the frequency of an item that all clients
-    hold.
+    For balls of a norm above 2, it is the L2 norm of the ball's longest vectors. For items it is 1, the frequency of an item that all
+    clients hold.
     """
     match domain:
         case Interval():

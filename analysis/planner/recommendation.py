@@ -28,8 +28,8 @@ def shortest_design(designs: Sequence[TriedDesign], tolerance: float, most_error
 def recommended_design(mechanisms: Iterable[PlannedMechanism], tolerance: float) -> tuple[str, TriedDesign, float] | None:
     """Return the recommended mechanism's name and design, and the largest error that it may have.
 
-    The design has the shortest message among all designs of releasable mechanisms whose errors are within the tolerance of the least. Biased
-    designs count only if there are no others. None without a releasable mechanism.
+    The design has the shortest message among all designs of releasable mechanisms whose errors are within the tolerance of the least.
+    Biased designs count only if there are no others. None without a releasable mechanism.
     """
     pairs = [(mechanism.name, design) for mechanism in mechanisms if not mechanism.on_real_numbers for design in mechanism.tried]
     if not pairs:
@@ -42,24 +42,23 @@ def recommended_design(mechanisms: Iterable[PlannedMechanism], tolerance: float)
 def marked(mechanisms: Iterable[PlannedMechanism], recommended: Iterable[str]) -> tuple[PlannedMechanism, ...]:
     """Return mechanisms with their recommendations, and marks of their trust models' frontiers."""
     every, names = list(mechanisms), set(recommended)
-    return tuple(
-        replace(mechanism, recommended=mechanism.name in names, on_frontier=_is_releasable(mechanism) and not _is_dominated(mechanism, every))
-        for mechanism in every
-    )
+    return tuple(replace(item, recommended=item.name in names, on_frontier=_is_on_frontier(item, every)) for item in every)
+
+
+def _is_on_frontier(mechanism: PlannedMechanism, mechanisms: Iterable[PlannedMechanism]) -> bool:
+    if not _is_releasable(mechanism):
+        return False
+    own = _bits_and_error(mechanism)
+    others = (item for item in mechanisms if _is_releasable(item) and item.trust_model == mechanism.trust_model)
+    return not any(other != own and other[0] <= own[0] and other[1] <= own[1] for other in map(_bits_and_error, others))
 
 
 def _is_releasable(mechanism: PlannedMechanism) -> bool:
     return mechanism.feasible and not mechanism.on_real_numbers
 
 
-def _is_dominated(mechanism: PlannedMechanism, mechanisms: Iterable[PlannedMechanism]) -> bool:
-    own = _bits_and_error(mechanism)
-    others = (item for item in mechanisms if _is_releasable(item) and item.trust_model == mechanism.trust_model)
-    return any(other != own and other[0] <= own[0] and other[1] <= own[1] for other in map(_bits_and_error, others))
-
-
 def _bits_and_error(mechanism: PlannedMechanism) -> tuple[float, float]:
-    return mechanism.bits_per_client or 0.0, math.inf if mechanism.predicted_error_of_rounds is None else mechanism.predicted_error_of_rounds
+    return mechanism.bits_per_client or 0.0, mechanism.predicted_error_of_rounds or 0.0
 
 
 def _unbiased(designs: Sequence[TriedDesign]) -> Sequence[TriedDesign]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...design.contracts.domains import Categories, Domain, Interval
+from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import TRUST_MODELS
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.task import Task
@@ -278,6 +278,11 @@ class Plan(Shown):
     def of(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
         """Return the mechanisms that can serve in a trust model, the least error first."""
         return tuple(mechanism for mechanism in self.feasible if mechanism.trust_model == trust_model)
+
+    def frontier(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
+        """Return the mechanisms of a trust model that are recommended, checked, or on the frontier; all if none is."""
+        every = self.of(trust_model)
+        return tuple(item for item in every if item.on_frontier or item.recommended or item.check) or every
 
     def named(self, name: str) -> PlannedMechanism:
         """Return a mechanism of the plan by its name."""

@@ -90,7 +90,7 @@ def _zero_title(domain: Domain) -> str:
         case Interval():
             return "answer the middle of the interval: no messages"
         case Categories():
-            return "answer that all items are as frequent: no messages"
+            return "answer that all items are equally frequent: no messages"
         case _:
             return "answer zero: no messages"
 

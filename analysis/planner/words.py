@@ -1,10 +1,10 @@
 """Numbers, comparisons, tasks and populations as plans write them for people."""
 
-import math
 from typing import TYPE_CHECKING
 
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.task import Task
+from ...shown import in_figures
 from .population import input_scale
 
 if TYPE_CHECKING:
@@ -12,27 +12,6 @@ if TYPE_CHECKING:
 
 # Below this ratio, comparisons are in per cent; from it on, in times.
 TIMES = 1.5
-# Numbers from the first to below the second are written without an exponent.
-PLAIN_NUMBERS = (1e-4, 1e15)
-
-
-def number_in_words(value: float, digits: int = 3) -> str:
-    """Return a number in a few significant digits, with commas, and an exponent only if it is small.
-
-    Examples
-    --------
-    >>> [number_in_words(value) for value in (18_432, 2816.4, 4.25601, 0.0162345, 1.593e-05, 6, 0)]
-    ['18,400', '2,820', '4.26', '0.0162', '1.59e-5', '6', '0']
-    """
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    rounded = float(f"{value:.{digits - 1}e}")
-    if not PLAIN_NUMBERS[0] <= abs(rounded) < PLAIN_NUMBERS[1]:
-        mantissa, exponent = f"{rounded:.{digits - 1}e}".split("e")
-        return f"{float(mantissa):g}e{int(exponent)}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(rounded))))
-    text = f"{rounded:,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def percentage(share: float) -> str:
@@ -43,7 +22,19 @@ def percentage(share: float) -> str:
     >>> percentage(0.12741), percentage(0.02), percentage(0.003991)
     ('12.7 %', '2 %', '0.399 %')
     """
-    return f"{number_in_words(100 * share)} %"
+    return f"{in_figures(_rounded(100 * share))} %"
+
+
+def power_of_ten(value: float) -> str:
+    """Return a small probability with an exponent.
+
+    Examples
+    --------
+    >>> power_of_ten(1e-05), power_of_ten(2.5e-4)
+    ('1e-5', '2.5e-4')
+    """
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)}"
 
 
 def bits_in_words(bits: float) -> str:
@@ -54,7 +45,7 @@ def bits_in_words(bits: float) -> str:
     >>> bits_in_words(1), bits_in_words(4.25601), bits_in_words(2814.93)
     ('1 bit', '4.26 bits', '2,815 bits')
     """
-    text = number_in_words(bits) if bits < 100 else f"{bits:,.0f}"
+    text = in_figures(bits) if bits < 100 else f"{bits:,.0f}"
     return f"{text} bit{'' if text == '1' else 's'}"
 
 
@@ -68,11 +59,16 @@ def comparison(value: float, other: float) -> str:
     """
     ratio = value / other
     if ratio >= TIMES:
-        return f"{number_in_words(ratio)} times more"
+        return f"{in_figures(_rounded(ratio))} times more"
     if ratio <= 1 / TIMES:
-        return f"{number_in_words(1 / ratio)} times less"
+        return f"{in_figures(_rounded(1 / ratio))} times less"
     change = round(100 * (ratio - 1), 1 if abs(ratio - 1) < 0.1 else 0)
     return "as much" if abs(ratio - 1) < 1e-3 else f"{abs(change):g} % {'more' if change > 0 else 'less'}"
+
+
+def _rounded(value: float) -> float:
+    """Return a number in three significant digits."""
+    return float(f"{value:.3g}")
 
 
 def seconds_in_words(seconds: float) -> str:
@@ -84,7 +80,7 @@ def seconds_in_words(seconds: float) -> str:
     ('264 ms', '4.7 µs', '93.2 s', '15 min')
     """
     unit, name = next((unit, name) for unit, name in ((60.0, "min"), (1.0, "s"), (1e-3, "ms"), (0.0, "µs")) if seconds >= 2 * unit)
-    return f"{number_in_words(seconds / (unit or 1e-6))} {name}"
+    return f"{in_figures(_rounded(seconds / (unit or 1e-6)))} {name}"
 
 
 def population_in_words(plan: "Plan") -> str:
@@ -95,9 +91,32 @@ def population_in_words(plan: "Plan") -> str:
     zero = plan.references[0]
     scale = scale_in_words(plan.task)
     return (
-        f"Population: {name}; its mean is {percentage(zero.relative_error or 0.0)} of {scale} away from the answer without messages. Errors "
-        f"are root mean squared errors of the mean of one round: relative to {scale}, and per coordinate."
+        f"Population: {name}; its mean is {percentage(zero.relative_error or 0.0)} of {scale} away from the answer without messages. "
+        f"Errors are root mean squared errors of the mean of one round: relative to {scale}, and per coordinate."
     )
+
+
+def recommendations_in_words(plan: "Plan") -> str:
+    """Return the recommended mechanism of each trust model, and where the answer without messages has less error."""
+    zero = plan.references[0]
+    answer = zero.title.partition(":")[0].removeprefix("answer ")
+    parts = list[str]()
+    for model, name in plan.recommended.items():
+        planned = plan.named(name)
+        bits, error = bits_in_words(planned.bits_per_client or 0.0), percentage(planned.relative_error or 0.0)
+        part = f"{model}: {name}, {bits}, error {error} of {scale_in_words(plan.task)}"
+        if (planned.predicted_error_of_rounds or 0.0) >= (zero.predicted_error_of_rounds or 0.0):
+            part += f" (answering {answer} has less)"
+        parts.append(part)
+    return f"Recommended for {'; '.join(parts)}." if parts else "No releasable mechanism can serve."
+
+
+def guarantees_in_words(plan: "Plan", trust_model: str) -> str:
+    """Return the guarantee that all mechanisms of a trust model keep, over all rounds."""
+    epsilon = max(planned.epsilon or 0.0 for planned in plan.of(trust_model))
+    deltas = sorted({planned.delta or 0.0 for planned in plan.of(trust_model)})
+    rounds = "all rounds together" if plan.task.rounds > 1 else "one round"
+    return f"Proven of {rounds}: epsilon at most {epsilon:.4g}, delta {' or '.join(f'{delta:g}' for delta in deltas)}."
 
 
 def scale_in_words(task: Task) -> str:

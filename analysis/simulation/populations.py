@@ -196,8 +196,8 @@ def input_chunks(
     Parameters
     ----------
     kind : str
-        For a ball, as in `population_chunks`, scaled by its clip_norm. For an interval, ``"uniform"`` on it, ``"rising"``: with a density that rises
-        linearly from 0 at the low end, or ``"ends"``: either end with probability 1/2. For categories, as in `item_chunks`.
+        For a ball, as in `population_chunks`, scaled by its clip_norm. For an interval, ``"uniform"`` on it, ``"rising"``: with a density
+        that rises linearly from 0 at the low end, or ``"ends"``: either end with probability 1/2. For categories, as in `item_chunks`.
     domain : NormBall, Interval or Categories
         What mechanisms clip to.
     clients : int

@@ -42,10 +42,11 @@ def test_numbers_of_clients_reach_the_stated_errors(plan: Plan) -> None:
             assert least * needed.relative_error <= another.relative_error <= most * needed.relative_error
 
 
-def test_where_no_messages_are_better_the_advice_says_so(plan: Plan) -> None:
+def test_where_no_messages_are_better_the_advice_says_so() -> None:
+    plan = advise(plan_task(replace(VECTORS, clients=150), trust="local", timed=False))
     advice = plan.advice[0]
-    chosen, zero = plan.named(advice.mechanism), plan.references[0]
-    assert advice.zero_wins is (chosen.predicted_error >= zero.predicted_error) is True
+    assert plan.named(advice.mechanism).predicted_error > plan.references[0].predicted_error
+    assert advice.zero_wins
     clients = int(re.search(r"better from about ([\d,]+) clients", advice.zero)[1].replace(",", ""))
     for number, wins in ((clients, False), (clients // 2, True)):
         another = advise(plan_task(replace(VECTORS, clients=number), trust="local", timed=False))

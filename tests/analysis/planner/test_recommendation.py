@@ -97,10 +97,9 @@ def test_the_recommended_design_replaces_a_longer_one_of_the_same_mechanism() ->
     # With a wider tolerance a shorter message is enough, by the designs that were tried.
     wide = plan_task(task, trust="local", tolerance=0.2, timed=False)
     chosen = wide.named(wide.recommended["local"])
-    designs = [
-        (design.bits_per_coordinate, design.predicted_error) for row in wide.feasible if not row.on_real_numbers for design in row.tried
-    ]
+    releasable = [row for row in wide.feasible if not row.on_real_numbers]
+    designs = [(design.bits_per_coordinate, design.predicted_error) for row in releasable for design in row.tried]
     least = min(error for _, error in designs)
     assert chosen.bits_per_coordinate == min(bits for bits, error in designs if error <= 1.2 * least)
-    with pytest.raises(ValueError, match=r"tolerance must be a number from 0\.0 to 1\.0, got 2"):
+    with pytest.raises(ValueError, match="tolerance must be a number from 0 to 1, got 2"):
         plan_task(task, tolerance=2)

@@ -1,4 +1,4 @@
-"""Numbers of docs/theory.md."""
+"""Numbers of docs/explanations/unit-vectors.md."""
 
 import math
 from collections.abc import Iterator
@@ -7,11 +7,9 @@ from functools import cache
 import numpy as np
 
 import quietbits
-from quietbits.design.local.sqkr import SQKRMechanism
-from quietbits.design.transforms.kashin import KASHIN_CONSTANT
-from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound, shrinkage
+from quietbits.design.local.unit_vectors.candidate_coding import minimal_random_coding_mechanism
+from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.solvers.limits.mean_privacy import unbiased_local_bound
-from quietbits.solvers.numerics.projected_norm import hadamard_bias
 
 EPSILONS = (1.0, 4.0, 6.0)
 
@@ -42,37 +40,25 @@ def unit_vector_rows() -> Iterator[list[object]]:
     yield ["Poisson representation, alpha = 2", "4 to 5", f"{first:,.0f}".replace(",", " "), f"{second:.0f}", f"{third:.1f}"]
 
 
-def rounded_norm() -> float:
-    """Return the bound on the L2 norm after systematic rounding in 128 dimensions, for a ball of 15 steps."""
-    return rounded_norm_bound(128, 2.0, 15.0)
-
-
-def gamma(norm: int, bits: int) -> float:
-    """Return the factor by which rejection shrinks vectors of 128 dimensions."""
-    return shrinkage(128, float(norm), 2.0 ** (bits - 1) - 1, 0.05)
-
-
-def hadamard(projected: int) -> float:
-    """Return the bound on the bias of FastProjUnit, as a share of the norm, in 2**20 dimensions."""
-    return hadamard_bias(2**20, projected)
-
-
 def coded(epsilon: float, candidates: int = 256) -> float:
     """Return the proven epsilon of plain random coding of an epsilon-private law."""
     ratio = math.exp(epsilon)
     return epsilon + math.log((1 + (candidates - 1) * ratio) / (ratio + candidates - 1))
 
 
-def sqkr_rows() -> Iterator[list[str]]:
-    """Return the largest error of SQKR by dimension and epsilon, the same without a frame, and the bias that random rows would have."""
-    for dimension, epsilon in ((16, 1.0), (64, 6.0), (200, 6.0), (512, 1.0), (1000, 6.0)):
-        constants = (KASHIN_CONSTANT, math.sqrt(dimension))
-        errors = (min(sqkr_error(dimension, epsilon, bits, constant) for bits in range(1, 9)) for constant in constants)
-        bias = 1 - KASHIN_CONSTANT / math.sqrt(dimension)
-        yield [f"{dimension}, {epsilon:g}", *(f"{error:.3g}" for error in errors), f"{bias**2:.2f}"]
+@cache
+def modified(epsilon: float) -> tuple[float, float]:
+    """Return bits of a message of MMRC in 200 dimensions, and its error over PrivUnitG's."""
+    ball = quietbits.NormBall(200, 2.0)
+    mechanism = minimal_random_coding_mechanism(epsilon, ball)
+    vector = np.eye(200)[:1]
+    return mechanism.bits_per_client, float(mechanism.variance(vector)[0] / PrivUnitGMechanism(epsilon, ball).variance(vector)[0])
 
 
-def sqkr_error(dimension: int, epsilon: float, bits: int, constant: float) -> float:
-    """Return the largest error of the mean of 100 000 vectors."""
-    mechanism = SQKRMechanism(epsilon, bits, quietbits.NormBall(dimension, 2.0), kashin_constant=constant)
-    return float(mechanism.worst_variance) / 100_000
+def coded_bits(epsilon: float) -> str:
+    return f"{modified(epsilon)[0]:.0f}"
+
+
+def largest_coded_excess() -> float:
+    """Return by how many percent MMRC's error is larger than PrivUnitG's, at most."""
+    return 100 * max(modified(epsilon)[1] - 1 for epsilon in (0.5, 1.0, 2.0, 4.0))

@@ -1,4 +1,4 @@
-"""Numbers of docs/dp-rec-accounting.md."""
+"""Numbers of docs/explanations/dp-rec-accounting.md."""
 
 import math
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Numbers of docs/dp-rec-coding.md."""
+"""Numbers of docs/explanations/dp-rec-coding.md."""
 
 from collections.abc import Iterator
 from functools import cache

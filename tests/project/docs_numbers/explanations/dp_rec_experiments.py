@@ -1,4 +1,4 @@
-"""Numbers of docs/dp-rec-experiments.md."""
+"""Numbers of docs/explanations/dp-rec-experiments.md."""
 
 import math
 from collections.abc import Iterator

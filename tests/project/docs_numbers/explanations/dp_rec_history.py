@@ -1,4 +1,4 @@
-"""Numbers of docs/dp-rec-history.md."""
+"""Numbers of docs/explanations/dp-rec-history.md."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

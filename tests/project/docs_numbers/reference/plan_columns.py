@@ -1,4 +1,4 @@
-"""Numbers of docs/choosing.md, except for those of its six settings (`test_choosing.py`)."""
+"""Numbers of docs/reference/plan-columns.md."""
 
 import math
 from functools import cache

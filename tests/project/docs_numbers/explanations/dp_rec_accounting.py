@@ -6,9 +6,6 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pandas as pd
-from dp_accounting import GaussianDpEvent, PoissonSampledDpEvent, SelfComposedDpEvent
-from dp_accounting.pld import PLDAccountant
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
@@ -16,23 +13,14 @@ from scipy.stats import binom, norm
 import quietbits
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.privacy import EpsilonBound
-from quietbits.design.local.unit_vectors.candidate_coding import minimal_random_coding_mechanism
-from quietbits.design.local.unit_vectors.privunit_g import PrivUnitGMechanism
 from quietbits.design.relative_entropy.dp_rec import DpRecMechanism
 from quietbits.design.relative_entropy.group_layout import uniform_layout
-from quietbits.figures.dp_rec.references import (
-    ACCOUNTS,
-    GAUSSIAN_ACCOUNTS,
-    PUBLISHED_SETTINGS,
-    PublishedSetting,
-    ReferencePoint,
-    gaussian_reference_epsilon,
-)
+from quietbits.figures.dp_rec.references import PUBLISHED_SETTINGS, PublishedSetting
 from quietbits.solvers.divergences.dp_rec_privacy import draw_log_moment
 from quietbits.solvers.divergences.importance_resampling import resampling_renyi_divergences
-from quietbits.tests.project.docs_numbers.shared import spaced, up
+from quietbits.tests.project.docs_numbers.shared import up
 
-MNIST, MNIST_6, FEMNIST_1, FEMNIST_3, FEMNIST_6, SHAKESPEARE, STACK_OVERFLOW = PUBLISHED_SETTINGS
+MNIST, MNIST_6, _, _, FEMNIST_6, SHAKESPEARE, _ = PUBLISHED_SETTINGS
 ENOUGH_BITS = 60
 
 
@@ -55,43 +43,6 @@ def epsilon(setting: PublishedSetting, account: str) -> float:
 def shown(value: float) -> str:
     """Return an epsilon rounded up."""
     return "∞" if math.isinf(value) else up(value, 3 if value < 10 else 2)
-
-
-def paper_rows() -> Iterator[list[str]]:
-    """Return the paper's settings and what the accounts for its adjacency say."""
-    for setting in PUBLISHED_SETTINGS:
-        sizes = [spaced(setting.population), str(setting.clients_per_round), str(setting.rounds)]
-        numbers = [shown(epsilon(setting, name)) for name in ("published", "conservative")]
-        rest = [str(bound(setting, "published").details["minimum_bits"]), shown(epsilon(setting, "any-bits"))]
-        yield [setting.dataset, *sizes, f"{setting.clip_ratio:g}", f"{setting.epsilon:g}", *numbers, *rest]
-
-
-def conservative_ratios() -> list[float]:
-    """Return by how much the conservative account is larger than the published one, with enough bits."""
-    return [epsilon(setting, "conservative") / epsilon(setting, "published") for setting in map(enough, PUBLISHED_SETTINGS)]
-
-
-@cache
-def gaussian_draws(setting: PublishedSetting) -> float:
-    """Return epsilon of draws with infinitely many samples: Gaussian noise with multiplier 1/c, sampled with probability 1/N."""
-    draw = PoissonSampledDpEvent(1 / setting.population, GaussianDpEvent(1 / setting.clip_ratio))
-    losses = PLDAccountant(value_discretization_interval=1e-5 if setting is STACK_OVERFLOW else 1e-4)
-    return losses.compose(SelfComposedDpEvent(draw, setting.rounds * setting.clients_per_round)).get_epsilon(setting.delta)
-
-
-def gaussian_draws_row() -> Iterator[list[str]]:
-    values = [gaussian_draws(setting) for setting in PUBLISHED_SETTINGS]
-    yield [up(value, 2 if value > 1 else 3 if value > 0.1 else 4) for value in values]
-
-
-def published_over_gaussian(setting: PublishedSetting) -> float:
-    return epsilon(enough(setting), "published") / gaussian_draws(setting)
-
-
-def stack_overflow_divergences() -> float:
-    """Return the part of StackOverflow's published epsilon, with enough bits, that is not -ln delta over the order less 1."""
-    published = bound(enough(STACK_OVERFLOW), "published")
-    return published.epsilon + math.log(STACK_OVERFLOW.delta) / (published.order - 1)
 
 
 def mixture(shares: list[float], means: list[float], deviation: float) -> Callable[[np.ndarray], np.ndarray]:
@@ -200,71 +151,9 @@ def participations(setting: PublishedSetting) -> int:
     return int(bound(setting, "any-clients").details["participations"])
 
 
-@cache
-def references(setting: PublishedSetting) -> pd.DataFrame:
-    """Return the rows of `quietbits reproduce dprec-accounting` of a setting, by account."""
-    rows = [row for account in ACCOUNTS for row in ReferencePoint(seed=0, published=setting, account=account).run()]
-    return pd.DataFrame(rows).set_index("account")
-
-
-def reference(setting: PublishedSetting, account: str, column: str) -> float:
-    return float(references(setting).loc[f"Gaussian, {account}", column])
-
-
-def same_rounds(setting: PublishedSetting, account: str) -> str:
-    """Return the noise that the paper's epsilon needs over DP-REC's rounds."""
-    return digits(reference(setting, account, "same_rounds_noise_multiplier"))
-
-
-@cache
-def at_papers_noise(setting: PublishedSetting) -> str:
-    """Return epsilon of DP-FedAvg's noise in the paper over DP-REC's rounds, by the older conversion."""
-    value = gaussian_reference_epsilon(setting.noise_multiplier or math.nan, setting, "classic")
-    return up(value, 2 if value < 10 else 1)
-
-
-def digits(value: float) -> str:
-    """Return an upper bound with three digits, and at least two after the point."""
-    return up(value, 2 if value >= 1 else 2 - math.floor(math.log10(value)))
-
-
-def reference_rows() -> Iterator[list[str]]:
-    """Return DP-REC's noise beside DP-FedAvg's, by the accounts of Gaussian noise."""
-    for setting in PUBLISHED_SETTINGS:
-        epsilons = [digits(reference(setting, account, "epsilon")) for account in GAUSSIAN_ACCOUNTS]
-        noises = [digits(reference(setting, account, "target_noise_multiplier")) for account in GAUSSIAN_ACCOUNTS]
-        own = f"{setting.sum_noise_multiplier:.2f}"
-        yield [f"{setting.dataset}, {setting.epsilon:g}", own, *epsilons, f"{setting.noise_multiplier:g}", *noises]
-
-
-def papers_deviation() -> float:
-    """Return by how many percent the paper's noise differs from the older conversion's, at most."""
-    needed = [(setting, reference(setting, "classic", "target_noise_multiplier")) for setting in PUBLISHED_SETTINGS]
-    return 100 * max(abs(noise / (setting.noise_multiplier or math.nan) - 1) for setting, noise in needed)
-
-
-def noise_over_gaussian(setting: PublishedSetting) -> float:
-    """Return DP-REC's noise over that which Gaussian noise needs for the paper's epsilon in as many rounds."""
-    return setting.sum_noise_multiplier / reference(setting, "pld", "same_rounds_noise_multiplier")
-
-
 def message_rows() -> Iterator[list[str]]:
     """Return epsilon of one message against the server."""
     yield ["c", *(f"{setting.clip_ratio:g}" for setting in PUBLISHED_SETTINGS)]
     ball, layout = NormBall(60, 2.0), uniform_layout(60, groups=6, group_bits=7)
     mechanisms = (DpRecMechanism(ball, setting.clip_ratio, layout, delta=setting.delta) for setting in PUBLISHED_SETTINGS)
     yield ["local ε of one message", *(up(mechanism.guarantee.epsilon, 2) for mechanism in mechanisms)]
-
-
-@cache
-def coded(epsilon: float) -> tuple[float, float]:
-    """Return bits of a message of MMRC in 200 dimensions, and its error over PrivUnitG's."""
-    ball = NormBall(200, 2.0)
-    mechanism = minimal_random_coding_mechanism(epsilon, ball)
-    vector = np.eye(200)[:1]
-    return mechanism.bits_per_client, float(mechanism.variance(vector)[0] / PrivUnitGMechanism(epsilon, ball).variance(vector)[0])
-
-
-def largest_coded_excess() -> float:
-    """Return by how many percent MMRC's error is larger than PrivUnitG's, at most."""
-    return 100 * max(coded(epsilon)[1] - 1 for epsilon in (0.5, 1.0, 2.0, 4.0))

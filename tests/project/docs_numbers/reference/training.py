@@ -1,4 +1,4 @@
-"""Numbers of docs/training.md."""
+"""Numbers of docs/reference/training.md."""
 
 import dataclasses
 from collections.abc import Iterator

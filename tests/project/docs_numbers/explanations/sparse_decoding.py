@@ -1,4 +1,4 @@
-"""Numbers of docs/sparse-decoding.md."""
+"""Numbers of docs/explanations/sparse-decoding.md."""
 
 import math
 from collections.abc import Iterator

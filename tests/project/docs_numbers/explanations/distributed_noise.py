@@ -1,4 +1,4 @@
-"""Numbers of docs/distributed-noise.md."""
+"""Numbers of docs/explanations/distributed-noise.md."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""Numbers of docs/noise.md."""
+"""Numbers of docs/explanations/noise.md."""
 
 from fractions import Fraction
 

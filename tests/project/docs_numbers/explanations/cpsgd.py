@@ -1,4 +1,4 @@
-"""Numbers of docs/cpsgd.md."""
+"""Numbers of docs/explanations/cpsgd.md."""
 
 import math
 from collections.abc import Iterator

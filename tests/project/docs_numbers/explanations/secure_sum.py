@@ -1,4 +1,4 @@
-"""Numbers of docs/secure-sum.md."""
+"""Numbers of docs/explanations/secure-sum.md."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""Numbers of docs/linear-compression.md."""
+"""Numbers of docs/explanations/linear-compression.md."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Numbers of docs/accounting.md."""
+"""Numbers of docs/explanations/accounting.md."""
 
 from dp_accounting import GaussianDpEvent, NeighboringRelation, PoissonSampledDpEvent, SampledWithoutReplacementDpEvent, SelfComposedDpEvent
 from dp_accounting.pld import PLDAccountant

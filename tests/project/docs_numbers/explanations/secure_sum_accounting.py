@@ -1,4 +1,4 @@
-"""Numbers of docs/secure-sum-accounting.md."""
+"""Numbers of docs/explanations/secure-sum-accounting.md."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Numbers of docs/repeated-rounds.md."""
+"""Numbers of docs/explanations/repeated-rounds.md."""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Numbers of docs/shuffled.md."""
+"""Numbers of docs/explanations/shuffled.md."""
 
 import itertools
 import math

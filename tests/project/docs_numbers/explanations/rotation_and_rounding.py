@@ -1,4 +1,4 @@
-"""Numbers of docs/explanations/secure-sum.md."""
+"""Numbers of docs/explanations/rotation-and-rounding.md."""
 
 from collections.abc import Iterator
 from functools import cache

@@ -1,4 +1,4 @@
-"""The worked example of docs/adding-a-mechanism.md: a package of two files, and every command and test has its mechanism."""
+"""The worked example of docs/development/adding-a-mechanism.md: a package of two files, and every command and test has its mechanism."""
 
 import json
 import os
@@ -21,7 +21,7 @@ from quietbits.analysis.conformance.mechanism_suite import conformance_suite
 from quietbits.cli.main import app
 from quietbits.design.contracts.registry import Entry
 
-DOCUMENT = Path(quietbits.__file__).parent / "docs" / "adding-a-mechanism.md"
+DOCUMENT = Path(quietbits.__file__).parent / "docs" / "development" / "adding-a-mechanism.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 (PROJECT,) = (text for language, text in BLOCKS if language == "toml")
 (MODULE,) = (text for language, text in BLOCKS if language == "python")

@@ -1,4 +1,4 @@
-"""Numbers of docs/limits.md."""
+"""Numbers of docs/proofs/limits.md."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Numbers of docs/frequency-limits.md."""
+"""Numbers of docs/proofs/frequency-limits.md."""
 
 import math
 from collections.abc import Iterator

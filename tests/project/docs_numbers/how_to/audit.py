@@ -1,4 +1,4 @@
-"""Numbers of docs/audit.md."""
+"""Numbers of docs/how-to/audit.md."""
 
 import math
 from collections.abc import Iterator

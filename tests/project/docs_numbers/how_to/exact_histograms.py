@@ -1,4 +1,4 @@
-"""Numbers of docs/exact-histograms.md."""
+"""Numbers of docs/how-to/exact-histograms.md."""
 
 import math
 from collections.abc import Iterator

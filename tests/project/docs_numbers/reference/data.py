@@ -1,4 +1,4 @@
-"""Numbers of docs/data.md."""
+"""Numbers of docs/reference/data.md."""
 
 from functools import cache
 

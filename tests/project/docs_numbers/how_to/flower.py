@@ -1,4 +1,4 @@
-"""Numbers of docs/flower.md."""
+"""Numbers of docs/how-to/flower.md."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""Numbers of docs/frequency-sums.md."""
+"""Numbers of docs/explanations/frequency-sums.md."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Numbers of docs/figures.md."""
+"""Numbers of docs/reference/figures/figures.md."""
 
 import math
 import tempfile

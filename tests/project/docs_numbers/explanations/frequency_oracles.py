@@ -1,4 +1,4 @@
-"""Numbers of docs/frequency-oracles.md."""
+"""Numbers of docs/explanations/frequency-oracles.md."""
 
 import math
 from collections.abc import Iterator

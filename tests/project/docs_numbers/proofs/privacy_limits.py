@@ -1,4 +1,4 @@
-"""Numbers of docs/proofs/limits.md."""
+"""Numbers of docs/proofs/privacy-limits.md."""
 
 import math
 
@@ -6,24 +6,7 @@ import numpy as np
 import scipy
 
 import quietbits
-from quietbits.solvers.limits.mean_privacy import central_bound, unbiased_central_bound, unbiased_local_bound
-
-SIZES = (2**20, 10**6, 1.0, 1e-5)
-
-
-def above_shannon(dimension: int) -> float:
-    """Return the factor of the ball's bound over Shannon's."""
-    return 2 * math.e / (dimension + 2) * math.exp(2 / dimension * math.lgamma(dimension / 2 + 1))
-
-
-def gaussian() -> float:
-    """Return the error of Gaussian noise for a million clients."""
-    return quietbits.central_gaussian_error(quietbits.NormBall(2**20, 2.0), 10**6, 1.0, 1e-5, "replace-one")
-
-
-def least(*, unbiased: bool) -> float:
-    """Return the bound for the same."""
-    return (unbiased_central_bound if unbiased else central_bound)(*SIZES)
+from quietbits.solvers.limits.mean_privacy import unbiased_local_bound
 
 
 def over_bound(dimension: int) -> float:

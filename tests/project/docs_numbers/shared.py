@@ -17,3 +17,13 @@ def short(value: float, digits: int = 2) -> str:
     """Return a number with the given number of digits, without zeros in the exponent: 1.6e-3."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
+
+
+def three_digits(value: float) -> str:
+    """Return a number in three digits, with a power of ten where it is below a thousandth, and whole where it has more."""
+    if value >= 1000:
+        return f"{value:.0f}"
+    if value >= 1e-3:
+        return f"{value:#.3g}"
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"

@@ -2,8 +2,6 @@
 
 from functools import cache
 
-import numpy as np
-
 import quietbits
 
 TASK = quietbits.Task(quietbits.NormBall(650, 2.0, 2.0), 3, 20.0, 1e-5, "add-or-remove-one")
@@ -15,10 +13,3 @@ def epsilon_of(clients: int) -> float:
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", TASK, {})
     assert isinstance(mechanism, quietbits.SecureSumMechanism)
     return mechanism.for_clients(clients).guarantee.epsilon
-
-
-@cache
-def even_share(value: float) -> float:
-    """Return the share of messages between -1/4 and 1/4 about a number that are multiples of 2**-53, for Laplace noise at epsilon 1."""
-    messages = quietbits.LaplaceMechanism(1.0).encode(np.full(100_000, value), np.random.default_rng(7))
-    return float(np.mean(messages[np.abs(messages) < 0.25] * 2.0**53 % 1 == 0))

@@ -1,45 +1,16 @@
-"""Numbers of docs/reference/figures/figures.md."""
+"""Numbers of docs/reference/figures/papers-data.md."""
 
 import math
-import tempfile
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
-
-import pandas as pd
 
 import quietbits
 from quietbits.analysis.training.plan import training_plan
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.design.federated.model_layers import Layer, ModelLayers
 from quietbits.figures.drawing.directed_rounding import rounded_up
-from quietbits.figures.findings import range_in_words
-from quietbits.figures.registry import FIGURES, reproduce
 from quietbits.figures.training_settings import settings_by_data, training_settings
 from quietbits.solvers.accounting.sampling import PoissonSampling
-
-
-@cache
-def drawn(name: str) -> pd.DataFrame:
-    """Return the table that ``quietbits reproduce NAME --quick`` draws."""
-    with tempfile.TemporaryDirectory() as folder:
-        reproduce([name], Path(folder), quick=True)
-        return pd.read_csv(Path(folder) / f"{name}.csv")
-
-
-def ends(name: str, index: int) -> list[str]:
-    """Return the ends of the range of a finding in the quick picture, as its title prints them."""
-    values = FIGURES[name].findings[index].range(drawn(name))
-    assert values is not None
-    words = range_in_words(*values).split(" to ")
-    return [words[0], words[-1]]
-
-
-def bits_within(series: str, factor: float) -> int:
-    """Return the fewest bits per coordinate with which a sum's error is within a factor of a trusted server's, in the quick picture."""
-    frame = drawn("secure-sum-bits")
-    close = frame["worst_mean_variance"] <= factor * frame["central_squared_error"]
-    return int(frame.loc[(frame["series"] == series) & close, "bits"].min())
 
 
 def fedavg_rows() -> Iterator[list[object]]:

@@ -2,35 +2,17 @@
 
 import dataclasses
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import quietbits
-from quietbits import REGISTRY, PoissonSampling
+from quietbits import REGISTRY
 from quietbits.analysis.catalogue.tables import vector_table_of
 from quietbits.analysis.training.models.named_models import network_named
-from quietbits.analysis.training.plan import DENSE_RATIO as DENSE_RATIO
-from quietbits.analysis.training.plan import DENSE_ROUNDS as DENSE_ROUNDS
-from quietbits.analysis.training.plan import SPARSE_RATIO as SPARSE_RATIO
 from quietbits.analysis.training.setting import TrainingSetting
 from quietbits.analysis.training.spec import CHECKPOINT_EVERY as CHECKPOINT_EVERY
-from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN as CLIP_MARGIN
-from quietbits.design.federated.adaptive_clipping import usual_count_deviation
 from quietbits.design.federated.model_layers import model_layers
 from quietbits.figures.dp_rec.communication import FEDERATIONS
-
-
-@cache
-def clipped(part: str) -> float:
-    """Return epsilon of one round with 12 of 1200 clients: of the sum, of the count, or of both together, as Gaussian noise."""
-    seats = 12
-    both = {
-        "sum": [gaussian_privacy(1.0, "add-or-remove-one", "secure-sum")],
-        "count": [gaussian_privacy(2 * usual_count_deviation(seats), "add-or-remove-one", "secure-sum")],
-    }
-    releases = [*both["sum"], *both["count"]] if part == "both" else both[part]
-    return quietbits.joint_privacy(releases, "add-or-remove-one").epsilon(1e-5, sampling=PoissonSampling(0.01))
 
 
 def default(key: str) -> Any:

@@ -35,13 +35,14 @@ def with_flags(rows: pd.DataFrame) -> pd.DataFrame:
     reference = ~np.isfinite(realised)
     unequal = ~reference & (realised < WHOLE_BUDGET * rows["epsilon"].astype(float))
     # A delta below the budget's is a stronger promise. It needs no flag where all rows make it.
-    deltas = rows["realised_delta"].where(~reference).groupby(rows["delta"].to_numpy()).transform("nunique")
-    stricter = ~reference & (deltas > 1) & (rows["realised_delta"] < rows["delta"])
-    flags = pd.Series("", index=rows.index).where(~reference, NO_EPSILON)
-    for place in np.flatnonzero(unequal | stricter):
-        parts = [f"ε = {in_figures(realised.iloc[place])}"] if unequal.iloc[place] else []
-        parts += [f"δ = {in_figures(rows['realised_delta'].iloc[place])}"] if stricter.iloc[place] else []
-        flags.iloc[place] = ", ".join(parts)
+    different = rows["realised_delta"].where(~reference).groupby(rows["delta"].to_numpy()).transform("nunique")
+    stricter = ~reference & (different > 1) & (rows["realised_delta"] < rows["delta"])
+    flags = np.where(reference, NO_EPSILON, "").tolist()
+    kept, deltas = realised.tolist(), rows["realised_delta"].tolist()
+    less, lower = unequal.tolist(), stricter.tolist()
+    for place in np.flatnonzero(unequal | stricter).tolist():
+        parts = [f"ε = {in_figures(kept[place])}"] if less[place] else []
+        flags[place] = ", ".join([*parts, f"δ = {in_figures(deltas[place])}"] if lower[place] else parts)
     return rows.assign(is_reference=reference, flag=flags)
 
 

@@ -21,6 +21,8 @@ from .report_figures import drawable, report_style, svg_text
 
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MOST_PANELS, PANELS_IN_A_ROW = 6, 3
+# Points of a plot; browsers take seconds for more.
+MOST_POINTS = 5000
 # An axis is logarithmic if its largest value exceeds its least by this factor.
 LOGARITHMIC = 5.0
 # More values of a setting are not all written at its axis.
@@ -101,9 +103,12 @@ class DrawnPlot:
 
 def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> DrawnPlot:
     """Draw a plot for a page; `name` tells its identifiers from others'."""
-    frame = rows.assign(line=_in_words(rows, plot.lines, plot).replace("", plot.words), panel=_in_words(rows, plot.panels, plot))
+    first = rows.iloc[:MOST_POINTS]
+    frame = first.assign(line=_in_words(first, plot.lines, plot).replace("", plot.words), panel=_in_words(first, plot.panels, plot))
     shown = frame[np.isfinite(frame[plot.value]) & (frame[plot.value] > 0)]
     left_out = [f"{len(frame) - len(shown)} rows whose value is zero or missing"] if len(shown) < len(frame) else []
+    if len(rows) > MOST_POINTS:
+        left_out.append(f"{len(rows) - MOST_POINTS:,} rows after the first {MOST_POINTS:,}")
     panels = list(dict.fromkeys(shown["panel"]))
     ranks = shown.groupby(["panel", plot.axis], sort=False, dropna=False)[plot.value].rank()
     lines = list(dict.fromkeys(shown["line"]))

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ...analysis.planner.bound import WEAK
 from ...analysis.sweeps.budgets import best_rows, budget_warnings, guarantee_sentence
 from ...analysis.sweeps.run import TaskFailure
 from ...analysis.sweeps.summary import SETTINGS, summarise_sweep, usefulness_warnings
@@ -62,7 +63,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
         is_best=best_rows(summary, "mean_squared_error", SETTINGS),
         # A reference has no budget.
         epsilon=summary["epsilon"].where(~summary["is_reference"], summary["realised_epsilon"]),
-        ratio_to_bound=summary["worst_squared_error"] / summary["lower_bound"].astype(float),
+        ratio_to_bound=_ratio_to_bound(summary),
     )
     varied = varied_columns(summary, SHOWN_SETTINGS)
     models = varied_columns(summary, ("trust_model", "adjacency"))
@@ -115,6 +116,13 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
             ),
         )
     )
+
+
+def _ratio_to_bound(summary: pd.DataFrame) -> pd.Series:
+    """Return the worst error over the proven bound; missing where a plan, too, finds the bound too weak to judge by."""
+    bound = summary["lower_bound"].astype(float)
+    weak = (summary["trust_model"] != "local") & summary["low"].isna() & (bound < WEAK * summary["central_error"])
+    return summary["worst_squared_error"] / bound.where(~weak)
 
 
 def with_interval(summary: pd.DataFrame) -> pd.DataFrame:

@@ -35,17 +35,17 @@ NEAR_OPTIMUM = 0.01
 BOUND = Ruler("lower_bound", "proven lower bound, however many bits", (0, (4, 2)))
 
 
-def write_table_index(index: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
+def write_table_index(index: Path, failures: Sequence[TaskFailure] = ()) -> Path:
     """Write an index's page beside the index that `design_tables` has written; return its path.
 
     Failures are listed below the tables.
     """
     page = index.with_name(PAGE_NAME)
-    write_page(page, table_index_html(index, failures, command=command))
+    write_page(page, table_index_html(index, failures))
     return page
 
 
-def table_index_html(index: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:
+def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
     """Return the page of an index as HTML, with at most `MOST_ROWS` tables and as many failures."""
     rows = index_rows(index)
     failed = f"{len(failures)} table{'s' * (len(failures) > 1)} could not be designed: the reasons are below."
@@ -55,7 +55,7 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = (), *, comma
         warnings=(failed,) if failures else (),
         failures=failures,
         data=(("index.parquet", "a row for each table, with all digits, its realised epsilon and its SHA-256"),),
-        provenance=(("Command", command or ""), ("Versions", versions_of(rows))),
+        provenance=(("Versions", versions_of(rows)),),
     )
     return results_page_html(page if rows.empty else _with_tables(page, rows))
 

@@ -68,7 +68,9 @@ def test_the_table_has_what_the_summary_says(results: pd.DataFrame, page: str) -
         error, margin = in_figures(stated["mean_squared_error"]), in_figures(stated["standard_error"], 2)
         assert row[2] == with_powers(f"{error} ± {margin}")
         assert row[3] == in_figures(stated["ratio_to_central"])
-        assert row[4] == in_figures(stated["worst_squared_error"] / stated["lower_bound"])
+        # Bounds of secure sums are too weak here.
+        ratio = stated["worst_squared_error"] / stated["lower_bound"]
+        assert row[4] == (in_figures(ratio) if stated["trust_model"] == "local" else "")
         assert row[5:7] == [in_figures(stated["bits_per_client"]), in_figures(stated["epsilon"])]
     # No number is written with an exponent.
     assert not re.search(r">[^<]*\d+e[+-]\d+[^<]*<", page)

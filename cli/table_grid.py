@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .commands import complain
-from .console import check_there, grid, run_resumable, say, typed_command, warn, working
+from .console import check_there, grid, run_resumable, say, warn, working
 from .options import Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def design_grid_command(
         tables = replace(tables, seed=seed)
 
     def show(index: Path, failures: "tuple[TaskFailure, ...]") -> None:
-        write_table_index(index, failures, command=typed_command())
+        write_table_index(index, failures)
         _print_index(index)
 
     run_resumable(

@@ -12,6 +12,7 @@ from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
 from ..arguments import check_listed
 from ..errors import DataNotFoundError
+from ..extras import missing_extra
 from ..files import check_folder
 from ..loaded_by_name import LoadedByName
 from ..progress import OnStep, silent
@@ -90,8 +91,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or a model needs torch, which
-        is not installed. Nothing is done then.
+        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or, as a
+        `MissingExtraError`, if a model needs torch, which is not installed. Nothing is done then.
     DataError
         If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. Nothing is done then.
     IncompleteSweepError
@@ -124,7 +125,7 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     tasks = entry.on_data(seed, quick, data.absolute())
     absent = _models_without_torch(tasks)
     if absent:
-        raise ValueError(f"data must be left out for {entry.name}, got {data}: or pip install 'quietbits[torch]', for {', '.join(absent)}")
+        raise missing_extra("torch", f"{entry.name} on data, with model {', '.join(absent)}")
     return tasks
 
 
@@ -154,7 +155,7 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
                 tasks[name] = own
     if not tasks:
         there = ", ".join(data_set.name for data_set in available)
-        raise ValueError(f"data must hold data of a figure that needs no torch, got {there} in {data}: or pip install 'quietbits[torch]'")
+        raise missing_extra("torch", f"figures on {there} in {data}")
     if left_out:
         reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
         on_step(0, sum(map(len, tasks.values())), f"left out, {reasons}")

@@ -13,14 +13,17 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...extras import optional
 from ...files import MEGABYTE, check_encoding_mark, check_size, shown_path
+
+with optional("pyarrow", "files of clients"):
+    import pyarrow as pa
+    import pyarrow.compute
+    import pyarrow.csv
+    import pyarrow.parquet
 
 MOST_BYTES = 4000 * MEGABYTE
 # Bytes of a row: a number, or an item's number.

@@ -9,6 +9,7 @@ from ...design.tables.export import c_header
 from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
+from ...extras import optional
 from ...files import shown_path
 from ..sweeps.folder_owner import OWNER_NAME
 from .run import INDEX_NAME
@@ -86,8 +87,9 @@ def verify_folder(folder: Path) -> FolderVerification:
 
 def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
     """Return the index's statements on each table, by the table's name."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with optional("pyarrow", f"the index {shown_path(index)}"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     try:
         rows = pq.read_table(index).to_pylist()

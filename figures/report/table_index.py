@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from ...analysis.sweeps.run import TaskFailure
+from ...extras import optional
 from .pages import fill_template, write_page
+
+with optional("pyarrow", "the index of tables"):
+    import pyarrow.parquet as pq
 
 TEMPLATE = "table_index.html.jinja"
 PAGE_NAME = "index.html"

@@ -1,8 +1,8 @@
 """Models by their names in files of trainings."""
 
 import re
-from importlib.util import find_spec
 
+from ....extras import installed, require
 from .network import Network, check_widths, shape_of_images
 from .relu_networks import ConvolutionalNetwork, DenseNetwork
 
@@ -63,10 +63,10 @@ def check_model(name: str) -> None:
 
 def lacks_torch(name: str) -> bool:
     """Return whether a model needs torch, and torch is not installed."""
-    return name in TORCH_MODELS and find_spec("torch") is None
+    return name in TORCH_MODELS and not installed("torch")
 
 
 def check_installed(name: str) -> None:
-    """Raise ValueError if a model needs torch, and torch is not installed."""
-    if lacks_torch(name):
-        raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'")
+    """Raise `MissingExtraError` if a model needs torch, and torch is not installed."""
+    if name in TORCH_MODELS:
+        require("torch", f"model {name!r}")

@@ -157,7 +157,7 @@ IMPORTS = {
     "torch": "import quietbits.analysis.training.models.torch_models",
     "sklearn": "from quietbits.analysis.simulation.digit_gradients import digits; digits()",
     "distributed": "from quietbits.analysis.sweeps.run import check_workers; check_workers(1, 'tcp://127.0.0.1:8786')",
-    "h5py": "from pathlib import Path; from quietbits.analysis.datasets.stackoverflow import _h5_users; _h5_users(Path('a.h5')).__enter__()",
+    "h5py": "from pathlib import Path; import quietbits.analysis.datasets.stackoverflow as posts; posts._h5_users(Path('a')).__enter__()",
 }
 
 

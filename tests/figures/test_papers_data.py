@@ -73,7 +73,7 @@ def test_what_is_looked_for_is_named_where_there_is_nothing(data: Path, tmp_path
 
 def test_models_of_torch_are_refused_at_once_where_it_is_not_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(named_models, "installed", lambda _: False)
-    with pytest.raises(ValueError, match=r"torch must be installed for dprec-table1 on data, with model lenet-5, got none: "):
+    with pytest.raises(ValueError, match=r"torch must be installed for dprec-table1 on data, with model lenet-5, .*, got none: "):
         reproduce(["dprec-table1"], tmp_path / "out", data=data)
     with pytest.raises(ValueError, match=r"torch must be installed for figures on femnist in .*: pip install 'quietbits\[torch\]'"):
         reproduce([], tmp_path / "out", data=found_data(data, ("femnist",))[0].folder)

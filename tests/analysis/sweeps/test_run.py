@@ -308,8 +308,8 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path, mo
     for address in ("2", "nonsense", "tcp://x"):
         with pytest.raises(ValueError, match=f"dask must be the address of a scheduler with its port, .* got '{address}'"):
             run_tasks(tasks, output, dask=address)
-    with monkeypatch.context() as patch, pytest.raises(ValueError, match=r"distributed must be installed for dask 'tcp://x:1', got none: "):
-        patch.setitem(sys.modules, "distributed", None)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"distributed must be installed for dask 'tcp://x:1', got none: "):
         run_tasks(tasks, output, dask="tcp://x:1")
     assert not output.exists()
 

@@ -12,7 +12,7 @@ from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of
+from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, complete_column, completed_by
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from ..analysis.study.mean_study import MeanStudy
 
 Interval = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Public interval; values outside are clipped.")]
+
+
+def _names_for_items() -> list[str]:
+    from ..analysis.catalogue.registry import REGISTRY
+
+    return [name for name, entry in REGISTRY.items() if any(domain.__name__ == "Categories" for domain in entry.domains)]
 
 
 class Objective(StrEnum):
@@ -45,7 +51,9 @@ def _estimate_group() -> None:
 def estimate_mean_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or npy file with one value per client.")],
     epsilon: Epsilon,
-    column: Annotated[str | None, typer.Option(help="The column; not needed for an npy array with one dimension.")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="The column; not needed for an npy array with one dimension.", autocompletion=complete_column)
+    ] = None,
     interval: Interval = None,
     bits_in: BitsIn = 5,
     bits_out: BitsOut = 3,
@@ -91,8 +99,10 @@ def estimate_mean_command(
 @estimate_app.command("frequencies", cls=Command)
 def estimate_frequencies_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or txt file with one item per client.")],
-    mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.")],
-    column: Annotated[str | None, typer.Option(help="The column; not for a txt file, which has an item on each line.")] = None,
+    mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.", autocompletion=completed_by(_names_for_items))],
+    column: Annotated[
+        str | None, typer.Option(help="The column; not for a txt file, which has an item on each line.", autocompletion=complete_column)
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="Privacy parameter; without effect on a mechanism that keeps no budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Failure probability; 0 for pure privacy.")] = 0.0,
     adjacency: Adjacency = None,

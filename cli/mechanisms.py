@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .console import console, grid, show_document
-from .options import Json
+from .options import Json, completed_by
+from .task import entry_names
 
 if TYPE_CHECKING:
     from ..design.contracts.registry import Entry, Option
 
 
 def mechanisms_command(
-    name: Annotated[str | None, typer.Argument(help="One mechanism, in full.")] = None,
+    name: Annotated[str | None, typer.Argument(help="One mechanism, in full.", autocompletion=completed_by(entry_names))] = None,
     json: Json = False,
 ) -> None:
     """List the mechanisms, or show one with its options, accounts and adjacencies.

@@ -7,7 +7,13 @@ import typer
 
 from .commands import Command
 from .console import console, progress_bar, resumable, say
-from .options import Cache, Dask, Seed, Workers
+from .options import Cache, Dask, Seed, Workers, completed_by
+
+
+def _figure_names() -> list[str]:
+    from ..figures.listing import LISTING
+
+    return list(LISTING)
 
 
 class ReproduceCommand(Command):
@@ -28,7 +34,10 @@ class ReproduceCommand(Command):
 
 def reproduce_command(
     output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. An interrupted run resumes there.")],
-    figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.", autocompletion=completed_by(_figure_names)),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in one to three.")] = False,
     data: Annotated[
         Path | None,

@@ -7,7 +7,7 @@ import typer
 
 from .console import check_outputs, console, grid, or_none, show_document, warn, working
 from .options import Json, Output, Seed, registry_group, with_options
-from .task import built, domain_of, entries_of, entry_names, options_of, task_options
+from .task import built, domain_of, entries_of, entry_names, options_of, task_options, title_of
 
 if TYPE_CHECKING:
     from ..analysis.simulation.repeated_means import MeanSummary
@@ -57,8 +57,8 @@ def _subcommand(name: str) -> Any:
 
 
 simulate_app = typer.Typer(
-    cls=registry_group(entry_names, _subcommand, several=True),
-    help="Run rounds of one or more mechanisms (NAME,NAME) on synthetic inputs; measure the error.",
+    cls=registry_group(entry_names, _subcommand, title_of, several=True),
+    help="Run rounds of one or more mechanisms (NAME,NAME) on synthetic inputs; measure the error (`quietbits.repeat_mean`).",
     no_args_is_help=True,
 )
 

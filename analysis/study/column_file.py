@@ -117,6 +117,18 @@ def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
     return places[0]
 
 
+def column_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns of a csv or parquet file, from its beginning alone; other files have none."""
+    if path.suffix.lower() == ".csv":
+        with path.open("rb") as file:
+            check_encoding_mark(path, file)
+            return _header_names(path, file.read(PIECE))
+    if path.suffix.lower() == ".parquet":
+        with reading(path):
+            return tuple(pyarrow.parquet.read_schema(path).names)
+    return ()
+
+
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turn errors of a parser into a ``DataError`` that names the file."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..files import shown_path
 from .console import check_outputs, console, grid, show_document, warn, working
 from .options import (
     REQUIRED,
@@ -133,7 +134,8 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     if plot is not None:
         from ..figures.account_plots import write_account_plot
 
-        write_account_plot(report.subject, values["delta"], values["rounds"], sampling, plot)
+        with working(f"drawing {shown_path(plot)}"):
+            write_account_plot(report.subject, values["delta"], values["rounds"], sampling, plot)
     show_document(report.document(), json, output)
     if not json:
         print_report(report)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, grid, or_none, show_document, working
+from .console import check_outputs, grid, or_none, progress_bar, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
 from .task import Clients, Delta, built, entries_of, entry_names, options_of, size_of, task_options, title_of
 
@@ -105,13 +105,14 @@ def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], 
     from ..analysis.audits.mechanism_audit import audit
     from ..analysis.random_streams import named_stream
 
-    with working(f"running {head['mechanism']} on neighbours"):
+    with progress_bar(f"running {head['mechanism']} on neighbours") as on_step:
         audited = audit(
             mechanism,
             values["repetitions"],
             named_stream(values["seed"], "audit"),
             others=values["others"],
             confidence=values["confidence"],
+            on_step=on_step,
         )
     document = head | {"others": values["others"], "seed": values["seed"]} | audited.document() | stated.document()
     show_document(document, values["json"], values["output"])

@@ -150,7 +150,8 @@ def estimate_frequencies_command(
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
 
-        write_frequency_report(study, report, command=_command_line())
+        with working(f"drawing {shown_path(report)}"):
+            write_frequency_report(study, report, command=_command_line())
     show_document(study.document(), json, output)
     if not json:
         _print_frequencies(study)
@@ -217,7 +218,7 @@ def _run_study(
 ) -> "MeanStudy":
     from ..analysis.study.mean_study import study_mean
 
-    with progress_bar() as on_step:
+    with progress_bar("designing tables") as on_step:
         return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
 
 
@@ -231,7 +232,8 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) 
     from ..figures.report.report import write_report
 
     if report is not None:
-        write_report(study, report, command=_command_line())
+        with working(f"drawing {shown_path(report)}"):
+            write_report(study, report, command=_command_line())
     if results is not None:
         write_results(study, results, command=_command_line())
 

@@ -54,7 +54,7 @@ def reproduce_command(
     """
     from ..figures.registry import reproduce
 
-    with resumable(output), progress_bar() as on_step:
+    with resumable(output), progress_bar("listing tasks and data") as on_step:
         files = reproduce(
             figures or (), output, seed=seed, quick=quick, data=data, workers=workers, dask=dask, cache=cache, on_step=on_step
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..files import shown_path
-from .console import check_there, console, in_lines, run_resumable, say
+from .console import check_there, console, in_lines, run_resumable, say, working
 from .options import Cache, Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def _show(path: Path) -> None:
     results = pd.read_parquet(path)
     if len(results):
         page = path.parent / "report.html"
-        write_training_page(results, page, command=shown_path(shlex.join(["quietbits", *sys.argv[1:]])))
+        with working(f"drawing {shown_path(page)}"):
+            write_training_page(results, page, command=shown_path(shlex.join(["quietbits", *sys.argv[1:]])))
         _print_summary(summarise_training(results))
         say(f"Report: {page}")
     say(f"Results: {path}")

@@ -10,7 +10,7 @@ from ...arguments import check_integer
 from ...design.contracts.privacy import Scalar
 from ...design.tables.table_cache import check_cache, default_folder
 from ...extras import require
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress
 from ..catalogue.registry import REGISTRY
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
@@ -87,7 +87,7 @@ def run_tasks(
     workers: int = 1,
     cache: Path | None = None,
     dask: str | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> "pd.DataFrame":
     """Run the unfinished tasks and return the results of all: `run_sweep` with its table loaded.
 
@@ -111,7 +111,7 @@ def run_sweep(
     workers: int = 1,
     cache: Path | None = None,
     dask: str | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> Path:
     """Run the unfinished tasks and write the table of all.
 

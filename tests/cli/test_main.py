@@ -285,7 +285,7 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
     result = run(*arguments, "--bits-in", "3", "--bits-out", "2", "--report", "r.html", "--output", "r.json")
     assert result.exit_code == 0, result.stderr
     # Except for what it prints every few seconds while it is at work.
-    assert all(" s: " in line for line in result.stderr.splitlines())
+    assert all(line.startswith("quietbits: ") and " s" in line for line in result.stderr.splitlines())
     document = json.loads((folder / "r.json").read_text())
     for row in document["estimates"]:
         assert row["mechanism"][:20] in result.stdout

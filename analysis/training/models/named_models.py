@@ -40,7 +40,7 @@ def network_named(
         from .scatter_network import ScatterNetwork
 
         return ScatterNetwork(shape_of_images(name, image_shape), classes)
-    if name in TORCH_MODELS:
+    if needs_torch(name):
         from .torch_models import torch_model
 
         return torch_model(name, classes, image_shape, precision)
@@ -61,12 +61,17 @@ def check_model(name: str) -> None:
         check_widths(tuple(int(width) for width in name.split("-")[1:]))
 
 
+def needs_torch(name: str) -> bool:
+    """Return whether a model is made of torch's layers."""
+    return name in TORCH_MODELS
+
+
 def lacks_torch(name: str) -> bool:
     """Return whether a model needs torch, and torch is not installed."""
-    return name in TORCH_MODELS and not installed("torch")
+    return needs_torch(name) and not installed("torch")
 
 
 def check_installed(name: str) -> None:
     """Raise `MissingExtraError` if a model needs torch, and torch is not installed."""
-    if name in TORCH_MODELS:
+    if needs_torch(name):
         require("torch", f"model {name!r}")

@@ -11,6 +11,7 @@ from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.privacy import Scalar
 from ...progress import OnStep, notebook_progress
+from ...shown import results_first
 from ..random_streams import named_stream
 from .mean import Wrapping, central_squared_error, simulate_mean
 from .populations import check_inputs, input_chunks
@@ -111,7 +112,7 @@ def repeat_mean(
         rows.append(head | common | result | wrapping | {"ratio_to_central": ratio})
     on_step(repetitions, repetitions, "simulating rounds")
     frame = pd.DataFrame(rows)
-    return frame.astype({name: float for name in WITH_GAPS if frame[name].isna().all()})
+    return frame[results_first(frame)].astype({name: float for name in WITH_GAPS if frame[name].isna().all()})
 
 
 @dataclass(frozen=True)

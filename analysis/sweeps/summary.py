@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from ...shown import results_first
+
 # Columns that do not belong to a setting.
 MEASURED = ("repetition", "seed", "metric", "value")
 AVERAGED = {
@@ -49,4 +51,5 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     )
     # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
-    return summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
+    summary = summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
+    return summary[results_first(summary)]

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 
+from ...shown import results_first
+
 # Settings that a short table shows if they differ between runs.
 VARIED = (
     *(
@@ -64,9 +66,10 @@ def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
     summary = last.loc[~setting.duplicated(), shared].reset_index(drop=True)
     accuracy = last.groupby(setting, sort=False)["accuracy"].agg(["count", "mean", "std"])
     bytes_sent = last.groupby(setting, sort=False)[["megabytes_up", "megabytes_down"]].mean()
-    return summary.assign(
+    summary = summary.assign(
         repetitions=accuracy["count"].to_numpy(),
         accuracy=accuracy["mean"].to_numpy(),
         standard_error=(accuracy["std"] / np.sqrt(accuracy["count"])).to_numpy(),
         **{name: bytes_sent[name].to_numpy() for name in ("megabytes_up", "megabytes_down")},
     )
+    return summary[results_first(summary)]

@@ -17,6 +17,7 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import check_values
 from ...errors import InfeasibleError
 from ...files import write_atomically
+from ...shown import results_first
 from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import REGISTRY
 from ..datasets.federated_data import FederatedData
@@ -150,7 +151,8 @@ class TrainingTask:
     def run(self, prepared: TrainingPlan | NoPlan) -> list[dict[str, Scalar]]:
         """Train, from the checkpoint if there is one, and return a row for each round."""
         if isinstance(prepared, NoPlan):
-            return [self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}]
+            row = self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}
+            return [{name: row[name] for name in results_first(row)}]
         federation = Federation(self.training, prepared, self._data(), self.seed, self.stream)
         if self.folder is None:
             federation.run()
@@ -207,7 +209,8 @@ class TrainingTask:
             measured = {name: federation.records[name][place] for name in RECORDED}
             accuracy, clip = measured.pop("accuracy"), measured.pop("clip_norm")
             row |= {"accuracy": None if math.isnan(accuracy) else accuracy, "clip_norm": clip}
-            rows.append(row | {name: int(value) for name, value in measured.items()})
+            row |= {name: int(value) for name, value in measured.items()}
+            rows.append({name: row[name] for name in results_first(row)})
         return rows
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import MOST_CATEGORIES, MOST_CLIENTS, check_choice
 from ...errors import InfeasibleError
-from ...shown import Shown
+from ...shown import Shown, html_table
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .accounts import pure_privacy
 from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
@@ -133,6 +133,8 @@ class AccountReport(Shown):
         return head | details | self.privacy.document()
 
 
+# Headings of `Entry.listed`.
+LISTED = ("name", "trust model", "clients hold", "adjacency", "what it does")
 # The warning of `Entry.on_real_numbers` about a guarantee.
 REAL_NUMBERS = (
     "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
@@ -509,6 +511,33 @@ class Entry:
         if not self.on_real_numbers:
             return subject
         return replace(subject, details={**subject.details, "on_real_numbers": True})
+
+    def listed(self) -> tuple[str, ...]:
+        """Return the entry's row of a list of mechanisms, under the headings `LISTED`."""
+        held = ", ".join("numbers" if domain is Interval else self._held() for domain in self.domains)
+        return self.name, self.trust_model, held, ", ".join(self.adjacencies), self.title
+
+    def described(self) -> dict[str, str]:
+        """Return everything about the entry in words, by what it is; options are those of commands."""
+        text = {"title": self.title, "paper": self.paper, "trust model": self.trust_model}
+        text |= {"adjacency": ", ".join(self.adjacencies), "accounts": ", ".join(self.accounts)}
+        if self.account_adjacencies != self.adjacencies:
+            title = self.title if self.noise is None else self.noise.title
+            text["account, calibrate"] = f"{title}; {' or '.join(self.account_adjacencies)} adjacency"
+        if self.on_real_numbers:
+            text["note"] = REAL_NUMBERS
+        commands = {"simulate": self.options, "account": self.account_options, "calibrate": self.calibration_options}
+        for command, options in commands.items():
+            text |= {f"{command} --{option.name.replace('_', '-')}": option.in_words() for option in options}
+        return text
+
+    def _held(self) -> str:
+        if NormBall not in self.domains:
+            return "items"
+        return "vectors" if self.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in self.norms)} ball"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.name, self.described().items())
 
     def document(self) -> dict[str, Any]:
         """Return the entry as a JSON document."""

@@ -72,7 +72,7 @@ def shown_by(html: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
-@pytest.mark.parametrize("name", ["cldp", "gaussian", "privunit-g", "distributed-skellam", "sketched-discrete-gaussian"])
+@pytest.mark.parametrize("name", ["cldp", "gaussian", "privunit-g", "distributed-skellam", "cpsgd"])
 def test_a_notebook_shows_a_mechanism_with_its_parameters_and_its_guarantee(name: str) -> None:
     mechanism = quietbits.build_mechanism(name, TASK)
     shown = mechanism._repr_html_()

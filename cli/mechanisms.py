@@ -36,7 +36,7 @@ def _print_all(entries: "list[Entry]") -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from ..design.contracts.registry import LISTED
+    from ..design.contracts.described_entry import LISTED
 
     table = Table(title="Mechanisms: quietbits mechanisms NAME has more", box=SIMPLE_HEAD, title_justify="left")
     for heading in LISTED:

@@ -12,8 +12,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from ...design.contracts.described_entry import LISTED
 from ...design.contracts.privacy import Scalar
-from ...design.contracts.registry import LISTED, Entry
+from ...design.contracts.registry import Entry
 from ...errors import DataError, PlugInError
 from ...shown import html_table
 

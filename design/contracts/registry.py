@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...arguments import MOST_CATEGORIES, MOST_CLIENTS, check_choice
 from ...errors import InfeasibleError
-from ...shown import Shown, html_table
+from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .accounts import pure_privacy
 from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
+from .described_entry import REAL_NUMBERS as REAL_NUMBERS
+from .described_entry import DescribedEntry
 from .domains import Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import Mechanism
@@ -36,6 +38,8 @@ ROUND_EPSILON = Option("epsilon", float, "Pure privacy parameter of one round.",
 CLIENTS = Option("clients", int, "Number of clients.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population")
 # A placeholder for delta: accounts that are finite at delta = 0 do not depend on it.
 ANY_DELTA = 1e-5
+LOW = Option("low", float, "Low end of the interval of the clients' numbers.")
+HIGH = Option("high", float, "High end of the interval of the clients' numbers.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
 CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
 
@@ -133,15 +137,6 @@ class AccountReport(Shown):
         return head | details | self.privacy.document()
 
 
-# Headings of `Entry.listed`.
-LISTED = ("name", "trust model", "clients hold", "adjacency", "what it does")
-# The warning of `Entry.on_real_numbers` about a guarantee.
-REAL_NUMBERS = (
-    "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
-    "a reference for comparisons, not for releases"
-)
-
-
 Account = Callable[[Values, str | None, Sampling | None], AccountSubject]
 """Makes an `AccountSubject` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
 
@@ -213,7 +208,7 @@ class InPlaceOfBudget:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(DescribedEntry):
     """A mechanism in the registry.
 
     Attributes
@@ -375,7 +370,7 @@ class Entry:
             return bare
         alone: Any = 1 if self.trust_model == "local" else REQUIRED
         clients = replace(CLIENTS, default=alone)
-        every = (*bare, *self._size(required=not bare and not self.has_bare_account), clients, *self.options)
+        every = (*bare, *self._size(required=not bare and not self.has_bare_account), *self._ends, clients, *self.options)
         return tuple({option.name: option for option in reversed(every)}.values())[::-1]
 
     @property
@@ -390,11 +385,19 @@ class Entry:
         if NormBall not in self.domains:
             return ()
         ball = self._usual_norm(options_of(NormBall))
-        needed = required and self.domains[0] is NormBall
+        needed = required and self.domains == (NormBall,)
         dimension = (
             {"default": REQUIRED} if needed else {"default": None, "help": "Number of coordinates; without it, no mechanism is built."}
         )
         return tuple(replace(option, **dimension) if option.name == "dimension" else option for option in ball)
+
+    @property
+    def _ends(self) -> tuple[Option, ...]:
+        """Options of the interval: the unit interval by default, or none where clients may hold vectors instead."""
+        if Interval not in self.domains:
+            return ()
+        usual = (None, None) if NormBall in self.domains else (0.0, 1.0)
+        return tuple(replace(option, default=default) for option, default in zip((LOW, HIGH), usual, strict=True))
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
         usual = 2.0 if self.norms is None else self.norms[0]
@@ -439,7 +442,7 @@ class Entry:
         The values are those of `calibration_options`. The subject has its task (`AccountSubject.task`). Without a dimension of the vectors
         the subject is bare noise, or the epsilon of one round.
         """
-        sized = Categories in self.domains or values.get("dimension") is not None
+        sized = Categories in self.domains or any(values.get(name) is not None for name in ("dimension", "low", "high"))
         if sized and self.noise is not None:
             self._check_bare(values)
         if not sized and self.has_bare_account:
@@ -452,6 +455,8 @@ class Entry:
                 if epsilon > LARGEST_PURE_EPSILON:
                     raise InfeasibleError(f"epsilon per round would have to be above {LARGEST_PURE_EPSILON:g}, got {epsilon:g}: add rounds")
                 return self.bare_subject(epsilon, budget.adjacency)
+        if not sized and self.domains[0] is NormBall:
+            raise ValueError(f"dimension must be given for {self.name}, or low and high for numbers of an interval, got neither")
         task = self.task_of(values, budget)
         chosen = {option.name: values[option.name] for option in self.options}
         mechanism = self.mechanism_for(task, chosen)
@@ -460,7 +465,9 @@ class Entry:
             if reached > budget.epsilon:
                 reason = f"which is built for what is proven, got {budget.method!r}"
                 raise ValueError(f"method must be left out for {self.name}, {reason}: by that account epsilon is {reached:g}")
-        return replace(self.subject(mechanism, budget.adjacency, {**values, **self.predict(task, chosen)}), task=task)
+        unused = () if isinstance(task.domain, NormBall) else ("dimension", "norm", "clip")
+        details = {name: value for name, value in values.items() if name not in unused and not (name in ("low", "high") and value is None)}
+        return replace(self.subject(mechanism, budget.adjacency, {**details, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
         """Raise ValueError for options of bare noise where a mechanism is built for vectors."""
@@ -476,6 +483,14 @@ class Entry:
             domain = Categories(values["categories"])
         elif NormBall in self.domains and values["dimension"] is not None:
             domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+        ends = {name: values[name] for name in ("low", "high") if values.get(name) is not None}
+        if ends:
+            if isinstance(domain, NormBall):
+                raise ValueError(f"dimension must be left out for numbers of an interval, got {values['dimension']}")
+            if len(ends) == 1:
+                (name,) = {"low", "high"} - ends.keys()
+                raise ValueError(f"{name} must be given with the interval's other end, {ends}")
+            domain = Interval(**ends)
         kept = {item.name: getattr(budget, item.name) for item in fields(budget)}
         return Task(domain, values.get("clients", 1), **kept)
 
@@ -511,33 +526,6 @@ class Entry:
         if not self.on_real_numbers:
             return subject
         return replace(subject, details={**subject.details, "on_real_numbers": True})
-
-    def listed(self) -> tuple[str, ...]:
-        """Return the entry's row of a list of mechanisms, under the headings `LISTED`."""
-        held = ", ".join("numbers" if domain is Interval else self._held() for domain in self.domains)
-        return self.name, self.trust_model, held, ", ".join(self.adjacencies), self.title
-
-    def described(self) -> dict[str, str]:
-        """Return everything about the entry in words, by what it is; options are those of commands."""
-        text = {"title": self.title, "paper": self.paper, "trust model": self.trust_model}
-        text |= {"adjacency": ", ".join(self.adjacencies), "accounts": ", ".join(self.accounts)}
-        if self.account_adjacencies != self.adjacencies:
-            title = self.title if self.noise is None else self.noise.title
-            text["account, calibrate"] = f"{title}; {' or '.join(self.account_adjacencies)} adjacency"
-        if self.on_real_numbers:
-            text["note"] = REAL_NUMBERS
-        commands = {"simulate": self.options, "account": self.account_options, "calibrate": self.calibration_options}
-        for command, options in commands.items():
-            text |= {f"{command} --{option.name.replace('_', '-')}": option.in_words() for option in options}
-        return text
-
-    def _held(self) -> str:
-        if NormBall not in self.domains:
-            return "items"
-        return "vectors" if self.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in self.norms)} ball"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.name, self.described().items())
 
     def document(self) -> dict[str, Any]:
         """Return the entry as a JSON document."""

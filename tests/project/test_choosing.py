@@ -14,7 +14,8 @@ from click.testing import CliRunner
 
 import quietbits
 from quietbits.analysis.planner.plan import plan_task
-from quietbits.analysis.planner.record import Plan, PlannedMechanism, task_in_words
+from quietbits.analysis.planner.record import Plan, PlannedMechanism
+from quietbits.analysis.planner.words import task_in_words
 from quietbits.cli.main import app
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall

@@ -68,7 +68,7 @@ def results_first(columns: Iterable[str]) -> list[str]:
 
 def html_table(line: str, rows: Iterable[Sequence[object]], headings: Sequence[str] = ()) -> str:
     """Return a line of text above a table, as HTML for a notebook; all text is escaped."""
-    head = "".join(f"<th>{_cell(heading)}</th>" for heading in headings)
+    head = "".join(f'<th style="text-align: left">{_cell(heading)}</th>' for heading in headings)
     cells = ("".join(f'<td style="text-align: left">{_cell(value)}</td>' for value in row) for row in rows)
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     headed = f"<thead><tr>{head}</tr></thead>" if head else ""

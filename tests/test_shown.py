@@ -88,6 +88,7 @@ def test_a_notebook_shows_the_registry_and_an_entry() -> None:
     assert registry.startswith(f"{len(quietbits.REGISTRY)} mechanisms name trust model clients hold adjacency what it does mvu local ")
     for name, entry in quietbits.REGISTRY.items():
         assert f"{name} {entry.trust_model} " in registry
+    assert repr(quietbits.REGISTRY).startswith("<Registry: mvu, ")
     shown = quietbits.REGISTRY["cpsgd"]._repr_html_()
     for heading in quietbits.REGISTRY["cpsgd"].described():
         assert f">{heading}</td>" in shown
@@ -95,7 +96,7 @@ def test_a_notebook_shows_the_registry_and_an_entry() -> None:
 
 def test_text_is_escaped_in_a_notebook() -> None:
     shown = html_table("<b>", [("a & b", 0.1 + 0.2), ("long", "x" * 1000), ("words", "word " * 1000)], ["<i>"])
-    assert shown.startswith("<p>&lt;b&gt;</p><table><thead><tr><th>&lt;i&gt;</th>")
+    assert shown.startswith('<p>&lt;b&gt;</p><table><thead><tr><th style="text-align: left">&lt;i&gt;</th>')
     assert ">a &amp; b</td>" in shown
     assert ">0.3</td>" in shown
     assert len(shown) < 1000

@@ -166,6 +166,10 @@ class Registry(MutableMapping[str, Entry]):
         """Return the number of names."""
         return sum(1 for _ in self)
 
+    def __repr__(self) -> str:
+        """Return the names in one line."""
+        return f"<Registry: {', '.join(self)}>"
+
     def _repr_html_(self) -> str:
         return html_table(f"{len(self)} mechanisms", [entry.listed() for entry in self.values()], LISTED)
 

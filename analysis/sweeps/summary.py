@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ...shown import in_figures, listed
+from ...shown import in_figures, listed, results_first
 from .budgets import with_flags
 
 # Columns that set a problem, beside the mechanism, in the order in which tables show those that vary.
@@ -57,7 +57,8 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     )
     # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
-    return with_flags(summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"]))
+    summary = summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
+    return with_flags(summary[results_first(summary)])
 
 
 def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 import pandas as pd
 
-from ...shown import in_figures
+from ...shown import in_figures, results_first
 from ..sweeps.budgets import with_flags
 
 # Settings that a short table shows if they differ between runs.
@@ -73,12 +73,13 @@ def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
     summary = last.loc[~setting.duplicated(), shared].reset_index(drop=True)
     accuracy = last.groupby(setting, sort=False)["accuracy"].agg(["count", "mean", "std"])
     bytes_sent = last.groupby(setting, sort=False)[["megabytes_up", "megabytes_down"]].mean()
-    return summary.assign(
+    summary = summary.assign(
         repetitions=accuracy["count"].to_numpy(),
         accuracy=accuracy["mean"].to_numpy(),
         standard_error=(accuracy["std"] / np.sqrt(accuracy["count"])).to_numpy(),
         **{name: bytes_sent[name].to_numpy() for name in ("megabytes_up", "megabytes_down")},
     )
+    return summary[results_first(summary)]
 
 
 def with_budget_flags(summary: pd.DataFrame) -> pd.DataFrame:

@@ -143,6 +143,7 @@ from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import DataNotFoundError as DataNotFoundError
 from .errors import InfeasibleError as InfeasibleError
+from .errors import MissingExtraError as MissingExtraError
 from .errors import NotFiniteError as NotFiniteError
 from .errors import PlugInError as PlugInError
 from .errors import TableError as TableError
@@ -157,3 +158,4 @@ from .solvers.divergences.vector_composition import VectorBounds as VectorBounds
 from .solvers.divergences.vector_composition import vector_bounds as vector_bounds
 from .solvers.limits.rate_distortion import RateDistortion as RateDistortion
 from .solvers.limits.rate_distortion import rate_distortion as rate_distortion
+from .version import __version__ as __version__

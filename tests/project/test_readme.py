@@ -54,7 +54,7 @@ WRITES = {
     "quietbits demo": ["demo/report.html", "demo/results.json", "demo/table.json"],
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
-    "quietbits sweep": ["results/results.parquet"],
+    "quietbits sweep": ["results/report.html", "results/results.parquet", "results/summary.csv"],
     "quietbits train": ["trained/report.html", "trained/results.parquet"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],
@@ -115,7 +115,7 @@ def files(folder: Path) -> set[str]:
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
     assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 6]
-    assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == ["pip install ."]
+    assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == ["pip install '.[experiments]'"]
 
 
 def test_readme_is_read_in_two_minutes() -> None:

@@ -1,7 +1,7 @@
 """Entropy in bits of the histogram of n items of d categories, a bound on messages.
 
-A result is a lower and an upper bound on the entropy, with rounding and truncation included. The proofs are in
-`docs/proofs/frequency-limits.md`.
+A result is a lower and an upper bound on the entropy, with rounding and truncation included.
+`docs/proofs/frequency-limits.md` has the proofs.
 """
 
 import math

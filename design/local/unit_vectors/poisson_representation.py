@@ -2,8 +2,9 @@
 
 A message is the number of a public point.
 
-Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*. `docs/proofs/random-coding.md` has the
-proofs. `TailPoints` are points of a Poisson process beyond a horizon: only points with rare marks are drawn, and the others are counted.
+Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*.
+`docs/proofs/random-coding.md` has the proofs.
+`TailPoints` are points of a Poisson process beyond a horizon: only points with rare marks are drawn, and the others are counted.
 """
 
 import math

@@ -9,9 +9,11 @@ from .analysis.catalogue.registry import build_mechanism as build_mechanism
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
 from .analysis.federation.strategy import PrivateMeanStrategy as PrivateMeanStrategy
+from .analysis.planner.advice import advise as advise
 from .analysis.planner.check import check_plan as check_plan
 from .analysis.planner.plan import plan as plan
 from .analysis.planner.plan import plan_task as plan_task
+from .analysis.planner.record import Advice as Advice
 from .analysis.planner.record import Plan as Plan
 from .analysis.planner.record import PlannedMechanism as PlannedMechanism
 from .analysis.simulation.mean import SimulatedMean as SimulatedMean

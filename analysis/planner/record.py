@@ -17,7 +17,6 @@ from .references import CENTRAL_GAUSSIAN, Reference
 
 if TYPE_CHECKING:
     from ...shown import Axes
-    from .advice import Advice
 
 
 # Excess over the least error that a recommended mechanism may have for a shorter message.
@@ -183,6 +182,92 @@ class Refusal:
     mechanisms: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Relaxation:
+    """Effect of one relaxed constraint.
+
+    Attributes
+    ----------
+    constraint : str
+        ``"epsilon"``, ``"delta"`` or ``"bits"``.
+    value : float or None
+        The relaxed value; None for no limit of bits.
+    mechanism : str
+        The mechanism that is best then.
+    predicted_error : float
+        Its squared error of the average of all rounds.
+    text : str
+        The effect in words.
+    """
+
+    constraint: str
+    value: float | None
+    mechanism: str
+    predicted_error: float
+    text: str
+
+
+@dataclass(frozen=True)
+class ClientsNeeded:
+    """Number of clients, in two digits, from which the relative error is at most a share; None if none is found."""
+
+    relative_error: float
+    clients: int | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Advice for a trust model.
+
+    Attributes
+    ----------
+    trust_model : str
+        The trust model.
+    mechanism : str or None
+        The recommended mechanism; None if no releasable mechanism can serve.
+    reason : str
+        Why it is recommended, or why none is.
+    alternatives : tuple of str
+        Comparisons with the releasable mechanism of least error beside it, and with the longest of the shorter messages on the frontier.
+    relaxations : tuple of Relaxation
+        Constraints whose relaxation lowers the error.
+    clients_needed : tuple of ClientsNeeded
+        Numbers of clients for relative errors of 10 % and 1 %.
+    zero_wins : bool
+        Whether the answer without messages has at most the mechanism's error.
+    zero : str or None
+        Comparison with the answer without messages, and what to do, where that answer wins.
+    commands : tuple of str
+        Commands that design and export the mechanism, and that simulate it.
+    """
+
+    trust_model: str
+    mechanism: str | None
+    reason: str
+    alternatives: tuple[str, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    clients_needed: tuple[ClientsNeeded, ...] = ()
+    zero_wins: bool = False
+    zero: str | None = None
+    commands: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The advice in sentences: reason, answer without messages, alternative, clients, relaxations."""
+        needed = [
+            f"{'about ' if item.clients > 1 else ''}{item.clients:,} for {100 * item.relative_error:g} %"
+            for item in self.clients_needed
+            if item.clients is not None
+        ]
+        counts = f"Clients needed for a relative error: {', '.join(needed)}." if needed else None
+        every = (self.reason, self.zero, *self.alternatives, counts, *(relaxation.text for relaxation in self.relaxations))
+        return tuple(text for text in every if text)
+
+    def document(self) -> dict[str, Any]:
+        """Return the advice as JSON holds it."""
+        return asdict(self)
+
+
 @dataclass(frozen=True, repr=False)
 class Plan(Shown):
     """The registry's answer to a task.
@@ -217,7 +302,7 @@ class Plan(Shown):
     tolerance: float = TOLERANCE
     options: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
-    advice: "tuple[Advice, ...]" = ()
+    advice: tuple[Advice, ...] = ()
 
     @property
     def line(self) -> str:

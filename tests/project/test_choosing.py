@@ -1,4 +1,4 @@
-"""The settings of docs/choosing.md are what the planner says of them now.
+"""The settings of docs/how-to/typical-settings.md are what the planner says of them now.
 
 Run as a script, this file writes them there; the difference is then part of the change.
 """
@@ -21,7 +21,7 @@ from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
-PAGE = Path(quietbits.__file__).parent / "docs" / "choosing.md"
+PAGE = Path(quietbits.__file__).parent / "docs" / "how-to" / "typical-settings.md"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 REASON = "<!-- given: regenerated -->\n"
 # Another version of a library may end at a neighbouring design.
@@ -119,7 +119,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
     zero, central = plan.references
     refused = [refusal for refusal in plan.refusals if not refusal.reason.startswith(("clients must hold", "trust must"))]
     lines = [
-        f"### {setting.title}",
+        f"## {setting.title}",
         "",
         f"    {setting.command}",
         "",
@@ -140,7 +140,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
 def _cells(planned: PlannedMechanism) -> tuple[str, ...]:
     return (
         planned.trust_model,
-        planned.name,
+        f"{planned.name}{' *' if planned.recommended else ''}",
         _short(planned.predicted_error),
         _short(planned.worst_error),
         _short(planned.bits_per_coordinate),
@@ -160,7 +160,7 @@ def _short(value: float | None) -> str:
 
 def sections(text: str) -> dict[str, str]:
     """Return the settings' sections by title."""
-    _, *result = re.split(r"^### ", text, flags=re.MULTILINE)
+    _, *result = re.split(r"^## ", text, flags=re.MULTILINE)
     return {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in result}
 
 
@@ -199,7 +199,7 @@ def test_the_commands_ask_for_the_settings(setting: TypicalSetting, monkeypatch:
 
 
 def main() -> None:
-    head, _, _ = PAGE.read_text(encoding="utf-8").partition("\n### ")
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition("\n## ")
     body = "\n\n".join(map(section, SETTINGS))
     PAGE.write_text(f"{head.rstrip()}\n\n{body}\n", encoding="utf-8")
 

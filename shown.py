@@ -22,9 +22,19 @@ JOINERS = "\u200c\u200d"
 VALUE_WIDTH = 200
 # Columns that a reader of a result table looks for first. pandas shows the first ten and the last ten of a wide table.
 FIRST_COLUMNS = (
-    *("label", "name", "file", "mechanism"),
+    *("label", "name", "file", "mechanism", "recommended", "on_frontier"),
     *("round", "repetition", "rank", "metric", "value"),
-    *("accuracy", "squared_error", "mean_squared_error", "predicted_error", "worst_error", "mean_variance", "worst_variance"),
+    *(
+        "accuracy",
+        "relative_error",
+        "error_per_coordinate",
+        "squared_error",
+        "mean_squared_error",
+        "predicted_error",
+        "worst_error",
+        "mean_variance",
+        "worst_variance",
+    ),
     *("standard_error", "ratio_to_bound", "ratio_to_central", "optimality_gap"),
     *("epsilon", "delta", "adjacency", "trust_model"),
     *("bytes_up", "bytes_down", "megabytes_up", "megabytes_down", "bits_per_client"),

@@ -7,7 +7,7 @@ import typer
 
 from ..files import shown_path
 from .commands import complain
-from .console import check_there, grid, progress_bar, run_resumable, say, typed_command, warn, working
+from .console import check_there, grid, progress_bar, run_resumable, say, warn, working
 from .options import Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def design_grid_command(
 
     def show(index: Path, failures: "tuple[TaskFailure, ...]") -> None:
         with working(f"drawing the page of {shown_path(index)}"):
-            write_table_index(index, failures, command=typed_command())
+            write_table_index(index, failures)
         _print_index(index)
 
     run_resumable(

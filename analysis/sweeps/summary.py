@@ -67,7 +67,7 @@ def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
     useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
     if len(useless):
         names = listed(list(dict.fromkeys(useless["label"])))
-        sentences.append(f"In {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
+        sentences.append(f"In {len(useless)} of {len(summary)} rows answering zero, or the middle, is closer: of {names}.")
     if (clipped := summary["clipped_share"].max()) > 0:
         sentences.append(f"Up to {in_figures(100 * clipped)} % of a row's inputs were clipped; errors are from the clipped ones.")
     return tuple(sentences)

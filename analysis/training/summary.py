@@ -1,5 +1,7 @@
 """Summary of a grid of trainings: the final results of each setting, averaged over seeds."""
 
+from numbers import Real
+
 import numpy as np
 import pandas as pd
 
@@ -35,7 +37,9 @@ def short_value(value: object) -> str:
     """Return a setting or result as tables show it."""
     if value is None or value != value:
         return "\N{EN DASH}"
-    return in_figures(value, 4) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return in_figures(float(value), 4) if isinstance(value, Real) else str(value)
 
 
 def with_totals(results: pd.DataFrame) -> pd.DataFrame:

@@ -54,7 +54,7 @@ WRITES = {
     "quietbits demo": ["demo/report.html", "demo/results.json", "demo/table.json"],
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
-    "quietbits sweep": ["results/results.parquet"],
+    "quietbits sweep": ["results/report.html", "results/results.parquet", "results/summary.csv"],
     "quietbits train": ["trained/report.html", "trained/results.parquet"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],

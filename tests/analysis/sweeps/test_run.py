@@ -315,7 +315,8 @@ def test_bad_arguments_are_refused_before_anything_is_written(tmp_path: Path, mo
 
 
 def test_the_documentation_names_every_column_and_its_examples_run(whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    docs = Path(quietbits.__file__).parent / "docs"
+    text = "".join((docs / page).read_text(encoding="utf-8") for page in ("how-to/sweeps.md", "reference/sweep-files.md"))
     named = set(re.findall(r"`\W*([\w-]+)", text))
     columns = pd.read_parquet(whole / "results.parquet").columns
     assert [name for name in columns if name not in named and not name.startswith("version_")] == []

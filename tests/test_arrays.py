@@ -1,4 +1,4 @@
-"""What stands beside the names of arrays' types."""
+"""Module of the type names of arrays: it exports nothing else."""
 
 import numpy as np
 import pytest

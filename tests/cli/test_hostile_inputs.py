@@ -1,4 +1,4 @@
-"""Inputs that were made to break something: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library."""
+"""Hostile inputs: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library."""
 
 import io
 import json
@@ -163,7 +163,7 @@ def test_what_people_read_makes_way_for_a_document_on_standard_output(typed: tup
     assert result.exit_code == 0, result.output
     assert isinstance(json.loads(result.stdout), dict)
     assert "┌" in result.stderr
-    # The next command prints as usual.
+    # The next command prints normally.
     assert "┌" in run(*typed).stdout
 
 

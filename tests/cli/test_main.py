@@ -1,4 +1,4 @@
-"""The command line: what a user types, what comes back, and that a fault is one line, exit code 2, and nothing written."""
+"""The command line: arguments, answers, and one-line errors with exit code 2 and no output file."""
 
 import importlib.metadata
 import json
@@ -82,7 +82,7 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
 # Help, version, completion
 
 
-# Commands are run one after the other in a process of its own: the argument is a list of them. What one loads stays loaded.
+# A separate process runs a list of commands one after the other, so modules that a command loads stay loaded.
 PROBE = """
 import io
 import json
@@ -102,7 +102,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def probed(*commands: str) -> list[tuple[int, str, str, set[str]]]:
-    """Return the exit code of each command, what it printed, what it complained of, and what was loaded after it."""
+    """Return each command's exit code, output and errors, and the modules loaded after it."""
     typed = json.dumps([command.split() for command in commands])
     lines = subprocess.run([sys.executable, "-c", PROBE, typed], capture_output=True, text=True, check=True).stdout.splitlines()
     return [(code, shown, complaint, set(loaded)) for code, shown, complaint, loaded in map(json.loads, lines)]
@@ -114,7 +114,7 @@ def test_help_imports_nothing_heavy() -> None:
     result = probed(*(f"{command} --help" for command in light + from_the_registry))
     for command, (code, shown, _, loaded) in zip(light + from_the_registry, result, strict=True):
         assert (code, "Usage" in shown) == (0, True), command
-        # What the registry stands on.
+        # The registry itself needs these packages.
         assert (HEAVY if command in light else HEAVY - {"numpy", "scipy", "highspy"}) & loaded == set(), command
 
 
@@ -187,7 +187,7 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
     assert "WARNING" not in result.stderr
     narrow = run(*DESIGN, *prior[:-1], 18)
     assert "WARNING: 497 of 500 values of the prior lie outside [0, 18] and count as its nearer end" in narrow.stderr
-    # The mean age is known to the prior: dithering keeps it.
+    # The prior has the mean age, which dithering preserves.
     ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=0)
     assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
 
@@ -284,7 +284,7 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
     arguments = ["estimate", "mean", "--data", people.name, "--column", "age", "--interval", "18", "90", "--epsilon", "2", "--seed", "4"]
     result = run(*arguments, "--bits-in", "3", "--bits-out", "2", "--report", "r.html", "--output", "r.json")
     assert result.exit_code == 0, result.stderr
-    # Except for what it prints every few seconds while it is at work.
+    # Progress lines, printed every few seconds, are allowed.
     assert all(" s: " in line for line in result.stderr.splitlines())
     document = json.loads((folder / "r.json").read_text())
     for row in document["estimates"]:
@@ -399,7 +399,7 @@ def test_the_demo_writes_report_results_and_table(folder: Path, monkeypatch: pyt
     assert sorted(path.name for path in (folder / "a" / "demo").iterdir()) == ["report.html", "results.json", "table.json"]
     assert read_table(folder / "a" / "demo" / "table.json").bits_in == 2
     assert "body mass index" in (folder / "a" / "demo" / "report.html").read_text(encoding="utf-8")
-    # The bar is on stderr, and only where there is a terminal.
+    # The progress bar is on stderr, and only on a terminal.
     assert "9/9" in result.stderr
 
 
@@ -416,7 +416,7 @@ def test_a_demo_that_could_not_be_written_is_not_run(folder: Path, monkeypatch: 
 
 
 def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # All kinds of pictures are written where the README's command is typed.
+    # All formats of figures are written in the folder where the README's command runs.
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     result = run("reproduce", "dprec-communication", "--output", "f", "--quick", "--seed", 3)
     assert result.exit_code == 0, result.output

@@ -1,4 +1,4 @@
-"""A model's arrays as one vector: what training changed, and how a mean of it moves the model."""
+"""A model's arrays as one vector: the update of a training, and the step by a mean of updates."""
 
 import numpy as np
 import pytest

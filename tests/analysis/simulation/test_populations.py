@@ -20,13 +20,13 @@ def test_vectors_are_scaled_by_the_ball() -> None:
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_numbers_lie_in_the_interval_and_its_ends_are_exact(kind: str) -> None:
-    # Neither end, nor the length, is a multiple of a power of two.
+    # Neither the ends nor the length of the interval are multiples of a power of two.
     interval = Interval(0.1, 0.7)
     result = numbers(kind, interval, 10_000)
     assert interval.clipped_count(result) == 0
     if kind == "ends":
         assert set(result.tolist()) == {0.1, 0.7}
-    # Means of 10 000 numbers, of a standard deviation of at most half the length: 5 standard errors.
+    # The mean of 10 000 numbers with a standard deviation of at most half the length agrees within 5 standard errors.
     assert abs(result.mean() - 0.4) < 5 * 0.3 / 100
     assert result.std() == pytest.approx({"uniform": 0.3 / np.sqrt(3), "ends": 0.3}[kind], rel=0.02)
 

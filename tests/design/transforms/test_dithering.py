@@ -1,4 +1,4 @@
-"""Dithering: which of two neighbours a word leads to, also where its first bits do not tell."""
+"""Dithering: a random word selects one of two neighbours, also when its first bits leave the choice open."""
 
 import numpy as np
 import pytest

@@ -48,7 +48,7 @@ def test_a_page_loads_nothing_and_escapes_names() -> None:
     assert "<script" not in page
     assert page.count("<svg") == 1
     assert "quietbits simulate subset-selection" in page
-    # Nobody can serve with such short messages: the page says so, without a picture.
+    # No mechanism is feasible with such short messages: the page says so, without a picture.
     nobody = plan_page_html(plan_task(Task(Categories(10), 100, 1.0, 0.0, "replace-one", bits=1e-3)))
     assert "No mechanism can serve" in nobody
     assert "<svg" not in nobody

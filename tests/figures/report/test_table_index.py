@@ -1,4 +1,4 @@
-"""The page of an index: what its tables' certificates say, nothing from elsewhere, and a limit to its length."""
+"""The page of an index: the facts of its tables' certificates, no external resources, and a limited length."""
 
 import re
 from pathlib import Path
@@ -35,7 +35,7 @@ def test_the_page_says_what_the_tables_are(index: Path) -> None:
         assert f">{certificate.realised_epsilon!r}<" in row
         assert f">{table.metric or 'none'}<" in row
         assert f'title="{table_document(table)["sha256"]}"' in row
-    # Offline: all that it links is beside it.
+    # The page works offline: all linked files are beside it.
     assert not re.findall(r"https?://|src=|@import", text)
 
 

@@ -14,7 +14,7 @@ REPLACE_ONE = NeighboringRelation.REPLACE_ONE
 
 
 def gaussian(multiplier: float, delta: float, rounds: int = 1, probability: float | None = None, account: str | None = None) -> float:
-    """Return epsilon of Gaussian noise, with Poisson sampling where a probability is given."""
+    """Return epsilon of Gaussian noise, with Poisson sampling if a probability is given."""
     sampling = None if probability is None else PoissonSampling(probability)
     report = quietbits.account("gaussian", noise_multiplier=multiplier, delta=delta, rounds=rounds, sampling=sampling)
     return report.epsilon if account is None else report.epsilon_by(account)
@@ -34,27 +34,27 @@ def default_grid(rounds: int) -> float:
 
 
 def amplified(multiplier: float, rounds: int) -> float:
-    """Return epsilon of samples of 1000 of 342 477 clients at delta 1/342 477, when every round is amplified."""
+    """Return epsilon of samples of 1000 of 342 477 clients, amplified in every round."""
     curve = sampled_gaussian_curve(multiplier, FixedSizeSampling(342_477, 1000), "replace-one")
     return curve.composed(rounds).epsilon(1 / 342_477).epsilon
 
 
 def by_differences() -> float:
-    """Return epsilon of one sample of 300 of 1000 clients, noise multiplier 10 and delta 1e-6, by dp-accounting's moments."""
+    """Return dp-accounting's epsilon of a sample of 300 of 1000 clients, noise multiplier 10."""
     event = SampledWithoutReplacementDpEvent(1000, 300, GaussianDpEvent(10.0))
     return RdpAccountant(neighboring_relation=REPLACE_ONE).compose(event).get_epsilon(1e-6)
 
 
 def replace_one(accountant: type[PLDAccountant] | type[RdpAccountant]) -> float:
-    """Return epsilon of a Gaussian event of noise multiplier 2 at delta 1e-5, as dp-accounting replaces a client."""
+    """Return dp-accounting's replace-one epsilon of Gaussian noise of multiplier 2."""
     return accountant(neighboring_relation=REPLACE_ONE).compose(GaussianDpEvent(2.0)).get_epsilon(1e-5)
 
 
 def dithered() -> float:
-    """Return how far apart two dithered vectors of the unit L2 ball of 128 coordinates can be, with 5 bits in."""
+    """Return the largest distance of two dithered vectors of the unit L2 ball in 128 dimensions."""
     return dithered_distance(VectorGrid(NormBall(128, 2.0), 5), rejecting=False)
 
 
 def orders() -> int:
-    """Return the number of Rényi orders that are tried."""
+    """Return the default number of Rényi orders."""
     return len(DEFAULT_ORDERS)

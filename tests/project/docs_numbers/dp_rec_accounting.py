@@ -38,13 +38,13 @@ ENOUGH_BITS = 60
 
 @cache
 def enough(setting: PublishedSetting) -> PublishedSetting:
-    """Return a setting with enough index bits: further bits change nothing."""
+    """Return a setting with enough index bits, so that further bits change nothing."""
     return replace(setting, index_bits=ENOUGH_BITS)
 
 
 @cache
 def bound(setting: PublishedSetting, account: str) -> EpsilonBound:
-    """Return what an account says of a setting."""
+    """Return an account's bound for a setting."""
     return setting.training.privacy().account(account).bound(setting.delta, setting.rounds, None)
 
 
@@ -58,7 +58,7 @@ def shown(value: float) -> str:
 
 
 def paper_rows() -> Iterator[list[str]]:
-    """Return the paper's settings and what the accounts for its adjacency say."""
+    """Return the paper's settings with the accounts for its adjacency."""
     for setting in PUBLISHED_SETTINGS:
         sizes = [spaced(setting.population), str(setting.clients_per_round), str(setting.rounds)]
         numbers = [shown(epsilon(setting, name)) for name in ("published", "conservative")]
@@ -67,13 +67,13 @@ def paper_rows() -> Iterator[list[str]]:
 
 
 def conservative_ratios() -> list[float]:
-    """Return by how much the conservative account is larger than the published one, with enough bits."""
+    """Return the conservative account over the published one, with enough bits."""
     return [epsilon(setting, "conservative") / epsilon(setting, "published") for setting in map(enough, PUBLISHED_SETTINGS)]
 
 
 @cache
 def gaussian_draws(setting: PublishedSetting) -> float:
-    """Return epsilon of draws with infinitely many samples: Gaussian noise with multiplier 1/c, sampled with probability 1/N."""
+    """Return epsilon of draws with infinitely many samples: Gaussian noise with multiplier 1/c."""
     draw = PoissonSampledDpEvent(1 / setting.population, GaussianDpEvent(1 / setting.clip_ratio))
     losses = PLDAccountant(value_discretization_interval=1e-5 if setting is STACK_OVERFLOW else 1e-4)
     return losses.compose(SelfComposedDpEvent(draw, setting.rounds * setting.clients_per_round)).get_epsilon(setting.delta)
@@ -89,7 +89,7 @@ def published_over_gaussian(setting: PublishedSetting) -> float:
 
 
 def stack_overflow_divergences() -> float:
-    """Return the part of StackOverflow's published epsilon, with enough bits, that is not -ln delta over the order less 1."""
+    """Return StackOverflow's published epsilon without -ln delta over the order less 1."""
     published = bound(enough(STACK_OVERFLOW), "published")
     return published.epsilon + math.log(STACK_OVERFLOW.delta) / (published.order - 1)
 
@@ -107,14 +107,14 @@ def second_moment(first: Callable[[np.ndarray], np.ndarray], second: Callable[[n
 
 
 def opposite_in_messages(setting: PublishedSetting) -> float:
-    """Return the second moment of a draw where all others lie opposite, over that of the account."""
+    """Return the second moment of a draw with opposite other clients, over that of the account."""
     ratio, shares = setting.clip_ratio, [1 - 1 / setting.population, 1 / setting.population]
     realised = second_moment(mixture(shares, [-ratio, ratio], 1.0), mixture(shares, [-ratio, 0.0], 1.0))
     return realised / draw_log_moment(ratio, setting.population, 2)
 
 
 def opposite_in_sums(setting: PublishedSetting) -> float:
-    """Return the second moment of a round's sum where all others lie opposite, over that of the account: the larger direction."""
+    """Return a round's larger second moment with opposite other clients, over the account's."""
     drawn, clients = np.arange(12), setting.clients_per_round
     chances = binom.pmf(drawn, clients, 1 / setting.population).clip(1e-300)
     shares, ratio, deviation = (chances / chances.sum()).tolist(), setting.clip_ratio, math.sqrt(clients)
@@ -123,16 +123,16 @@ def opposite_in_sums(setting: PublishedSetting) -> float:
 
 
 def two_samples_over_moment() -> float:
-    """Return the moment of order 6 that two samples and the index of a client at c = 1 realise, over M: the larger direction."""
+    """Return the realised moment of order 6 of two samples at c = 1 over the bound M."""
     return 5 * float(resampling_renyi_divergences(0.0, 1.0, 2, [6])[0]) / draw_log_moment(1.0, 1, 6)
 
 
-# Account, bits, clip ratio, population, exponent of delta.
+# Each row has the account, bits, clip ratio, population, and exponent of delta.
 COUNTEREXAMPLES = (("any-bits", 6, 0.545, 10, 3), ("published", 60, 0.545, 10, 5), ("conservative", 80, 1.41, 1000, 8))
 
 
 def counterexample_rows() -> Iterator[list[str]]:
-    """Return what accounts claim of one draw where all others lie opposite, and what is realised."""
+    """Return claimed and realised deltas of one draw with opposite other clients."""
     for account, bits, ratio, population, exponent in COUNTEREXAMPLES:
         delta = 10.0**-exponent
         setting = PublishedSetting("", population, 1, 1, ratio, math.nan, bits)
@@ -144,7 +144,7 @@ def counterexample_rows() -> Iterator[list[str]]:
 
 
 def normals_delta(ratio: float, population: int, epsilon: float) -> float:
-    """Return delta of a draw of infinitely many samples, all others opposite: the client's update, or a sample of the prior."""
+    """Return delta of a draw of infinitely many samples: the client's update, or a prior sample."""
     points, step = np.linspace(-14, 14, 400_001, retstep=True)
     others, own, none = (norm.pdf(points - mean) for mean in (-ratio, ratio, 0.0))
     return positive(others, own, none, population, epsilon) * len(points) * float(step)
@@ -152,7 +152,7 @@ def normals_delta(ratio: float, population: int, epsilon: float) -> float:
 
 @cache
 def relative_weights(ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the client's and the others' weights of 64 samples over their means, for lists of samples drawn with seed 0."""
+    """Return the relative weights of the client and of the others for lists of 64 samples."""
     weights = np.exp(ratio * np.random.default_rng(0).standard_normal((100_000, 64)))
     own, others = (each / each.mean(axis=1, keepdims=True) for each in (weights, 1 / weights))
     return own, others
@@ -164,13 +164,13 @@ def indices_delta(ratio: float, population: int, epsilon: float) -> float:
 
 
 def positive(others: np.ndarray, own: np.ndarray, none: np.ndarray, population: int, epsilon: float) -> float:
-    """Return the mean positive part of the density with the client less e^epsilon times the one without."""
+    """Return the mean positive excess of the density with the client over e^epsilon times that without."""
     excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population
     return float(np.maximum(excess, 0.0).mean())
 
 
 def proven_rows() -> Iterator[list[str]]:
-    """Return what is proven of the paper's settings, and the clip ratio that its epsilon takes."""
+    """Return proven epsilons of the paper's settings, and the clip ratio for its epsilon."""
     yield ["c of the paper", *(f"{setting.clip_ratio:g}" for setting in PUBLISHED_SETTINGS)]
     yield ["paper's ε", *(f"{setting.epsilon:g}" for setting in PUBLISHED_SETTINGS)]
     epsilons = [epsilon(setting, "any-clients") for setting in PUBLISHED_SETTINGS]
@@ -191,12 +191,12 @@ def proven_rows() -> Iterator[list[str]]:
 
 
 def above(least: float) -> int:
-    """Return the number of settings whose proven epsilon is above a number."""
+    """Return the number of settings whose proven epsilon exceeds a number."""
     return sum(epsilon(setting, "any-clients") > least for setting in PUBLISHED_SETTINGS)
 
 
 def participations(setting: PublishedSetting) -> int:
-    """Return how many draws of a client its proven epsilon counts."""
+    """Return the number of draws of a client that its proven epsilon counts."""
     return int(bound(setting, "any-clients").details["participations"])
 
 
@@ -218,7 +218,7 @@ def same_rounds(setting: PublishedSetting, account: str) -> str:
 
 @cache
 def at_papers_noise(setting: PublishedSetting) -> str:
-    """Return epsilon of DP-FedAvg's noise in the paper over DP-REC's rounds, by the older conversion."""
+    """Return epsilon of the paper's DP-FedAvg noise in DP-REC's rounds, older conversion."""
     value = gaussian_reference_epsilon(setting.noise_multiplier or math.nan, setting, "classic")
     return up(value, 2 if value < 10 else 1)
 
@@ -238,13 +238,13 @@ def reference_rows() -> Iterator[list[str]]:
 
 
 def papers_deviation() -> float:
-    """Return by how many percent the paper's noise differs from the older conversion's, at most."""
+    """Return the paper's largest relative deviation from the older conversion, in percent."""
     needed = [(setting, reference(setting, "classic", "target_noise_multiplier")) for setting in PUBLISHED_SETTINGS]
     return 100 * max(abs(noise / (setting.noise_multiplier or math.nan) - 1) for setting, noise in needed)
 
 
 def noise_over_gaussian(setting: PublishedSetting) -> float:
-    """Return DP-REC's noise over that which Gaussian noise needs for the paper's epsilon in as many rounds."""
+    """Return DP-REC's noise over the Gaussian noise for the paper's epsilon in the same rounds."""
     return setting.sum_noise_multiplier / reference(setting, "pld", "same_rounds_noise_multiplier")
 
 
@@ -258,7 +258,7 @@ def message_rows() -> Iterator[list[str]]:
 
 @cache
 def coded(epsilon: float) -> tuple[float, float]:
-    """Return bits of a message of MMRC in 200 dimensions, and its error over PrivUnitG's."""
+    """Return the bits of an MMRC message in 200 dimensions, and its error over PrivUnitG's."""
     ball = NormBall(200, 2.0)
     mechanism = minimal_random_coding_mechanism(epsilon, ball)
     vector = np.eye(200)[:1]
@@ -266,5 +266,5 @@ def coded(epsilon: float) -> tuple[float, float]:
 
 
 def largest_coded_excess() -> float:
-    """Return by how many percent MMRC's error is larger than PrivUnitG's, at most."""
+    """Return the largest excess of MMRC's error over PrivUnitG's, in percent."""
     return 100 * max(coded(epsilon)[1] - 1 for epsilon in (0.5, 1.0, 2.0, 4.0))

@@ -28,7 +28,7 @@ def drawn(name: str) -> pd.DataFrame:
 
 
 def ends(name: str, index: int) -> list[str]:
-    """Return the ends of the range of a finding in the quick picture, as its title prints them."""
+    """Return the ends of a finding's range in the quick picture, as its title prints them."""
     values = FIGURES[name].findings[index].range(drawn(name))
     assert values is not None
     words = range_in_words(*values).split(" to ")
@@ -36,14 +36,14 @@ def ends(name: str, index: int) -> list[str]:
 
 
 def bits_within(series: str, factor: float) -> int:
-    """Return the fewest bits per coordinate with which a sum's error is within a factor of a trusted server's, in the quick picture."""
+    """Return the fewest bits per coordinate for an error within a factor of a trusted server's."""
     frame = drawn("secure-sum-bits")
     close = frame["worst_mean_variance"] <= factor * frame["central_squared_error"]
     return int(frame.loc[(frame["series"] == series) & close, "bits"].min())
 
 
 def fedavg_rows() -> Iterator[list[object]]:
-    """Return the epsilon that is proven of the DP-REC paper's DP-FedAvg, beside the one that the paper states."""
+    """Return the proven and the stated epsilon of the DP-REC paper's DP-FedAvg."""
     for data, paper in settings_by_data("dp-rec").items():
         clients = paper.value("clients")
         sampling = PoissonSampling(paper.value("clients_per_round") / clients)
@@ -64,11 +64,11 @@ def fedavg_rows() -> Iterator[list[object]]:
 
 @cache
 def sum_epsilon(noise_multiplier: float, cohort: int) -> str:
-    """Return the epsilon proven of the linear compression paper's noise on FEMNIST, for sums of whole updates, rounded up."""
+    """Return the proven epsilon of the linear compression paper's noise on FEMNIST, rounded up."""
     paper = training_settings("linear-compression", "femnist")
     setting = TrainingSetting(
         data="femnist",
-        # Only the budget is computed: no file is read.
+        # Computing the budget reads no file.
         folder="femnist",
         split="writer",
         clients=paper.value("clients"),
@@ -81,7 +81,7 @@ def sum_epsilon(noise_multiplier: float, cohort: int) -> str:
         clipping="adaptive",
     )
     layers = ModelLayers("parameters", (Layer("all", ((paper.value("parameters"),),)),))
-    # A sum changes by up to two clip norms.
+    # Replacing a client changes a sum by up to two clip norms.
     options = {"bits": paper.value("bits"), "noise_multiplier": noise_multiplier / 2}
     epsilon = math.ceil(training_plan(setting, "distributed-discrete-gaussian", options, layers).epsilons[-1])
     return f"{epsilon:,}".replace(",", " ") if epsilon >= 10_000 else str(epsilon)

@@ -11,7 +11,7 @@ TASK = quietbits.Task(quietbits.NormBall(650, 2.0, 2.0), 3, 20.0, 1e-5, "add-or-
 
 @cache
 def epsilon_of(clients: int) -> float:
-    """Return epsilon of the app's round for the clients who stayed."""
+    """Return epsilon of the app's round for the surviving clients."""
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", TASK, {})
     assert isinstance(mechanism, quietbits.SecureSumMechanism)
     return mechanism.for_clients(clients).guarantee.epsilon
@@ -19,6 +19,6 @@ def epsilon_of(clients: int) -> float:
 
 @cache
 def even_share(value: float) -> float:
-    """Return the share of messages between -1/4 and 1/4 about a number that are multiples of 2**-53, for Laplace noise at epsilon 1."""
+    """Return the share of Laplace messages near a number that are multiples of 2**-53."""
     messages = quietbits.LaplaceMechanism(1.0).encode(np.full(100_000, value), np.random.default_rng(7))
     return float(np.mean(messages[np.abs(messages) < 0.25] * 2.0**53 % 1 == 0))

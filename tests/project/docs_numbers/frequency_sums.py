@@ -42,7 +42,7 @@ LOCAL = (
     "subset-selection",
 )
 SHUFFLED = "shuffled-frequency-randomised-response"
-# Series of the measured errors.
+# These are series of the measured errors.
 HADAMARD, PROJECTIVE = "Hadamard response", "projective geometry"
 TOSSES_SKETCH, TOSSES_BEST = "Poisson-binomial sketch, L = 10", "Poisson-binomial, best"
 
@@ -80,7 +80,7 @@ def squared_error(mechanism: FrequencyMechanism) -> float:
 
 
 def share_of_noise() -> float:
-    """Return the noise of a histogram's bucket for each client, in items, if it were not sent in several steps."""
+    """Return each client's noise per histogram bucket, in items, without several steps per item."""
     return noise(built(GAUSSIAN, **HISTOGRAM)) * CLIENTS / CLIENTS**0.5
 
 
@@ -95,7 +95,7 @@ MESSAGES = (
 
 
 def three_digits(value: float) -> str:
-    """Return a number in three digits, with a power of ten where it is below a thousandth, and whole where it has more."""
+    """Return a number in three digits, with a power of ten below a thousandth."""
     if value >= 1000:
         return f"{value:.0f}"
     if value >= 1e-3:
@@ -105,7 +105,7 @@ def three_digits(value: float) -> str:
 
 
 def message_rows() -> Iterator[list[str]]:
-    """Return histograms and sketches: bits, noise of an item, and squared error of all items."""
+    """Return bits, item noise, and total squared errors of histograms and sketches."""
     for title, name, options in MESSAGES:
         mechanism = built(name, **options)
         yield [title, f"{mechanism.bits_per_client / 1000:.0f}", three_digits(noise(mechanism)), three_digits(squared_error(mechanism))]
@@ -123,7 +123,7 @@ def mechanism_rows() -> Iterator[list[str]]:
 
 
 def over_histogram(what: str) -> float:
-    """Return how many times shorter, or less right, the discrete Gaussian sketch is than the histogram."""
+    """Return the ratio of bits and of errors of the discrete Gaussian sketch to the histogram."""
     histogram, sketch = built(GAUSSIAN, **HISTOGRAM), built(GAUSSIAN, **SKETCH)
     if what == "bits":
         return histogram.bits_per_client / sketch.bits_per_client
@@ -131,12 +131,12 @@ def over_histogram(what: str) -> float:
 
 
 def noise_threshold() -> float:
-    """Return the threshold of two standard errors and more that noise alone asks for, with the page's sketch."""
+    """Return the threshold that noise alone requires with the page's sketch, in standard errors."""
     return error_threshold(built(GAUSSIAN, **SKETCH))
 
 
 def regime_rows() -> Iterator[list[str]]:
-    """Return which kind of mechanism wins at 10^5 clients, and its error over a trusted server's."""
+    """Return the winning mechanism at 10^5 clients, and its error over a trusted server's."""
     budgets = (1e3, 1e5, 1e7)
     for power in range(2, 5):
         row = [f"10^{power}"]
@@ -151,7 +151,7 @@ def regime_rows() -> Iterator[list[str]]:
 
 @cache
 def measured(series: str, population: str, epsilon: float, clients: int = CLIENTS) -> float:
-    """Return the mean of three rounds' largest errors, as figures draw it."""
+    """Return the mean of three rounds' largest errors, as in the figures."""
     point = FrequencyPoint(seed=0, series=series, population=population, categories=ITEMS, clients=clients, epsilon=epsilon)
     return float(np.mean([row["largest_error"] for row in point.run()]))
 
@@ -166,13 +166,13 @@ def error_rows() -> Iterator[list[str]]:
 
 
 def error_ratio(upper: str, lower: str, population: str, epsilon: float) -> float:
-    """Return the largest error of a series over that of another one."""
+    """Return the ratio of the largest errors of two series."""
     return measured(upper, population, epsilon) / measured(lower, population, epsilon)
 
 
 @cache
 def description_words() -> ItemColumn:
-    """Return the words of the descriptions of data sets that ship with scikit-learn, a client for each word."""
+    """Return the words of scikit-learn's data set descriptions, one client per word."""
     texts = sorted(entry.read_text(encoding="utf-8") for entry in files("sklearn.datasets.descr").iterdir() if entry.name.endswith(".rst"))
     words = [word for text in texts for word in re.findall(r"[a-z]+", text.lower())]
     return hashed_items(words, 2**14, "words", "sklearn/datasets/descr")
@@ -186,7 +186,7 @@ def words(mechanism: str, delta: float, message_bits: int | None = None) -> Freq
 
 
 def word_rows() -> Iterator[list[str]]:
-    """Return the most frequent words, with their estimated and their true frequencies."""
+    """Return the most frequent words, with estimated and true frequencies."""
     for item in words(GAUSSIAN, DELTA).items:
         yield [item.item, f"{item.frequency:.4f}", f"{item.true_frequency:.4f}"]
 
@@ -196,13 +196,13 @@ VARIANTS = ("histogram-threshold", "sketch", "known", "two-rounds")
 
 
 def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int) -> tuple[FloatArray, float]:
-    """Return estimated frequencies where clients hold `distinct` items at most, and the bits of a message, with discrete Gaussian noise."""
+    """Return estimated frequencies for at most `distinct` items, and the bits of a message."""
     categories, clients = len(counts), int(counts.sum())
     if variant == "two-rounds":
         rounds = two_round_frequencies(np.repeat(np.arange(categories), counts), categories, 1.0, DELTA, seed=seed)
         return rounds.estimate.decoded, rounds.bits_per_client
     budget = Budget(1.0, DELTA, "replace-one")
-    # The concentration of the items at hand, which nobody knows, flatters the sketch and the threshold.
+    # The true concentration of the items, which is unknown in practice, flatters the sketch and the threshold.
     concentration = float(np.sum((counts / clients) ** 2))
     mechanism = calibrate_sparse_frequencies(categories, clients, budget, distinct, seed=seed)
     if variant != "known":
@@ -218,7 +218,7 @@ def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int
 
 @cache
 def sparse(variant: str, distinct: int, prior: str) -> tuple[float, float]:
-    """Return the squared error and the bits of few different items, averages of three repetitions that all variants share."""
+    """Return mean squared error and bits of few different items, over three repetitions."""
     results = []
     for repetition in range(3):
         rng = named_stream(0, f"sparse sums: {CLIENTS} of {distinct} of {ITEMS}, {prior}, repetition {repetition}")
@@ -238,5 +238,5 @@ def sparse_rows() -> Iterator[list[str]]:
 
 
 def sparse_saving(variant: str, distinct: int, prior: str) -> float:
-    """Return how many times shorter messages are than those of a histogram."""
+    """Return the factor by which messages are shorter than those of a histogram."""
     return sparse("histogram-threshold", distinct, prior)[1] / sparse(variant, distinct, prior)[1]

@@ -1,4 +1,4 @@
-"""Numbers of README."""
+"""Numbers of the README."""
 
 from functools import cache
 
@@ -7,7 +7,7 @@ import quietbits
 
 @cache
 def over_central(dimension: int, adjacency: str) -> float:
-    """Return the worst error of a secure sum of 1000 clients with 16 bits a coordinate, over that of a trusted server's Gaussian noise."""
+    """Return the worst error of 1000 clients' secure sum with 16 bits over a trusted server's."""
     ball = quietbits.NormBall(dimension=dimension, norm=2.0, clip_norm=1.0)
     task = quietbits.Task(ball, clients=1000, epsilon=1.0, delta=1e-5, adjacency=adjacency)
     error = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16}).error()
@@ -16,7 +16,7 @@ def over_central(dimension: int, adjacency: str) -> float:
 
 @cache
 def dp_rec_epsilon(account: str) -> float:
-    """Return epsilon of README's training with DP-REC by one of the accounts."""
+    """Return epsilon of the README's DP-REC training by an account."""
     clients = {"population": 3500, "clients_per_round": 100, "index_bits": 28}
     calibrated = quietbits.calibrate("dp-rec", epsilon=1.0, delta=1e-4, rounds=4000, method="any-bits", **clients)
     report = quietbits.account("dp-rec", clip_ratio=calibrated["clip_ratio"], delta=1e-4, rounds=4000, **clients)

@@ -25,7 +25,7 @@ POPULATION, CLIENTS_PER_ROUND, ROUNDS = 342_477, 1000, 1500
 
 @cache
 def epsilon(steps: int, adjacency: str = "add-or-remove-one") -> float:
-    """Return epsilon of 1500 counts of 1000 clients, where an answer is sent as `steps` steps."""
+    """Return epsilon of 1500 counts of 1000 clients, with `steps` steps per answer."""
     sigma = 2 * 8.0 / math.sqrt(1000)
     return NoisyCount(1000, steps * sigma, steps).privacy(adjacency).epsilon(1e-5, adjacency, rounds=1500)
 
@@ -36,7 +36,7 @@ def count_bits(clients: int) -> int:
 
 
 def count_cost_rows() -> Iterator[list[str]]:
-    """Return by how much the sum's noise must be larger for the count, for cohorts and total noise multipliers."""
+    """Return the extra noise that the count costs the sum, by cohort and noise multiplier."""
     for clients, places in ((100, (3, 3, 2, 1)), (1000, (4, 4, 3, 3))):
         costs = [100 * (sum_noise_multiplier(total, clients / 20) / total - 1) for total in (0.3, 0.5, 1.0, 2.0)]
         yield [str(clients), *(f"{cost:.{place}f} %" for cost, place in zip(costs, places, strict=True))]
@@ -44,7 +44,7 @@ def count_cost_rows() -> Iterator[list[str]]:
 
 @cache
 def published_report(multiplier: float, sampling: str, sensitivity: float) -> PrivacyReport:
-    """Return the accounts of the published training, for a client that moves the sum by `sensitivity` clip norms."""
+    """Return the accounts of the published training, for a sensitivity in clip norms."""
     chosen = {"Poisson": PoissonSampling(CLIENTS_PER_ROUND / POPULATION), "fixed size": FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND)}
     adjacency = chosen[sampling].adjacency
     privacy = gaussian_privacy(multiplier / sensitivity, adjacency, "central")
@@ -57,7 +57,7 @@ def published_epsilon(multiplier: float, sampling: str, sensitivity: float, acco
 
 
 def published_rows() -> Iterator[list[str]]:
-    """Return the accounts of the published training beside what the paper says."""
+    """Return the accounts of the published training beside the paper's statements."""
     for sampling, adjacency, sensitivity in (
         ("Poisson", "add-or-remove-one", 1),
         ("fixed size", "replace-one", 1),
@@ -71,7 +71,7 @@ def published_rows() -> Iterator[list[str]]:
 
 
 def joint(separately: bool) -> float:
-    """Return epsilon of two Gaussian releases about one sampled client: their amplified epsilons added, or that of both together."""
+    """Return epsilon of two releases about a sampled client: amplified apart, or jointly."""
     first, second = (gaussian_privacy(multiplier, "add-or-remove-one", "central") for multiplier in (1.0, 1.2))
     sampling = PoissonSampling(0.01)
     if separately:
@@ -80,20 +80,20 @@ def joint(separately: bool) -> float:
 
 
 def amplified(multiplier: float, conversion: str = "optimal", *, whole_orders: bool = False) -> EpsilonAtDelta:
-    """Return epsilon of the published training whose every round is amplified, for add-or-remove-one adjacency with Poisson sampling."""
+    """Return the add-or-remove-one epsilon of the published training, amplified in every round."""
     curve = sampled_gaussian_curve(multiplier, PoissonSampling(CLIENTS_PER_ROUND / POPULATION), "add-or-remove-one")
     chosen = curve.orders == curve.orders.round() if whole_orders else slice(None)
     return RenyiCurve(curve.orders[chosen], curve.divergences[chosen]).composed(ROUNDS).epsilon(1 / POPULATION, conversion)
 
 
 def amplified_batches(multiplier: float) -> float:
-    """Return epsilon of the published training whose every batch of a fixed size is amplified, with a sensitivity of 2 clip norms."""
+    """Return epsilon of the published training with amplified batches and sensitivity 2."""
     curve = sampled_gaussian_curve(multiplier / 2, FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND), "replace-one")
     return curve.composed(ROUNDS).epsilon(1 / POPULATION).epsilon
 
 
 def most_draws() -> int:
-    """Return how many rounds a client is drawn for at most, except with probability delta / 2."""
+    """Return the most rounds of a client, except with probability delta / 2."""
     return likely_participations(CLIENTS_PER_ROUND / POPULATION, ROUNDS, 1 / POPULATION / 2)
 
 
@@ -108,12 +108,12 @@ def parameters(model: str) -> int:
 
 
 def wrapping() -> float:
-    """Return the probability with which a modulus of four standard deviations either way wraps."""
+    """Return the wrapping probability of a modulus of four standard deviations on either side."""
     return modular_clip_probability()
 
 
 def rounds_of_growth() -> int:
-    """Return in how many rounds the clip norm grows tenfold where no update is below it."""
+    """Return the rounds in which the clip norm grows tenfold if all updates exceed it."""
     clipping = AdaptiveClipping()
     state = clipping.start()
     for rounds in range(1, 1000):
@@ -124,7 +124,7 @@ def rounds_of_growth() -> int:
 
 
 def mean_norm_over_clip(model: DigitModel) -> float:
-    """Return the L2 norm of the mean of all images' clipped gradients over the clip norm, which is `gradient_unit`."""
+    """Return the L2 norm of the mean clipped gradient of all images, over the clip norm."""
     clip, norms = gradient_unit(model), model.gradient_norms()
     total = np.zeros(model.dimension)
     for image, norm in enumerate(norms):
@@ -134,7 +134,7 @@ def mean_norm_over_clip(model: DigitModel) -> float:
 
 
 def gradient_rows() -> Iterator[list[str]]:
-    """Return networks of the digits, and how far inside the ball the mean of their clipped gradients is."""
+    """Return networks of the digits, and the norm of the mean of their clipped gradients."""
     for name, dimension in (("650", 650), ("8170", 8170), ("2¹⁷", 2**17), ("2²⁰", 2**20)):
         model = model_of_dimension(dimension)
         yield [name, ", ".join(map(str, hidden_widths(dimension))) or "none", f"{mean_norm_over_clip(model):.3f}"]

@@ -26,7 +26,7 @@ CPSGD = {"clients": 1000, "dimension": 64, "clip": 1.0, "levels": 128, "trials":
 
 
 def sampled_rows() -> Iterator[list[str]]:
-    """Return epsilon of 100 rounds of secure sums, for everyone and for secret samples."""
+    """Return epsilon of 100 rounds of secure sums, for all clients and for secret samples."""
     poisson, fixed = (PoissonSampling(0.5), PoissonSampling(0.01)), (FixedSizeSampling(2000, 1000), FixedSizeSampling(100_000, 1000))
     for title, name, options, adjacency, samplings in (
         ("binomial, N = 2 560 000, p = 1/2, shift 20", "binomial", BINOMIAL, "add-or-remove-one", poisson),
@@ -76,7 +76,7 @@ def tosses(clients: int, trials: int, theta: float, dimension: int, account: str
 
 @cache
 def over_gaussian(account: str) -> float:
-    """Return the error of a discrete Gaussian sum that is calibrated by an account, over that of a trusted server's Gaussian noise."""
+    """Return a calibrated discrete Gaussian sum's error over a trusted server's."""
     asked = {"epsilon": 1.0, "delta": 1e-5, "clients": 1000, "dimension": 2**16, "clip": 1.0, "bits": 16}
     calibrated: dict[str, Any] = quietbits.calibrate("distributed-discrete-gaussian", method=account, **asked).document()
     ball = quietbits.NormBall(dimension=2**16, norm=2.0, clip_norm=1.0)
@@ -97,7 +97,7 @@ def papers_renyi(clients: int, sigma: float, order: float) -> float:
 
 
 def tau_rows() -> Iterator[list[str]]:
-    """Return the divergence of order 2 of 50 discrete Gaussians: exact, that of a Gaussian, and the bound with tau."""
+    """Return the order-2 divergence of 50 discrete Gaussians: exact, Gaussian, and with tau."""
     for sigma, digits, note in ((0.5, 3, " (noise of 9 counted)"), (0.7, 5, ""), (1.0, 5, "")):
         bound = float(discrete_gaussian_renyi(50, sigma, 1.0, 1, [2.0])[0])
         yield ["50", f"{sigma:g}", f"{exact_renyi(50, sigma, 2.0):.5f}", f"{1 / (50 * sigma**2):.5f}", f"{bound:.{digits}f}{note}"]
@@ -105,23 +105,23 @@ def tau_rows() -> Iterator[list[str]]:
 
 @cache
 def fair_noise(dimension: int, account: str) -> float:
-    """Return epsilon of fair binomial noise with a variance of 100 000, for a shift by 85 in the L2 norm."""
+    """Return epsilon of fair binomial noise with a variance of 100 000, for an L2 shift by 85."""
     noise = {"trials": 400_000, "probability": 0.5, "scale": 1.0, "dimension": dimension, "l1": 85.0**2, "l2": 85.0, "linf": 85.0}
     return quietbits.account("binomial", delta=1e-5, **noise).epsilon_by(account)
 
 
 def near_gaussian_cost() -> float:
-    """Return how far epsilon of 65 536 coordinates is above that of Gaussian noise."""
+    """Return the excess of epsilon of 65 536 coordinates over that of Gaussian noise."""
     return fair_noise(65_536, "near-gaussian") - gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5)
 
 
 def renyi_cost() -> float:
-    """Return by how many percent epsilon by Rényi divergences is above that of Gaussian noise."""
+    """Return the excess of epsilon by Rényi divergences over Gaussian noise, in percent."""
     return 100 * (fair_noise(65_536, "rdp") / gaussian_epsilon(math.sqrt(1e5) / 85, 1e-5) - 1)
 
 
 def discrete_renyi_cost() -> float:
-    """Return by how many percent epsilon of the page's command by Rényi divergences is above that by Gaussian noise."""
+    """Return the excess of epsilon by Rényi divergences in the page's command, in percent."""
     asked = {"clients": 1000, "dimension": 65_536, "clip": 1.0, "local_sigma": 0.13, "granularity": 7e-4, "delta": 1e-5}
     report = quietbits.account("distributed-discrete-gaussian", **asked)
     return 100 * (report.epsilon_by("rdp") / report.epsilon_by("near-gaussian") - 1)
@@ -129,7 +129,7 @@ def discrete_renyi_cost() -> float:
 
 @cache
 def extremes_are_worst() -> tuple[int, int]:
-    """Return in how many settings all others at one extreme attain the largest divergence of all configurations, and of how many."""
+    """Return the number of settings in which one common extreme is worst, and their total."""
     largest = []
     for clients, trials in ((7, 3), (20, 2), (40, 1), (4, 30)):
         for theta in (0.001, 0.02, 0.1, 0.25, 0.45):
@@ -142,14 +142,14 @@ def extremes_are_worst() -> tuple[int, int]:
 
 
 def middle_renyi() -> float:
-    """Return the divergence of order 2 of 10 clients with two trials and theta = 1/4, if the others are at 1/2."""
+    """Return the order-2 divergence of 10 clients, two trials, theta = 1/4, others at 1/2."""
     noise = binom.pmf(np.arange(19), 18, 0.5)
     upper, lower = (np.convolve(binom.pmf(np.arange(3), 2, 0.5 + sign / 4), noise) for sign in (1, -1))
     return math.log(float(np.sum(upper**2 / lower)))
 
 
 def mixture_epsilon(*, extremes: bool) -> float:
-    """Return epsilon of 40 clients' single tosses without Rényi divergences, for all others at one extreme or for every configuration."""
+    """Return epsilon of 40 clients' tosses, for one extreme or all configurations."""
     epsilons = [loss.epsilon(0.01) for loss in poisson_binomial_pairs(40, 1, 0.4).losses]
     return max(epsilons[0], epsilons[-1]) if extremes else max(epsilons)
 

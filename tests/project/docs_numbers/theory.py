@@ -43,7 +43,7 @@ def unit_vector_rows() -> Iterator[list[object]]:
 
 
 def rounded_norm() -> float:
-    """Return the bound on the L2 norm after systematic rounding in 128 dimensions, for a ball of 15 steps."""
+    """Return the L2 norm bound after systematic rounding, for a ball of 15 steps."""
     return rounded_norm_bound(128, 2.0, 15.0)
 
 
@@ -64,7 +64,7 @@ def coded(epsilon: float, candidates: int = 256) -> float:
 
 
 def sqkr_rows() -> Iterator[list[str]]:
-    """Return the largest error of SQKR by dimension and epsilon, the same without a frame, and the bias that random rows would have."""
+    """Return SQKR's largest error with and without a frame, and the bias of random rows."""
     for dimension, epsilon in ((16, 1.0), (64, 6.0), (200, 6.0), (512, 1.0), (1000, 6.0)):
         constants = (KASHIN_CONSTANT, math.sqrt(dimension))
         errors = (min(sqkr_error(dimension, epsilon, bits, constant) for bits in range(1, 9)) for constant in constants)

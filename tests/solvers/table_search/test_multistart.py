@@ -1,6 +1,6 @@
-"""Several starts: the best is kept, what failed is counted and told, and nothing comes out of failures alone.
+"""Several starts: the best is kept, failures are counted and reported, and failures alone give no result.
 
-Starting letters: they allow a table, they reproduce, and how far they must reach is exact.
+Starting letters: they permit a table, are reproducible, and have an exact least reach.
 """
 
 import numpy as np

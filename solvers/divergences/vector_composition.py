@@ -22,8 +22,9 @@ LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
 # Most additions of the exact integer optimum: about two seconds.
 AFFORDABLE_ADDITIONS = 2e9
-# SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units, and bounds: products and
-# interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000.
+# SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units. It also covers bounds: products and
+# interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000
+# units.
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class VectorBounds:
     linear_program : float
         Optimum of the relaxation, their program (4), where a coordinate may be split between distances; errs upward.
     integer : float or None
-        The exact largest value of sum_l D_(k_l); None where it is too expensive to compute, or p is not a whole number.
+        The exact largest value of sum_l D_(k_l); None if it is too expensive to compute, or p is not a whole number.
     """
 
     greedy: float
@@ -104,7 +105,7 @@ def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, no
 def compose_distances(divergences: FloatArray, dimension: int, norm: float, distance: float) -> FloatArray:
     """Return `vector_divergences` from a table's `divergence_by_distance`.
 
-    Its shape is (orders, inputs).
+    The shape of the divergences is (orders, inputs).
     """
     dimension, norm, distance = _checked(dimension, norm, distance)
     reachable = divergences[:, : largest_step(divergences.shape[1], distance) + 1]

@@ -133,11 +133,11 @@ class OneHotCurves:
     slope: FloatArray
 
     def rate(self, distortion: FloatArray) -> FloatArray:
-        """Return a lower bound on the nats that each curve needs for a distortion."""
+        """Return lower bounds on the rates, in nats, that reach a distortion."""
         return np.asarray(np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0))
 
     def distortion(self, nats: FloatArray) -> FloatArray:
-        """Return a lower bound on the distortion of each curve for a rate."""
+        """Return lower bounds on the distortion at a rate."""
         return np.asarray(np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0))
 
 

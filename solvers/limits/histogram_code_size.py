@@ -31,11 +31,11 @@ def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -
     Parameters
     ----------
     clients : int
-        n, from 0 to 2000.
+        Number n of items, from 0 to 2000.
     dimension : int
-        d, the number of items, from 1 to 2**40.
+        Number d of categories, from 1 to 2**40.
     failure_probability : float
-        q, above 0 and below 1.
+        Failure probability q, above 0 and below 1.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _checked(clients: int, dimension: int, failure_probability: float) -> tuple[
 
 
 def _least_rows(log_counts: FloatArray, failure_probability: float) -> int:
-    """Return the least m with sum_s count_s p_s^m <= q; `log_counts` by support s, from 0."""
+    """Return the least m with sum_s count_s p_s^m <= q, with `log_counts` for s = 0, 1, ..."""
     support = np.flatnonzero(log_counts > -np.inf)
     counts, zeros = log_counts[support], _log_zero_probabilities(len(log_counts) - 1)[support]
     # The sums have at most 3 s + 8 logarithms, none off by more than 4 units; the sum of their magnitudes is below the factor of `chain`.

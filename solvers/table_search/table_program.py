@@ -192,7 +192,7 @@ class _Layout:
     upper: FloatArray
 
     def pass_to(self, highs: highspy.Highs, cost: FloatArray, data: FloatArray) -> highspy.HighsStatus:
-        """Give a solver the program with new costs and new values in its matrix."""
+        """Pass the program to a solver, with new costs and new values in its matrix."""
         column_wise, minimise, constant = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize), 0.0
         least, most, continuous = np.zeros(self.columns), np.full(self.columns, np.inf), np.zeros(self.columns, dtype=np.int32)
         sizes, matrix = (self.columns, len(self.lower), len(data)), (self.starts, self.rows, data)

@@ -46,12 +46,12 @@ class Option:
     kind : type
         int, float, str, bool or Path.
     help : str
-        One line.
+        Help text of one line.
     default : object
-        Default value; `REQUIRED` for a mandatory option, and None, which TOML and ``--option NAME=VALUE`` write as ``none``, where the help
-        explains the absence.
+        Default value; `REQUIRED` for a mandatory option. None, which TOML and ``--option NAME=VALUE`` write as ``none``, needs a help text
+        that explains it.
     low, high : float
-        Range of a number; infinite for both where the user of the value checks the range.
+        Range of a number; infinite on both sides if the user of the value checks the range.
     unit : str
         Unit of a number, such as ``"bits"``.
     choices : tuple of str
@@ -139,7 +139,7 @@ class Option:
 
 
 def check_pairs(options: tuple[Option, ...], values: Values) -> None:
-    """Raise ValueError where a number exceeds its bound (`Option.at_most`).
+    """Raise ValueError if a number exceeds its bound (`Option.at_most`).
 
     The bound is another parameter, or a field of a sampling.
     """
@@ -200,16 +200,16 @@ def parameter(
 
     Parameters
     ----------
-    help, low, high, unit, choices, flags, at_most, numeric
+    Attributes of `Option`.
         As in `Option`.
     default : object
         Default of the field; without a default the parameter is required.
     usual : object
-        Default of the option where the field itself has no default.
+        Default of the option if the field itself has no default.
     kind : type or None
         int, float, str or bool; None for the field's annotation.
     name : str or None
-        Name of the option where it differs from the field's.
+        Name of the option if it differs from the field's.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
 def budgeted() -> Any:
     """Declare a field that a budget sets, such as ``delta``.
 
-    The field is no parameter and has no default; it stands among the parameters.
+    The field is no parameter and has no default; it may stand between parameters.
     """
     return dataclasses.field()
 

@@ -45,7 +45,7 @@ class ServerSGD:
     learning_rate : float
         Above 0, up to 1e6; 1 gives the mean of the clients' models.
     momentum : float
-        From 0, which means none, to 1.
+        Momentum from 0, for none, to 1.
 
     Examples
     --------

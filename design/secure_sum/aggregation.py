@@ -4,8 +4,9 @@ It simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregat
 experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network
 are left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
 
-`MaskGraph` says who masks with whom, and `MaskSource` derives the uniform vectors of a pair of clients, or of one client alone, from a
-secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` how much more compression a larger cohort needs.
+`MaskGraph` defines the pairs of clients that share masks, and `MaskSource` derives the uniform vectors of a pair of clients, or of one
+client alone, from a secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` gives the extra compression that
+a larger cohort needs.
 """
 
 import hashlib
@@ -34,8 +35,8 @@ class SecureSum:
     """The sum, modulo M, of one vector per client, computed from masked messages.
 
     Client i sends ``x_i + b_i + sum of m_ij over neighbours j > i - sum of m_ij over neighbours j < i``, modulo M. The pair masks m_ij
-    cancel in the sum. When messages are missing, the neighbours that remain give the server their shares of the missing clients' pair
-    secrets, and of the other clients' self masks b_i; never of both for the same client, so that a message that comes late stays masked.
+    cancel in the sum. When messages are missing, the remaining neighbours give the server their shares of the missing clients' pair
+    secrets, and of the other clients' self masks b_i; never of both for the same client, so that a late message stays masked.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class SecureSum:
     length : int
         Number of coordinates of each vector, from 1.
     modulus : int
-        M, from 2 to 2**62.
+        Modulus M, from 2 to 2**62.
     neighbours : int or None
         Number of neighbours of each client, as in `MaskGraph`; None for all other clients.
     threshold : int or None
@@ -123,7 +124,7 @@ class SecureSum:
         Raises
         ------
         InfeasibleError
-            If too many clients dropped out, as `SecureSumSession.unmask` says.
+            If too many clients dropped out, as for `SecureSumSession.unmask`.
         """
         session = self.session(words)
         survivors = np.ones(self.clients, dtype=bool)
@@ -239,7 +240,7 @@ class MaskSource:
     length : int
         Number of coordinates of a mask, from 1.
     modulus : int
-        M, from 2 to 2**62.
+        Modulus M, from 2 to 2**62.
     """
 
     key: bytes
@@ -254,7 +255,7 @@ class MaskSource:
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:
-        """Return the mask of two clients: the lower number adds it, the other one subtracts it."""
+        """Return the mask of two clients: the lower number adds it, the higher number subtracts it."""
         return self._expand(b"pair", min(first, second), max(first, second))
 
     def self_mask(self, client: int) -> WordArray:
@@ -290,8 +291,8 @@ class SecureSumSession:
     def mask(self, first_client: int, values: ArrayLike) -> WordArray:
         """Return the clients' masked messages, shape (clients of the chunk, length).
 
-        Each message alone is uniform, whatever the values are. `values` are the vectors of clients first_client, first_client + 1, ...,
-        from 0 to M - 1. Each client masks once, as the difference of two of its messages would be that of its vectors.
+        Each message alone is uniform, for any values. `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M
+        - 1. Each client masks once, since the difference of two of its messages would be that of its vectors.
         """
         modulus = self.parameters.modulus
         messages = self._vectors("values", values).copy()
@@ -324,8 +325,8 @@ class SecureSumSession:
         Raises
         ------
         ValueError
-            If there is another number of senders than of messages, no such client, a client that has sent one before, or a number
-            outside of 0 to M - 1: the chunk is then left out. Also if the sum has been unmasked: a late message stays masked.
+            If the numbers of senders and messages differ, a client does not exist or has sent a message before, or a number is outside of 0
+            to M - 1: the chunk is then left out. Also if the sum has been unmasked: a late message stays masked.
         """
         self._progress.check_open()
         vectors = self._vectors("messages", messages)
@@ -342,8 +343,8 @@ class SecureSumSession:
     def unmask(self) -> WordArray:
         """Return the sum of the arrived messages without masks; call it once.
 
-        Self masks of arrived messages are removed, and pair masks that missing clients left. Two sums over different clients would give
-        away the difference, which may be one client's vector.
+        The method removes self masks of arrived messages, and pair masks that missing clients left. Two sums over different clients would
+        give away the difference, which may be one client's vector.
 
         Returns
         -------

@@ -30,7 +30,7 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
     Returns
     -------
     callable
-        As `audit_score` takes it: runs whole rounds, several at a time.
+        Argument of `audit_score`: runs whole rounds, several at a time.
     """
     length, modulus = mechanism.padded_dimension, mechanism.modulus
     weights = mechanism.sum_weights(first, second)

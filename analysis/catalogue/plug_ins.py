@@ -33,7 +33,7 @@ class InstalledPlugIns(Mapping[str, Entry]):
     Raises
     ------
     PlugInError
-        By `__getitem__`: if the name is reserved or offered twice, or the package yields no entry of that name.
+        `__getitem__` raises it if the name is reserved or offered twice, or the package yields no entry of that name.
     """
 
     def __init__(self, reserved: Collection[str] = ()) -> None:
@@ -114,7 +114,7 @@ class Registered:
 class Registry(MutableMapping[str, Entry]):
     """Entries by name: built into quietbits, from installed packages, and registered by scripts.
 
-    ``REGISTRY[name] = entry`` registers an entry; it hides another one of the same name. An entry is loaded when it is asked for.
+    ``REGISTRY[name] = entry`` registers an entry; it hides an older entry of the same name. The registry loads an entry at its first use.
 
     Parameters
     ----------

@@ -55,7 +55,7 @@ class PrivateUpdateMod:
         add-or-remove-one adjacency, replace-one tasks are refused.
     ledger : str, Path or None
         File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are keys of the
-        node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a file of its own.
+        node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a separate file.
     allow_real_numbers : bool
         Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee says.
     """

@@ -38,7 +38,7 @@ class RoundPlan:
     mechanism : str
         A mechanism of the registry for vectors, of the trust model local or secure-sum.
     task : Task
-        The budget of all rounds; its domain is the ball of model updates, and its clients are the clients whose noise is counted on.
+        The budget of all rounds; its domain is the ball of model updates, and its clients are those whose noise the guarantee counts.
     options : mapping
         Design choices.
     seed : int

@@ -1,4 +1,4 @@
-"""The server's side: a Flower strategy around another one, which moves the model by the private mean of the clients' updates.
+"""The server's Flower strategy: it moves the model by the private mean of the clients' updates.
 
 A round asks for keys and letters before training, and for shares of secrets after it, and decodes the mean of the clients that stayed.
 """
@@ -43,7 +43,7 @@ from .round_plan import SEED, RoundPlan, known_message
 from .round_report import RoundReport
 
 T = TypeVar("T")
-# Reading a client's answer may raise these errors, whatever the answer holds.
+# A client's answer can raise these errors while the server reads it.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 REFUSALS = ("raise", "skip")
 # Calibration may exceed the task's epsilon by this factor, through rounding.
@@ -162,7 +162,7 @@ class ServerRound:
         return revealed.self_seeds.keys() == self.messages.keys() and revealed.masking_keys.keys() == gone
 
     def _instruction(self, node: int, stage: str, letter: Mapping[Any, Any], content: RecordDict | None = None) -> Message:
-        """Return a message to a node: the plan beside the wrapped strategy's content."""
+        """Return a message to a node: the plan and the wrapped strategy's content."""
         stated = ConfigRecord({"plan": self.plan.document(), "stage": stage, "letter": in_hexadecimal(letter)})
         records = RecordDict({**(content or {}), CONFIG: stated})
         self._bytes_down += bytes_of(records)

@@ -206,9 +206,9 @@ def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
 
 
 def parquet_batches(column: Column, *, as_dictionary: bool = False) -> Iterator[pa.Array]:
-    """Yield the values of a parquet column.
+    """Yield the values of a parquet column in batches.
 
-    With `as_dictionary`, texts with few different values take little memory.
+    `as_dictionary` saves memory for texts with few different values.
     """
     read = 0
     with reading(column.path), column.path.open("rb") as file:

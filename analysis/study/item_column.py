@@ -98,7 +98,7 @@ def load_items(
 def hashed_items(texts: Iterable[str], buckets: int, name: str, source: str) -> ItemColumn:
     """Return a column whose texts are hashed into public buckets.
 
-    Each bucket is named for all texts that fall into it.
+    A bucket's name states the texts that fall into it.
     """
     kinds: dict[str, int] = {}
     codes = np.array([kinds.setdefault(text, len(kinds)) for text in texts], dtype=np.int64)

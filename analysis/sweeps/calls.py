@@ -24,7 +24,7 @@ from .store import software_versions
 
 # A task may raise these when it cannot be done; any other exception is a program error and ends the sweep.
 FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
-# After this time a call returns the tasks that it has not started.
+# A call returns the tasks that it has not started after this time.
 LONGEST_CALL_SECONDS = 1.0
 # Folders whose modules affect results, and the modules beside them.
 SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "figures/**/*", "*.py")

@@ -20,7 +20,7 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     results : DataFrame
-        What `run_tasks` returns for `MeanTask`s, or ``results.parquet`` holds.
+        Results of `run_tasks` for `MeanTask`s, or ``results.parquet``.
 
     Returns
     -------
@@ -47,6 +47,6 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         **{name: averages.get(name, np.nan) for name in AVERAGED.values()},
         clipped_share=measured["clipped"].mean() / summary["clients"],
     )
-    # Without such noise for any setting the column would have no type.
+    # The column needs a type if no setting has such noise.
     summary["central_error"] = summary["central_error"].astype(float)
     return summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])

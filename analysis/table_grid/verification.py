@@ -55,8 +55,8 @@ class FolderVerification:
 def verify_folder(folder: Path) -> FolderVerification:
     """Verify all tables of a folder from their files alone, in exact arithmetic.
 
-    Every ``.json`` file in it must be a table that `read_table` accepts. Where there is an index, the tables that it lists must be there,
-    with all that it says of them, and their C headers as `export_table` writes them.
+    `read_table` must accept every ``.json`` file in the folder. If there is an index, its tables must be there with all the values that it
+    lists, and their C headers must equal the output of `export_table`.
 
     Raises
     ------

@@ -62,8 +62,8 @@ class SlackPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with both epsilons and their ratio.
 
-        ``epsilon`` is the theorem's, NaN where its condition does not hold; ``epsilon_exact`` is infinite where the ends of the support
-        alone are more likely than delta.
+        ``epsilon`` is the theorem's, NaN if its condition fails; ``epsilon_exact`` is infinite if the ends of the support alone are more
+        likely than delta.
 
         Raises
         ------

@@ -170,7 +170,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     Returns
     -------
     float
-        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. Infinite where the privacy loss distribution is
+        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. It is infinite if the privacy loss distribution is
         too expensive.
 
     Examples

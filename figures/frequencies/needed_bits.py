@@ -41,7 +41,7 @@ LARGEST_ERROR, ERRORS = 2.0, 60
 SECURE, LOCAL = "secure-sum", "local"
 COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
 MARKERS = "os^Dv<>PX*hdp8H"
-# Error of exact codes on the logarithmic axis, as a share of the least drawn error.
+# Height of error-free codes on the logarithmic axis, as a share of the least drawn error.
 EXACT = 0.03
 
 
@@ -56,7 +56,7 @@ class NeededPoint(Point):
     mechanism : str
         A name of the registry; ``"identity code"`` or ``"Bernoulli code"``, exact and without privacy; or ``"bounds"``.
     compressed : bool
-        Whether items are sketched (`sketch_size`), where the mechanism sketches.
+        Whether items are sketched (`sketch_size`), for mechanisms that sketch.
     categories, clients : int
         Number of items and of clients.
     epsilon : float

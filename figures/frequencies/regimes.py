@@ -120,7 +120,7 @@ class RegimePoint(Point):
         return rows
 
     def _offers(self, entry: Entry, concentration: float) -> Iterator[tuple[float, FrequencyMechanism]]:
-        """Yield the private mechanism within each number of bits, where it exists."""
+        """Yield the private mechanisms that exist within each number of bits."""
         names = {option.name for option in entry.options}
         if "distinct_items" in names:
             # Such mechanisms are for data with few different items, unlike those of Zipf's law.

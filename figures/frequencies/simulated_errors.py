@@ -97,9 +97,9 @@ class FrequencyPoint(Point):
     Attributes
     ----------
     series : str
-        One of `SERIES`, or `CENTRAL`: Gaussian noise on the histogram.
+        Name in `SERIES`, or `CENTRAL`: Gaussian noise on the histogram.
     population : str
-        One of `item_chunks`.
+        Population of `item_chunks`.
     categories, clients : int
         Number of items and of clients.
     epsilon : float

@@ -20,7 +20,7 @@ BITS = (8, 10, 12, 14, 16, 18, 20, 22)
 RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5)
 SLACK = 1.5
-# Coarse noise hides less than its multiplier suggests: pairs whose epsilon exceeds the least of their noise by this factor are left out.
+# Coarse noise hides less than its multiplier suggests: pairs whose epsilon exceeds the least of their noise by this factor are omitted.
 MOST_EPSILON = 1.1
 LARGEST_RATIO = 100.0
 

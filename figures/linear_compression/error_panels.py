@@ -28,7 +28,7 @@ def marks_of(values: Sequence[Any]) -> dict[Any, Mark]:
 def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
     """Return a figure of the page's width with panels side by side.
 
-    The panels share their axes where they can be compared.
+    Comparable panels share their axes.
     """
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, list(figure.subplots(1, count, sharex=shared, sharey=shared, squeeze=False)[0])

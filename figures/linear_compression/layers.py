@@ -43,8 +43,8 @@ class LayerPoint(Point):
     Attributes
     ----------
     arrangement : str
-        One of `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their part
-        of the mean. The latter is best for a given mean; in practice the norms would have to be public.
+        Name in `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their
+        part of the mean. The latter is best for a given mean; in practice the norms would have to be public.
     rate : float
         Dimension over the coordinates of all sketches.
     kept : float

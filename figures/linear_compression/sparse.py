@@ -187,8 +187,8 @@ def arrange_recovery(rows: pd.DataFrame) -> pd.DataFrame:
 def map_zero_wins(arranged: pd.DataFrame) -> pd.DataFrame:
     """Return a row per setting of `arrange_recovery`: each decoder's error, and the best.
 
-    Columns of mean squared errors have the decoders' names. ``best`` is the decoder with the least error, the oracle left out;
-    ``zero_wins`` and ``zero_beats_oracle`` say where sending nothing is at least as good as every decoder, and as the oracle.
+    Columns of mean squared errors have the decoders' names. ``best`` is the decoder with the least error, without the oracle; ``zero_wins``
+    and ``zero_beats_oracle`` say whether sending nothing is at least as good as every decoder, and as the oracle.
     """
     setting = ["dimension", "measurements", "sparsity", "noise_deviation", "coordinate_noise"]
     wide = arranged.set_index([*setting, "decoder"])["mean_squared_error"].unstack("decoder")[list(DECODERS)]

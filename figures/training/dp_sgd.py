@@ -215,7 +215,7 @@ def dp_sgd_figure(
 ) -> FigureEntry:
     """Return the figure of one of the paper's models.
 
-    The paper trains its model on `data`; on the digits, `model` takes its place. `claim` states what the paper's pictures show.
+    The paper trains its model on `data`; on the digits, `model` takes its place. `claim` states the content of the paper's pictures.
     """
 
     def draw(frame: pd.DataFrame) -> Figure:

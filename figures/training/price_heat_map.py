@@ -66,7 +66,7 @@ class CompressionSetting:
     bits : int
         Bits b of a coordinate of the secure sum.
     noise_multiplier : float or None
-        Standard deviation of the noise over the clip norm; None where the text does not say.
+        Standard deviation of the noise over the clip norm; None if the text does not state it.
     accuracy : float or None
         Reported accuracy, in per cent.
     """
@@ -105,7 +105,7 @@ SETTINGS = (
 
 
 def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
-    """Return 2 (1 - Phi(k)): how often a Gaussian coordinate of the sum leaves the modulus.
+    """Return 2 (1 - Phi(k)), the probability that a Gaussian coordinate leaves the modulus.
 
     The modulus extends k standard deviations either way.
 

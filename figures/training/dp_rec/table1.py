@@ -42,7 +42,7 @@ BYTES_IN_WORDS = "Megabytes of all clients and rounds: up, and where a line ends
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with savings in bytes and the paper's accuracy."""
+    """Return the best step of each method and budget, with bytes saved and paper's accuracy."""
     frame = best_steps(rows)
     if frame["stated_epsilon"].isna().all():
         raise InfeasibleError("dprec-table1: no mechanism keeps a budget on any of the data")
@@ -122,7 +122,7 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
 
 
 def _reported(data: str, *, named: bool) -> str:
-    """Return the paper's accuracies on a data set, in words; on FEMNIST only for the last budget."""
+    """Return the paper's accuracies in words; on FEMNIST only for the last budget."""
     paper = compared_with(data)
     stated = [
         f"ε = {result.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in result.accuracy.items())

@@ -28,7 +28,7 @@ ROWS = (
 
 
 def arrange_compression(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best clip ratio and step of each way to send an update, with the paper's accuracy."""
+    """Return the best clip ratio and step of each coding, with the paper's accuracy."""
     frame = summarise_training(rows)
     coded = frame["mechanism"] == DP_REC
     frame = best_of(

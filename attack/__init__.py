@@ -1,1 +1,1 @@
-"""Attacks on quietbits by random cases, for a number of minutes: `make attack`, see docs/attack.md."""
+"""Attacks on quietbits by random cases for some minutes (`make attack`, docs/attack.md)."""

@@ -98,7 +98,7 @@ class Watched:
 
 
 def watch(folder: Path, count: int, until: float | None = None) -> Watched:
-    """Run the sweep in a process of its own, and kill the process at a share of the tasks."""
+    """Run the sweep in a separate process, and kill that process at a share of the tasks."""
     start = time.perf_counter()
     command = [sys.executable, __file__, "--tasks", str(count), "--folder", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)

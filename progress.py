@@ -1,4 +1,4 @@
-"""How long computations report their progress."""
+"""Calls that report the progress of long computations."""
 
 from collections.abc import Callable
 

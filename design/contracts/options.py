@@ -200,8 +200,8 @@ def parameter(
 
     Parameters
     ----------
-    Attributes of `Option`.
-        As in `Option`.
+    help, low, high, unit, choices, flags, at_most, numeric
+        Attributes of `Option`.
     default : object
         Default of the field; without a default the parameter is required.
     usual : object

@@ -28,7 +28,7 @@ from quietbits.solvers.divergences.discrete_gaussian_divergence import (
 
 
 def formula(clients: int, dimension: int, clip: float, sigma: float, granularity: float, delta: float) -> float:
-    """Return epsilon by the printed formulas, for noise of at least half a step and a larger tau."""
+    """Return epsilon by the printed formulas, for noise of at least half a step."""
     beta = math.exp(-0.5)
     root = math.sqrt(dimension)
     likely = clip**2 + granularity**2 * dimension / 4 + math.sqrt(2 * math.log(1 / beta)) * granularity * (clip + granularity * root / 2)

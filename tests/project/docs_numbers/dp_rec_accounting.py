@@ -164,7 +164,7 @@ def indices_delta(ratio: float, population: int, epsilon: float) -> float:
 
 
 def positive(others: np.ndarray, own: np.ndarray, none: np.ndarray, population: int, epsilon: float) -> float:
-    """Return the mean positive excess of the density with the client over e^epsilon times that without."""
+    """Return the mean positive part of one density less e^epsilon times the other."""
     excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population
     return float(np.maximum(excess, 0.0).mean())
 

@@ -23,5 +23,5 @@ Examples
 
 import lazy_loader
 
-# Without `__all__`: with it, `help(quietbits)` would print the help of every public name, nine thousand lines.
+# The module has no `__all__`: with it, `help(quietbits)` would print the help of every public name, nine thousand lines.
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)

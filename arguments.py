@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
-# Largest sizes, for arguments without a smaller limit of their own. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
+# Largest sizes, for arguments without a smaller limit. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
 LARGEST_EXACT_INTEGER = 2**53
 MOST_CLIENTS = LARGEST_EXACT_INTEGER
 # Largest number of items in a public list, and of items whose estimated frequencies are held as one vector.

@@ -1,4 +1,4 @@
-"""Columns that say how each row of a result table was produced, so that a reader can reproduce the row."""
+"""Columns from which a reader can reproduce a row of a result table."""
 
 import pandas as pd
 

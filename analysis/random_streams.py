@@ -35,7 +35,7 @@ def _bit_generator(seed: int, name: str) -> np.random.PCG64:
 
 
 class NumberedStreams:
-    """Random streams of one name, by number; several times faster than streams of different names.
+    """Random streams of one name, by number; faster than streams of different names.
 
     All streams share a generator, which is set to the beginning of the latest requested stream.
 

@@ -1,4 +1,4 @@
-"""Every command with random options: no traceback, no NaN, documented exit codes, whole files."""
+"""Every command with random options: no traceback, no NaN, documented exit codes."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""Exact convolution of small cases: no proven account may state less than the exact privacy loss."""
+"""Exact convolution of small cases, which no proven account may understate."""
 
 import functools
 import math

@@ -1,4 +1,4 @@
-"""Sweeps that are killed again and again: in the end every row is there once, in the same table."""
+"""Sweeps that are killed again and again, and end with every row in the same table."""
 
 import os
 import random

@@ -1,4 +1,4 @@
-"""Monotone accounts: more noise, fewer rounds, a smaller sample, larger delta or more clients."""
+"""Monotone accounts: more noise, fewer rounds or a larger delta never raise epsilon."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""`python -m quietbits.attack.mutate`: put small faults into proofs, and report unnoticed faults."""
+"""`python -m quietbits.attack.mutate` puts small faults into proofs."""
 
 import argparse
 import contextlib

@@ -1,4 +1,4 @@
-"""Random parameters of accounts from their ranges, with tables, sampling and adjacency as literals."""
+"""Random parameters of accounts, with tables, sampling and adjacency as literals."""
 
 import math
 import random

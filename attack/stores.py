@@ -1,4 +1,4 @@
-"""Damaged files of finished tasks: the sweep resumes, and leaves the same table, byte for byte."""
+"""Damaged files of finished tasks: the sweep resumes, and leaves the same table."""
 
 import logging
 import random

@@ -1,4 +1,4 @@
-"""Changed table files: an accepted table must be as private, unbiased and precise as it claims."""
+"""Changed table files: accepted tables are as private and precise as they claim."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Whole trainings on small cases: joint losses by quadrature, and a client's effect in the engine."""
+"""Whole trainings on small cases: joint losses, and a client's effect in the engine."""
 
 import math
 import random

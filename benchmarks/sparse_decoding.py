@@ -1,4 +1,4 @@
-"""The matrix-free Lasso and its refit, against an operator's product, an oracle and scikit-learn."""
+"""The matrix-free Lasso and its refit, against an operator's product and scikit-learn."""
 
 import math
 from collections.abc import Callable

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def unchanged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as it is."""
+    """Return a table unchanged."""
     return table
 
 

@@ -1,4 +1,7 @@
-"""Settings of all tests: fixed examples for property tests, no deadlines, and checks for every figure."""
+"""Settings of all tests.
+
+The settings are fixed examples for property tests, no deadlines, and checks for every figure.
+"""
 
 import gc
 import platform
@@ -22,14 +25,14 @@ settings.load_profile("repeatable")
 
 
 class CheckoutIsNoTestPackage:
-    """Plugin that keeps pytest from importing the checkout, which has an `__init__.py`, as a test package."""
+    """Plugin that keeps pytest from importing the checkout as a test package."""
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         return pytest.Dir.from_parent(parent, path=path) if path == Path(__file__).parents[1] else None
 
 
 class FewerReports:
-    """Plugin that drops reports of passed setups and teardowns, which slow empty tests by a third."""
+    """Plugin that drops reports of passed setups and teardowns, which are slow."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
@@ -73,7 +76,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(scope="session")
 def check_page() -> Callable[..., None]:
-    """Return a check that a figure fits a page, is legible in print, and states guarantees in its caption."""
+    """Return a check that a figure fits a page, is legible, and states guarantees."""
     # The import stands here, so that tests of numerics alone do not load matplotlib.
     from matplotlib.text import Text
 
@@ -96,7 +99,7 @@ def check_page() -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any]], pd.DataFrame]":
-    """Return a function that runs sweep tasks in this process and returns rows without seeds and versions."""
+    """Return a function that runs sweep tasks here and returns rows without versions."""
     from quietbits.analysis.sweeps.run import run_tasks
 
     cache = tmp_path_factory.mktemp("tables")

@@ -1,4 +1,7 @@
-"""Files are written whole or not at all, through links and into devices, and are read up to a stated size."""
+"""Files are written whole or not at all, and are read up to a stated size.
+
+Writing also goes through links and into devices.
+"""
 
 import errno
 import os
@@ -165,7 +168,7 @@ def test_a_file_that_is_taken_for_left_over_before_it_is_locked_is_begun_again(t
 
 @pytest.fixture
 def no_files(tmp_path: Path) -> Iterator[Path]:
-    """Folder that takes no files: read-only, or for root, who ignores permissions, a folder of the kernel."""
+    """Folder that takes no files: read-only, or for root a folder of the kernel."""
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o555)

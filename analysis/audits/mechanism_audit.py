@@ -44,7 +44,7 @@ class MechanismAudit:
         return self.measured.refutes(self.claim.epsilon)
 
     def document(self) -> dict[str, Scalar]:
-        """Return the audit as JSON holds it."""
+        """Return the audit as a JSON document."""
         claim = self.claim
         head: dict[str, Scalar] = {
             "claimed_epsilon": claim.epsilon,
@@ -73,7 +73,7 @@ def audit(
     direction: ArrayLike | None = None,
     confidence: float = 0.999,
 ) -> MechanismAudit:
-    """Bound a mechanism's epsilon from below, for one pair of neighbours, by what a server sees.
+    """Bound a mechanism's epsilon from below by a server's view of two neighbours.
 
     The server sees a single client's message in the local trust model, the histogram of all letters after a shuffle, the sum of all
     clients' messages modulo M in a secure sum, and a trusted server the noisy sum that it releases. Except for the local trust model, build

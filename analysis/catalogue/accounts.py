@@ -76,7 +76,7 @@ class Calibration(Shown):
         return None if entry is None or task is None or entry.populations is not None else entry.lower_bound(task)
 
     def document(self) -> dict[str, Any]:
-        """Return the calibration as JSON holds it."""
+        """Return the calibration as a JSON document."""
         beside = {"zero_squared_error": self.zero_squared_error, "lower_bound": self.lower_bound}
         return self.report.document() | beside | {"target_epsilon": self.budget.epsilon, "target_method": self.budget.method}
 

@@ -138,7 +138,7 @@ class Registry(MutableMapping[str, Entry]):
         return self._installed[name] if name in self._installed else self._built_in[name]
 
     def __setitem__(self, name: str, entry: Entry) -> None:
-        """Register an entry by its own name."""
+        """Register an entry under its name."""
         if not isinstance(entry, Entry):
             raise ValueError(f"a mechanism must be registered as a quietbits.Entry, got {entry!r}")
         if name != entry.name or name in self._reserved:

@@ -30,7 +30,9 @@ NORMS = (1.0, 2.0, math.inf)
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings of the suite for a mechanism; the defaults fit cheap mechanisms without required options.
+    """Settings of the suite for a mechanism.
+
+    The defaults fit cheap mechanisms without required options.
 
     Attributes
     ----------
@@ -112,7 +114,10 @@ class Case:
 
     @property
     def of_many(self) -> Mechanism:
-        """The mechanism for 200 clients, without full enumeration; local mechanisms ignore other clients."""
+        """The mechanism for 200 clients, without full enumeration.
+
+        Local mechanisms ignore other clients.
+        """
         if self.entry.trust_model == "local":
             return self.mechanism
         return self.built(self.trial.options_of_many, clients=200)

@@ -46,7 +46,7 @@ def errors_of_rounds(case: Case) -> FloatArray:
 class MessageSuite(Tried):
     """Tests of errors and messages."""
 
-    # Error
+    # Tests of errors
 
     def test_the_estimate_is_off_by_its_bias_at_most(self, one_case: Case) -> None:
         errors = errors_of_rounds(one_case)
@@ -99,7 +99,7 @@ class MessageSuite(Tried):
                 fewest = one_case.built(options={option.name: int(needed[1])})
             assert fewest.privacy().epsilon(DELTA, one_case.adjacency) <= EPSILON
 
-    # Messages
+    # Tests of messages
 
     def test_chunks_add_up(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(CLIENTS)

@@ -40,7 +40,7 @@ def by_account(report: AccountReport) -> dict[str, float]:
 class PrivacySuite(Tried):
     """Tests of entries and of privacy."""
 
-    # The entry
+    # Tests of the entry
 
     def test_the_entry_is_well_formed(self, entry: Entry) -> None:
         assert re.fullmatch(r"[a-z][a-z0-9-]*", entry.name)
@@ -103,7 +103,7 @@ class PrivacySuite(Tried):
             for value in wrong if option.kind is not Path else []:
                 assert refusal(option, value).startswith(f"{option.name} must be ")
 
-    # Privacy
+    # Tests of privacy
 
     @pytest.mark.parametrize("rounds", [1, 7])
     def test_the_budget_is_kept(self, private_case: Case, rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""CIFAR-10 from its published pickled batches (Krizhevsky 2009), without running the pickles.
+"""CIFAR-10 from its published pickled batches (Krizhevsky 2009); pickles are not run.
 
 A pickle is a program: it may name any function, and Python's own reader calls it. The reader here takes numbers, text, lists, dictionaries
 and arrays of bytes, and nothing else. It reads the instructions with `pickletools`, which only takes them apart, and carries out those that

@@ -1,4 +1,4 @@
-"""Published data in a folder, recognised by a file that each of them contains."""
+"""Published data in a folder, recognised by characteristic files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -77,7 +77,7 @@ def leaf_inputs(folder: Path) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Users:
-    """The users of a folder: number of examples of each, and all inputs and labels, user after user."""
+    """The users of a folder: numbers of examples, and all inputs and labels."""
 
     counts: IntegerArray
     inputs: NDArray[np.uint8]
@@ -135,7 +135,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], inputs: str) -> None:
-    """Compare sizes before anything is made from them."""
+    """Compare sizes before any array is made."""
     if len(data["x"]) != count or len(data["y"]) != count:
         raise DataError(
             f"{shown_path(path)}: {user!r} should have {count} examples, it has {len(data['x'])} {inputs} and {len(data['y'])} labels"

@@ -1,4 +1,4 @@
-"""Data by name, for specifications: scikit-learn's digits, and the published files of a folder."""
+"""Data by name: scikit-learn's digits, and the published files of a folder."""
 
 from collections.abc import Callable, Mapping
 from functools import cache

@@ -1,4 +1,4 @@
-"""StackOverflow's questions, words and tags, from TensorFlow Federated's files: a client per user.
+"""StackOverflow's questions, words and tags from TensorFlow Federated's files.
 
 Inputs and labels follow Reddi et al. 2021 (*Adaptive Federated Optimization*). For tags, which DP-REC trains too, an example is a sentence
 with its question's title: the inputs are the shares of the most frequent words among all words, and the labels say which of the most
@@ -81,7 +81,7 @@ def _values(feature: bytes) -> Values:
 
 
 def _parts(message: bytes, number: int) -> list[bytes]:
-    """Return the contents of a field with a length, or of floats that stand alone."""
+    """Return the byte contents of all fields with a number."""
     return [content for field, content in _fields(message) if field == number and isinstance(content, bytes)]
 
 

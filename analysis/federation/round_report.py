@@ -1,4 +1,4 @@
-"""Reports of a federation's rounds: the clients that stayed, and the guarantee or the refusal."""
+"""Reports of a federation's rounds: remaining clients, and guarantee or refusal."""
 
 from dataclasses import dataclass
 

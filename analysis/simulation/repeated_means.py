@@ -163,7 +163,7 @@ class MeanSummary:
     trust_model: str
 
     def document(self) -> dict[str, Scalar]:
-        """Return the summary as JSON holds it, always with the same keys; infinite numbers are null."""
+        """Return the summary as a JSON document with fixed keys; infinite numbers are null."""
         return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in asdict(self).items()}
 
 

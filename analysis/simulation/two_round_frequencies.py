@@ -1,4 +1,4 @@
-"""Two rounds: a private count of different items, then a sketch of the length that it needs."""
+"""Two rounds: a private count of different items, then a sketch of sufficient length."""
 
 import math
 from dataclasses import dataclass

@@ -126,7 +126,7 @@ class FrequencyStudy:
         return experiment_notice("true frequencies and errors")
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON holds it; infinite numbers are null."""
+        """Return the study as a JSON document; infinite numbers are null."""
         epsilon = self.guarantee.epsilon
         return {
             "notice": self.notice,
@@ -285,7 +285,7 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
     try:
         built = entry_named(mechanism).mechanism_for(wide, options)
     except InfeasibleError:
-        # The mechanism cannot serve this many items, which is answer enough.
+        # A mechanism that cannot serve this many items has no cost to state.
         return None
     assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
     return math.sqrt(built.other_variance / task.clients) / error

@@ -22,7 +22,7 @@ from .protocol import SweepTask
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
 
-# A task may raise these when it cannot be done; any other exception is a program error and ends the sweep.
+# An infeasible task may raise these errors; any other exception is a program error and ends the sweep.
 FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
 # A call returns the tasks that it has not started after this time.
 LONGEST_CALL_SECONDS = 1.0

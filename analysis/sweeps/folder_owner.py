@@ -51,7 +51,7 @@ class FolderOwner:
         self._file.flush()
 
     def leave(self) -> None:
-        """Leave the folder to others."""
+        """Release the folder."""
         # Remove the file before the lock: afterwards it may be another process's file.
         self._path.unlink(missing_ok=True)
         self._file.close()

@@ -37,7 +37,7 @@ from .setting import OVERFLOW_SHARE, TrainingSetting
 # After the first rounds, consecutive accounted numbers of rounds have this ratio; epsilon in between is rounded up to the next number. The
 # larger ratio is for Poisson-sampled rounds, whose composition takes long.
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
-# Up to here every round has its account, unless rounds are Poisson-sampled.
+# Up to this number of rounds, every number of rounds has an account, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
 # The search for noise beside a count ends within this share of the budget, or after this many mechanisms.
 BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30

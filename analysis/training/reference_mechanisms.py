@@ -92,7 +92,7 @@ class QuantisedMechanism(SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the largest one as a float32."""
+        """Bits of all coordinates, and of the largest coordinate as a float32."""
         return float(self.bits * self.ball.dimension + 32)
 
     @property

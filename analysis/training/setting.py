@@ -25,7 +25,7 @@ from .models.network import Network
 
 MOST_POPULATION = 10**12
 KINDS = ("fixed", "poisson", "with-replacement", "passes")
-# The golden ratio: steps of that share of the population spread a pass over it.
+# Steps of the golden ratio's share of the population spread a pass over the population.
 STEP_SHARE = (math.sqrt(5) - 1) / 2
 # Share of delta for rounds with more clients than seats.
 OVERFLOW_SHARE = 1e-6

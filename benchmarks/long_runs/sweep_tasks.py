@@ -1,4 +1,6 @@
-"""A sweep of trivial tasks on two processes, killed and resumed twice, then run with no task left.
+"""A sweep of trivial tasks on two processes, killed and resumed twice.
+
+The last run has no task left.
 
 The benchmark prints milliseconds per task: wall time, because several processes are waited for. A plain loop with one SQLite insertion per
 task is the physical limit of any store. The benchmark also prints the exponent of growth with the number of tasks, and the largest memory
@@ -89,7 +91,7 @@ def sweep(folder: Path, count: int) -> None:
 
 @dataclass(frozen=True)
 class Watched:
-    """A sweep as watched from outside: seconds to the first task and in all, start, largest memory."""
+    """A sweep as watched from outside: seconds to the first task and in all, start, memory."""
 
     before: float
     seconds: float

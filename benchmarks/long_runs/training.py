@@ -74,7 +74,7 @@ USUAL = {"clients": 1442, "delta": 1e-5, "adjacency": "replace-one"}
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU seconds of preparation, and of a round in the engine, in the mechanism and in the plain average."""
+    """CPU seconds of preparation and of a round: engine, mechanism, and plain average."""
 
     prepared: float
     engine: float

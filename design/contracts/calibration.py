@@ -1,4 +1,4 @@
-"""Calibration: the largest parameter with which all rounds of a mechanism stay within a budget."""
+"""Calibration: the largest parameter whose rounds stay within a budget."""
 
 import math
 from collections.abc import Callable

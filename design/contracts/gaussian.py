@@ -1,4 +1,4 @@
-"""Gaussian noise: its privacy, and the error of a trusted server that adds it, the reference error."""
+"""Gaussian noise: its privacy, and the reference error of a trusted server."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""Joint accounts of several releases of one round, which share its clients and its secret sample.
+"""Joint accounts of several releases of one round.
+
+The releases share the round's clients and its secret sample.
 
 Epsilons of rounds with independent samples add up; epsilons of releases about the *same* sample do not. Let N0 and N1 be the laws of all
 releases of a round without and with a client. The server sees (1 - q) N0 + q N1 of the releases together: if the first release shows that

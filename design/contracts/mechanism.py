@@ -234,7 +234,7 @@ class Mechanism(ABC):
         return None
 
     def for_clients(self, clients: int) -> Self:  # noqa: ARG002
-        """Return the mechanism for another number of clients, such as those left after drop-outs.
+        """Return the mechanism for another number of clients, such as the remaining clients.
 
         A mechanism whose server sees each message returns itself. Clients of a secure sum send the same messages, so that fewer clients add
         less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` if messages depend on the number of clients.

@@ -1,4 +1,4 @@
-"""The L_p ball to which clients' vectors are clipped, the basis of every vector mechanism's privacy."""
+"""The L_p ball to which clients clip their vectors."""
 
 import math
 from dataclasses import dataclass

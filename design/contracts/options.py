@@ -227,7 +227,7 @@ def parameter(
 
 
 def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
-    """Declare a field whose value is a record with parameters of its own.
+    """Declare a field whose value is a record with its own parameters.
 
     The record's parameters become parameters of the mechanism. `changes` has attributes of `Option` that differ from the record's own, by
     the names of the options.

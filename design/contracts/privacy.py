@@ -1,4 +1,4 @@
-"""The privacy of a mechanism: named accounts, of which the least proven one is the guarantee."""
+"""The privacy of a mechanism: named accounts, whose least proven one is the guarantee."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Registry entries of mechanisms, for commands, sweeps, the planner and the conformance tests."""
+"""Registry entries of mechanisms, for commands, sweeps, planner and tests."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -288,7 +288,7 @@ class Entry:
         return self.design_for(task, values).mechanism
 
     def design_for(self, task: Task, values: Values = MappingProxyType({})) -> "Design":
-        """Return `mechanism_for` with the given design choices and those that follow from the bits."""
+        """Return `mechanism_for` with the given design choices and choices derived from the bits."""
         if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")

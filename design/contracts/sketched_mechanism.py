@@ -1,4 +1,4 @@
-"""Mechanisms whose clients compress their vectors by a common linear sketch before adding noise."""
+"""Mechanisms whose clients compress vectors by a common linear sketch."""
 
 import math
 from dataclasses import replace

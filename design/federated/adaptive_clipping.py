@@ -1,4 +1,4 @@
-"""Clip norms that follow a quantile of the clients' norms over rounds, and their cost in privacy.
+"""Clip norms that follow a quantile of the clients' norms, and their privacy cost.
 
 Andrew, Thakkar, McMahan, Ramaswamy 2021, *Differentially private learning with adaptive clipping*.
 

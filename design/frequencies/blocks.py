@@ -18,7 +18,7 @@ from .support import SupportMechanism
 
 
 class BlockMechanism(SupportMechanism):
-    """A mechanism with blocks of outputs, whose item sets are e^epsilon times as likely as other outputs.
+    """A mechanism with blocks of outputs and item sets that are e^epsilon times likelier.
 
     All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
     output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by

@@ -150,7 +150,7 @@ class DistinctCount:
         noise = math.sqrt(2 * self.buckets * math.log(2 / failure)) / self.contrast
         numbers = np.arange(most + 1)
         expected = self._expected_empty(numbers)
-        # Hashing adds no randomness if every item has a bucket of its own.
+        # Hashing adds no randomness if every item has its own bucket.
         hashed = 0.0 if self._hash().direct else np.sqrt(numbers * math.log(2 / failure) / 2)
         possible = np.flatnonzero(expected + hashed >= empty - noise)
         distinct = float(np.interp(-empty, -expected, numbers))

@@ -55,7 +55,7 @@ class HadamardResponse(BlockMechanism):
 
     @property
     def most_blocks(self) -> int:
-        """Largest number of blocks: twice the number of items, as the paper's choice may exceed the items."""
+        """Largest number of blocks: twice the number of items, for the paper's choice."""
         return 2 * self.categories
 
     @property

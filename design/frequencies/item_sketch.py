@@ -174,7 +174,7 @@ class ItemSketch:
         return np.stack([self.places(row)[items] for row in range(self.rows)], axis=1)
 
     def _signed(self, buckets: FloatArray) -> FloatArray:
-        """Return each bucket's estimate of an item in it, beside its negative."""
+        """Return each bucket's estimate of its items, and the negative estimate."""
         values = np.asarray(buckets, dtype=float)
         if not (self.signed or self.direct):
             values = (values - values.mean(axis=-1, keepdims=True)) * (self.width / (self.width - 1))

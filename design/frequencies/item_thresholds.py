@@ -66,7 +66,7 @@ def error_threshold(mechanism: SketchedFrequencies, failure: float = 0.05, conce
 
 
 def thresholded(frequencies: ArrayLike, threshold: float) -> FloatArray:
-    """Return frequencies with those below a threshold replaced by 0.
+    """Return frequencies, with frequencies below a threshold replaced by 0.
 
     Examples
     --------

@@ -200,7 +200,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def item_variance(self) -> float:
-        """Variance of one client's noise on a bucket, times the share of it that decoding keeps."""
+        """Variance of one client's noise on a bucket, times the share that decoding keeps."""
         return self.sketch.noise_share * self.step_noise_variance / self.steps**2
 
     @property

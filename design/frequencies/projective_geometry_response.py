@@ -1,4 +1,4 @@
-"""Projective geometry response: a message is a point of the item's hyperplane, or another point.
+"""Projective geometry response: a message is a point, probably of the item's hyperplane.
 
 Feldman, Nelson, Nguyen, Talwar 2022, *Private frequency estimation via projective geometry*. `ProjectiveSpace` numbers the points of a
 projective space over the numbers modulo a prime, and sums over its hyperplanes.
@@ -97,7 +97,7 @@ class ProjectiveSpace:
         Ranks from 0 to ``hyperplane_points - 1`` give each point once.
         """
         normals = self.vectors(points)
-        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space with a dimension
+        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space with one dimension
         # less.
         free = np.arange(self.length) != self._last_digits(points)[:, None]
         vectors = np.zeros(normals.shape, dtype=np.int64)

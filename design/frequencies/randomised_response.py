@@ -1,4 +1,4 @@
-"""Randomised response on items: a client sends its item, or with some probability another item.
+"""Randomised response on items: a client sends its item, or another item.
 
 Warner 1965, *Randomized response*; Kairouz, Bonawitz, Ramage 2016, *Discrete distribution estimation under local privacy*.
 """
@@ -46,17 +46,17 @@ class FrequencyRandomisedResponse(SupportCounts):
 
     @property
     def held_denial(self) -> float:
-        """Probability (k - 1)/(E + k - 1) that a message denies the held item, with E = e^epsilon and k items."""
+        """Probability (k - 1)/(e^epsilon + k - 1) that a message denies the held item, of k items."""
         return (self.categories - 1) * math.exp(-self.epsilon) * self._truth
 
     @property
     def other_support(self) -> float:
-        """Probability 1/(E + k - 1) that a message supports another item, with E = e^epsilon and k items."""
+        """Probability 1/(e^epsilon + k - 1) that a message supports another item, of k items."""
         return self._lie
 
     @property
     def contrast(self) -> float:
-        """Difference (E - 1)/(E + k - 1) of the two support probabilities, with E = e^epsilon and k items."""
+        """Difference (e^epsilon - 1)/(e^epsilon + k - 1) of the support probabilities, for k items."""
         return 1 / (1 + self.categories / math.expm1(self.epsilon))
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:

@@ -65,12 +65,12 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def holder_variance(self) -> float:
-        """Variance of one client's decoded frequency of its own item, `item_variance`, without collisions."""
+        """Variance of one client's decoded frequency of its own item, without collisions."""
         return self.item_variance
 
     @property
     def other_variance(self) -> float:
-        """Variance of one client's decoded frequency of another item, `item_variance`, without collisions."""
+        """Variance of one client's decoded frequency of another item, without collisions."""
         return self.item_variance
 
     @property
@@ -169,7 +169,7 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def row_excess(self) -> int:
-        """The excess of rows with opposite signs of the worst pair (`worst_pair`)."""
+        """Excess of the worst pair of items (`worst_pair`)."""
         return worst_pair(self.sketch).excess
 
     def _check_clients(self, clients: int) -> None:

@@ -33,7 +33,7 @@ COUNTED_ITEMS = 2**12
 
 @dataclass(frozen=True)
 class SubsetSelection(SupportCounts):
-    """Subset selection: a set of w of k items, e^epsilon times as likely with the client's own item.
+    """Subset selection: a set of items that probably contains the client's own item.
 
     The client's own item is in the set with probability ``p = w E / (w E + k - w)``, and each other item with ``q = (w - p) / (k - 1)``.
     With w = k / (E + 1) no mechanism has a smaller largest variance, to first order in 1/k (Ye, Barg 2018).
@@ -186,7 +186,7 @@ def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe
 
 
 def _others(drawn: IntegerArray, held: IntegerArray) -> IntegerArray:
-    """Return items other than the held one, from numbers that leave the held item out."""
+    """Return items other than the held item, from numbers without the held item."""
     return drawn + (drawn >= held)
 
 
@@ -211,7 +211,7 @@ def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 
 
 def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray, universe: int, words: WordSource) -> None:
-    """Flip given numbers of bits of each row, in place, uniformly among those equal to `bit`.
+    """Flip given numbers of bits of each row, in place, uniformly among bits equal to `bit`.
 
     The held item's bit stays.
     """

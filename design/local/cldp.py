@@ -249,7 +249,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
     @property
     def message_norm(self) -> float:
-        """L2 norm of a decoded draw: ``dimension * clip_norm / tanh(realised_epsilon / 2)``, along one axis."""
+        """L2 norm of a decoded draw, ``dimension * clip_norm / tanh(realised_epsilon / 2)``."""
         return self.ball.dimension * self.ball.clip_norm / self._contrast
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:

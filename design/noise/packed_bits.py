@@ -1,4 +1,4 @@
-"""Random bits of equal probability packed in bytes, their sums by position, and bits at positions."""
+"""Random bits of equal probability packed in bytes, and their sums by position."""
 
 import math
 

@@ -265,7 +265,7 @@ class KeyStream:
         self._left_of_key = 0
 
     def take(self, count: int) -> WordArray:
-        """Return the next `count` words, in an array of their own."""
+        """Return the next `count` words in a new array."""
         if count > BUFFER_WORDS // 8:
             return self._made(count)
         if count > len(self._buffer) - self._used:

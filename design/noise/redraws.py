@@ -1,4 +1,4 @@
-"""A bound on how often a sampler may draw again.
+"""A bound on the number of a sampler's redraws.
 
 A source of words that exceeds the bound is not random.
 """

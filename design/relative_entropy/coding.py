@@ -150,7 +150,7 @@ def decode_groups(indices: tuple[int, ...], layout: GroupLayout, seed: int, sigm
 
 
 def check_indices(indices: tuple[int, ...], layout: GroupLayout) -> None:
-    """Refuse indices that are not one for each group of a layout, within the group's bits."""
+    """Refuse indices unless each group of a layout has an index within the group's bits."""
     if len(indices) != layout.groups:
         raise ValueError(f"indices must have one for each of the {layout.groups} groups, got {len(indices)}")
     for index, bits in zip(indices, layout.group_bits, strict=True):

@@ -143,7 +143,7 @@ class SharedNormals:
 
     @property
     def blocks(self) -> int:
-        """Counters that one vector takes."""
+        """Number of the generator's counters for one vector."""
         return -(-self.dimension // NUMBERS_PER_BLOCK)
 
     def vectors(self, first: int, count: int) -> SampleArray:

@@ -1,4 +1,4 @@
-"""A simulator of secure aggregation: the server learns only the modular sum, despite drop-outs.
+"""A simulator of secure aggregation: the server learns only the modular sum.
 
 It simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
 experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network
@@ -86,12 +86,12 @@ class SecureSum:
 
     @property
     def shares_needed(self) -> int:
-        """Number of neighbours that recover a client's secrets: more than half without a `threshold`."""
+        """Number of neighbours that recover a client's secrets; by default more than half."""
         return self.degree // 2 + 1 if self.threshold is None else self.threshold
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of one masked message, length * log2(modulus), without the setup and recovery of masks."""
+        """Bits of one masked message, ``length * log2(modulus)``, without setup and recovery."""
         return self.length * float(np.log2(self.modulus))
 
     def session(self, words: WordsLike) -> "SecureSumSession":
@@ -143,7 +143,7 @@ class SecureSum:
 
 @dataclass(eq=False)
 class _Progress:
-    """State of a session: clients that masked, messages that arrived, their sum, and whether it is unmasked."""
+    """State of a session: clients that masked, arrived messages, their sum, and unmasking."""
 
     masked: NDArray[np.bool_]
     arrived: NDArray[np.bool_]
@@ -200,7 +200,10 @@ class MaskGraph:
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Distances on the ring, ahead and behind, of a client's neighbours; clients / 2 is both at once."""
+        """Distances on the ring, ahead and behind, of a client's neighbours.
+
+        The distance clients / 2 is both ahead and behind.
+        """
         near = np.arange(1, self.neighbours // 2 + 1)
         return np.append(near, self.clients // 2) if self.neighbours % 2 else near
 
@@ -271,7 +274,7 @@ class MaskSource:
 
 @dataclass(frozen=True, eq=False)
 class SecureSumSession:
-    """One run of a secure sum, made by `SecureSum.session`: clients `mask`, the server unmasks once.
+    """One run of a secure sum, from `SecureSum.session`: clients `mask`, the server unmasks.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Accounts of binomial noise in a secure sum: the published theorem, Rényi divergences, and exact.
+"""Accounts of binomial noise in a secure sum: theorem, Rényi divergences, and exact.
 
 The exact account needs the worst shift of two neighbours' vectors.
 """

@@ -523,7 +523,7 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
     def fewest_trials(levels: int, ceiling: int) -> int:
         return _first(1, ceiling, lambda trials: (levels, trials), enough, likely)
 
-    # With the bits used up, epsilon falls with the number of trials: levels make room for them.
+    # If the bits are used up, epsilon falls with the number of trials, for which levels make room.
     crossing = _first(1, most, lambda trials: (widest(trials), trials), enough, likely)
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]

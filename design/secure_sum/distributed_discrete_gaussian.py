@@ -1,4 +1,4 @@
-"""The distributed discrete Gaussian mechanism: clients share the noise that makes a secure sum of vectors private.
+"""The distributed discrete Gaussian: a secure sum with noise shared among clients.
 
 Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*.
 """
@@ -64,7 +64,7 @@ def discrete_gaussian_privacy(
 
 @dataclass(frozen=True)
 class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
-    """Clients rotate, round and add discrete Gaussian noise; the server sees the sum modulo 2**bits.
+    """Clients add discrete Gaussian noise to rotated, rounded vectors of a secure sum.
 
     Attributes
     ----------

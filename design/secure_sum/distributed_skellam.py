@@ -1,4 +1,4 @@
-"""The distributed Skellam mechanism: clients share the Skellam noise that makes a secure sum of vectors private.
+"""The distributed Skellam mechanism: a secure sum with noise shared among clients.
 
 Agarwal, Kairouz, Liu 2021, *The Skellam Mechanism for Differentially Private Federated Learning*.
 """

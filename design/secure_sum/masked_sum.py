@@ -1,4 +1,4 @@
-"""A secure sum between processes, with masks agreed on by public keys and secret shares for drop-outs.
+"""A secure sum between processes, with public keys and secret shares.
 
 A `MaskingClient` sends public keys, shares of its secrets and a masked message, and helps with the masks of others. The `MaskingServer`
 relays keys and sealed letters, and removes the remaining masks. Two clients agree on keys by way of a server that learns none of them;
@@ -52,7 +52,7 @@ class PublicKeys:
 
 @dataclass(frozen=True)
 class Letter:
-    """A client's sealed shares of its two secrets for a receiver, with commitments to both shares.
+    """A client's sealed shares of its two secrets for a receiver, with commitments.
 
     Attributes
     ----------
@@ -125,7 +125,9 @@ def share_commitment(round_name: str, kind: str, dealer: int, helper: int, share
 
 @dataclass
 class MaskingClient:
-    """A client in a round of Bonawitz et al. 2017, *Practical Secure Aggregation*, with a curious server.
+    """A client of the protocol of Bonawitz et al. 2017, *Practical Secure Aggregation*.
+
+    The protocol is the version against a curious server.
 
     `start` makes a client; call `share`, `mask` and `reveal` once each, in this order. Between the calls the client may be kept as
     `document`.
@@ -264,7 +266,7 @@ class MaskingClient:
 
 @dataclass
 class MaskingServer:
-    """The server of one round, with drop-outs at any point; fill `keys` and `letters` as they arrive.
+    """The server of one round with drop-outs; fill `keys` and `letters` as they arrive.
 
     Attributes
     ----------
@@ -302,7 +304,7 @@ class MaskingServer:
         return shares_needed(len(self.keys))
 
     def check_enough(self, clients: int, what: str) -> None:
-        """Raise InfeasibleError if fewer than `shares_needed` clients are left."""
+        """Raise InfeasibleError if fewer than `shares_needed` clients remain."""
         needed = max(2, self.shares_needed)
         if clients < needed:
             raise InfeasibleError(f"clients must be at least {needed} of {len(self.keys)} to recover masks, got {clients} that {what}")

@@ -1,4 +1,7 @@
-"""A noisy count of clients' yes answers by a secure sum; adaptive clipping uses it for norms."""
+"""A noisy count of clients' yes answers by a secure sum.
+
+Adaptive clipping uses the count for norms.
+"""
 
 import math
 from dataclasses import dataclass

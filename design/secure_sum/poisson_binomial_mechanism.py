@@ -1,4 +1,4 @@
-"""The Poisson-binomial mechanism and its calibration: clients send coin tosses without other noise.
+"""The Poisson-binomial mechanism and its calibration: clients send coin tosses.
 
 Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federated learning with secure aggregation*.
 """

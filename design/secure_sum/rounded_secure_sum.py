@@ -55,7 +55,7 @@ ROTATION: Declared = {
 
 
 class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
-    """Clients clip, rotate and round their vectors and add noise; the server sees their sum modulo 2**bits.
+    """Clients clip, rotate and round vectors and add noise; the server sees their modular sum.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
     their norm. The guarantee counts the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`

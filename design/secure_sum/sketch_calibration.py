@@ -1,4 +1,4 @@
-"""Calibration of sketches: the shortest sketch within a slack, and the fewest bits per parameter."""
+"""Calibration of sketches: the shortest within a slack, the fewest bits per parameter."""
 
 import math
 from bisect import bisect_left
@@ -361,7 +361,7 @@ def cheapest_rate_and_bits(
         try:
             sketched = calibrate_sketched_sum(ball, clients, bits, budget, replace(chosen, slack=slack * reference / without))
         except InfeasibleError:
-            # No sketch is within the slack: vectors are sent as they are.
+            # No sketch is within the slack: clients send vectors without a sketch.
             continue
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension

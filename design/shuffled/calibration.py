@@ -1,4 +1,4 @@
-"""Local epsilons with which shuffled letters keep a budget, and the tables of these epsilons."""
+"""Local epsilons with which shuffled letters keep a budget, and their tables."""
 
 from collections.abc import Callable
 from functools import cache

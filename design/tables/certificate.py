@@ -1,4 +1,4 @@
-"""The certificate of an exact table: privacy, bias and variances in rational arithmetic, and a lower bound."""
+"""The certificate of an exact table: privacy, bias and variances as exact fractions."""
 
 import dataclasses
 from fractions import Fraction

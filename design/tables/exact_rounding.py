@@ -1,4 +1,4 @@
-"""Rounding of float tables to whole numbers: exact row sums, no bias, and nearly equal privacy.
+"""Rounding of float tables to whole numbers: exact row sums and no bias.
 
 On a `LetterGrid` of rational letters integer weights can make every row exactly unbiased.
 """

@@ -1,4 +1,4 @@
-"""Randomised response as exact lookup tables, in closed form: no rounding of letters, no bias."""
+"""Randomised response as exact lookup tables, in closed form."""
 
 import math
 import time

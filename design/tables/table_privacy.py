@@ -1,4 +1,4 @@
-"""The privacy of a table's messages: of one number, or of a vector with the table per coordinate."""
+"""The privacy of a table's messages, for numbers and for vectors."""
 
 import math
 from functools import cache

@@ -170,7 +170,7 @@ class CountMeanSketch(LinearSketch):
         return restored
 
     def _signed(self, sketches: FloatArray) -> FloatArray:
-        """Return every bucket beside its negative, on the scale of a row's estimates."""
+        """Return every bucket and its negative, on the scale of a row's estimates."""
         buckets = sketches.reshape(-1, self.rows, self.width, 1) * (math.sqrt(self.rows) / self.length_factor)
         return np.concatenate([buckets, -buckets], axis=3).reshape(-1, self.rows, 2 * self.width)
 

@@ -1,4 +1,4 @@
-"""Slack of cpSGD's Theorem 1: its epsilon over the exact one, for binomial noise.
+"""Slack of cpSGD's Theorem 1: its epsilon over the exact epsilon, for binomial noise.
 
 The figure goes beyond the paper, whose authors leave a better account to future work.
 """

@@ -45,7 +45,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 # Look of the noise of the paper's DP-FedAvg.
 NOISE_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.8})
-# Share of a setting's row that the accounts spread over, and half the length of the paper's line.
+# Share of a row's height over which the marks of accounts spread, and half the length of the line for the paper's epsilon.
 SPREAD, REACH = 0.64, 0.42
 
 

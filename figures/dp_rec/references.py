@@ -24,7 +24,8 @@ from ..point import Point
 ADJACENCY = "add-or-remove-one"
 # Ways to account for a training with DP-REC.
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
-# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and exactly.
+# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and the
+# exact loss.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
 # The search for reference noise ends at this relative distance of epsilon below its budget: each step is an account of sampled noise.
 REFERENCE_TOLERANCE = 1e-3

@@ -205,7 +205,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
 
 
 def _colours_in_words(frame: pd.DataFrame) -> str:
-    """Name the drawn colours by trust model; exact codes, which are not private, have their own."""
+    """Name the drawn colours by trust model; exact codes, which are not private, have another."""
     words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
     models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
     drawn = [text for model, text in words.items() if model in models]
@@ -234,7 +234,7 @@ def _useful_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _exact_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return bits of the Bernoulli code over those that an exact histogram needs."""
+    """Return bits of the Bernoulli code over the bits that an exact histogram needs."""
     exact = frame[frame["mechanism"] == BERNOULLI]
     ratio: pd.Series[float] = exact["bits_per_client"] / exact["histogram_bits"]
     return ratio

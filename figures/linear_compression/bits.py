@@ -49,7 +49,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     grid[-1].set_xlabel("bits b of a coordinate")
     figure.colorbar(image, ax=list(grid), label="squared error over the least", extend="max")
     first = frame.iloc[0]
-    # Each ratio is over the least error of its level.
+    # The denominator of each ratio is the least error of its level.
     shares = (frame["zero"] * frame["ratio"] / frame["squared_error"]).groupby(frame["noise_multiplier"]).mean()
     zeros = ", ".join(f"{share:.2g}" for share in shares)
     add_caption(

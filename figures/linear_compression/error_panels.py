@@ -35,7 +35,7 @@ def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, l
 
 
 def draw_series(axes: Axes, series: pd.DataFrame, column: str, mark: Mark) -> None:
-    """Draw predicted errors as a line and measured ones as points, against a column."""
+    """Draw predicted errors as a line and measured errors as points, against a column."""
     axes.plot(series[column], series["predicted_squared_error"], color=mark.colour, linestyle=mark.line)
     axes.errorbar(
         series[column],

@@ -63,7 +63,7 @@ class LayerPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: predicted and measured error of the mean, and that of thresholding."""
+        """Return one row: predicted and measured error of the mean, and thresholding's error."""
         model = train_digit_model(self.hidden)
         sizes = model.layers.sizes
         rng = named_stream(self.seed, f"gradients {self.hidden}, clients {self.clients}, repetition {self.repetition}")

@@ -28,7 +28,7 @@ AXES = (
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
 TEMPLATE = "training.html.jinja"
-# Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without it, for others.
+# Columns of epsilon: with secret sampling for mechanisms whose own epsilon is not amplified, and without it for other mechanisms.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
 

@@ -40,7 +40,7 @@ FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
 # Rényi sums omit terms below e^-150: of up to 2^24 terms, less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
-# Up to this many values all orders are summed together.
+# Largest number of values whose sums at all orders are computed together.
 FEW_VALUES = 2**10
 # Losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17

@@ -63,7 +63,7 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
         above = np.arange(rounds + 1 - index)
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 
-    # Take the smallest loss whose failure probability is allowed. It exists: nothing lies above the largest loss.
+    # Take the smallest loss whose failure probability is allowed; the largest loss always qualifies.
     high = bisect_left(range(rounds), True, key=lambda index: failure(index) <= allowed)
     loss = (2 * high - rounds) * epsilon
     weight = float(probabilities[high:] @ np.exp(-2 * epsilon * np.arange(rounds + 1 - high)))

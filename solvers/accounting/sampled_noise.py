@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TERMS_AFTER_ORDER = 1000
 
-# Moments of L - 1 are computed up to this order; beyond it, the bound uses twice those of L.
+# Moments of L - 1 are computed up to this order; beyond it, the bound uses twice the moments of L.
 LARGEST_MOMENT = 256
 # Trapezoidal rule of the moments: standard deviations between points, and on each side of the integrand's maximum.
 STEP, REACH = 1 / 16, 60
@@ -249,7 +249,7 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
     chosen = np.arange(2, int(orders.max()) + 1)
     plain = chosen * (chosen - 1) / (2 * noise_multiplier**2) + math.log(2)
     plain[0] = min(plain[0], math.log(4) + float(log_expm1(np.array(noise_multiplier**-2.0))))
-    # The means of the moments at the even numbers around 3, 4, ..., 256.
+    # Odd moments are replaced by the means of the even moments on either side.
     moments = _log_even_moments(noise_multiplier)
     orders_between = chosen[1 : LARGEST_MOMENT - 1]
     means = (moments[orders_between // 2] + moments[(orders_between + 1) // 2]) / 2

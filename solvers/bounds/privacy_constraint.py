@@ -1,4 +1,4 @@
-"""Privacy as constraints on a probability table: the rows that must stay close, and how.
+"""Privacy as constraints on pairs of rows of a probability table.
 
 The constraints are those of local and metric differential privacy.
 """

@@ -1,4 +1,4 @@
-"""The histogram of n items from sums over random halves of the items, with a proof that it is the only one.
+"""A histogram from sums over random halves of the items, with a proof of uniqueness.
 
 The solver is an integer program.
 
@@ -51,7 +51,7 @@ INTEGRAL = 1e-6
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000
-# Total violation of the equations that counts as none: the solver then checks the point, or halves the branch.
+# Largest total violation of the equations that counts as zero: the solver then checks the point, or halves the branch.
 FEASIBLE = 1e-6
 
 LONGEST_TIME = 1e6

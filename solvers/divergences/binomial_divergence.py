@@ -16,7 +16,7 @@ from .cpsgd_theorem import check_rate
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest kept probability.
 SMALLEST_LOGARITHM = -690.0
-# Margin of that logarithm below the logarithm of a given rare probability, and the omitted share of the rare probability.
+# Distance of the smallest kept logarithm below the logarithm of a rare probability, and the omitted share of that probability.
 RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
 # Values computed at a time: a distribution has up to four million of them.
 BLOCK = 2**15

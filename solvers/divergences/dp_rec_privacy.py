@@ -74,7 +74,7 @@ def check_clip_ratio(clip_ratio: float) -> float:
 
 
 def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
-    """Return a - 1 times the Rényi divergence of a draw with a client from one without.
+    """Return a - 1 times the Rényi divergence of a draw with a client from a draw without.
 
     The order a is whole. With p and q Gaussians of standard deviation 1 whose means are the clip ratio apart, and N the population,
 

@@ -264,7 +264,7 @@ def _log_power_sums(base: FloatArray, log_values: FloatArray, count: int, powers
 
 
 def _series_power(logs: FloatArray, exponent: int) -> FloatArray:
-    """Return the log coefficients of a power of a power series, from its own.
+    """Return log coefficients of a power of a power series, given the series' coefficients.
 
     No coefficient is negative, so that nothing cancels.
     """

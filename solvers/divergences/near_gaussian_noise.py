@@ -87,7 +87,7 @@ class NoiseRatio:
 
 
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
-    """Return Skellam noise beside a discrete Gaussian of the same variance.
+    """Return the ratio of Skellam noise to a discrete Gaussian of the same variance.
 
     Skellam noise is the difference of two Poisson numbers of the same mean: P(x) = e^(-v) I_x(v), by Debye's expansion of the Bessel
     function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
@@ -129,7 +129,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
 
 
 def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
-    """Return binomial noise beside a discrete Gaussian.
+    """Return the ratio of binomial noise to a discrete Gaussian.
 
     The probabilities come from Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are omitted.
 
@@ -167,7 +167,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
-    # A mean that is no float moves the offsets by a rounding error: in deviations, times those of the window.
+    # A rounded mean moves the offsets by a rounding error, here in deviations times the window's deviations.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
     return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 

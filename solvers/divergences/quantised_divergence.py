@@ -160,7 +160,7 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     budget = distance**2
     if budget == 0:
         return np.zeros_like(orders)
-    # The optimal multiplier lies between the slope of g, as a function of a**2, at the largest a, and that of a long way to there.
+    # The optimal multiplier lies between two slopes of g as a function of a**2: at the largest a, and over a long way to it.
     typical = math.sqrt(budget / dimension)
     scale = bound.square + bound.linear
     nodes, far = _nodes(bound, orders, largest), _far(bound, orders)

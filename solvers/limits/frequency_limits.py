@@ -172,7 +172,7 @@ class _CountedFamily:
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Priors in which each of some groups holds an independent item of a block of its own."""
+    """Priors in which each group holds an independent item of the group's own block."""
 
     parts: FloatArray
     share: FloatArray

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION, check_integer
 
-# Logarithms of the rows of Hadamard matrices in either precision: about those of a transform's factors, and the largest of a transform by a
-# single factor. They do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
+# Binary logarithms of the rows of Hadamard matrices, by precision: those of a transform's factors, and the largest of a transform by a
+# single factor. The factors do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
 FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}
 # Numbers of a small transform; numbers transformed at a time, half a megabyte; and columns of longer vectors.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12

@@ -65,7 +65,7 @@ class TableProgram:
         self._basis: highspy.HighsBasis | None = None
 
     def on_its_own(self) -> "TableProgram":
-        """Return the same program with a solver of its own.
+        """Return the same program with a separate solver.
 
         Its first solve starts from this program's last basis.
         """

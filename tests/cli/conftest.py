@@ -33,7 +33,7 @@ def run() -> Callable[..., Result]:
 
 @pytest.fixture(scope="session")
 def answer(run: Callable[..., Result]) -> Callable[..., Document]:
-    """Return a function that runs `quietbits ... --json` and returns the JSON object that it prints."""
+    """Return a function that runs `quietbits ... --json` and returns the printed object."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")

@@ -1,4 +1,7 @@
-"""`quietbits account` on the command line: one form of answer for the whole registry, and one-line errors."""
+"""`quietbits account` on the command line.
+
+Points under test: one form of answer for the whole registry, and one-line errors.
+"""
 
 import json
 import math

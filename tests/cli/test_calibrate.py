@@ -1,4 +1,7 @@
-"""`quietbits calibrate` on the command line: the result keeps the target, and `account` confirms it."""
+"""`quietbits calibrate` on the command line.
+
+Points under test: the result keeps the target, and `account` confirms it.
+"""
 
 import json
 import math
@@ -111,7 +114,7 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
 }
 # Parameters in whole numbers, and accounts with jumps, end further below the target.
 WHOLE = {"binomial", "cpsgd"}
-# These epsilons are computed to a relative tolerance of their own.
+# These epsilons are computed with a separate relative tolerance.
 NEARLY = {"shuffled-randomised-response", "shuffled-frequency-randomised-response"}
 
 

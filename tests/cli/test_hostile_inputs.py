@@ -1,4 +1,7 @@
-"""Hostile inputs: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library."""
+"""Hostile inputs.
+
+Points under test: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library.
+"""
 
 import io
 import json
@@ -124,7 +127,7 @@ def test_verify_refuses_in_one_line_what_overflows(folder: Path, run: Run) -> No
         assert result.stderr.startswith("quietbits: table.json: refused: ")
 
 
-# Outputs
+# Tests of outputs
 
 
 @pytest.fixture

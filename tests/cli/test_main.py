@@ -1,4 +1,7 @@
-"""The command line: arguments, answers, and one-line errors with exit code 2 and no output file."""
+"""The command line.
+
+Points under test: arguments, answers, and one-line errors with exit code 2 and no output file.
+"""
 
 import importlib.metadata
 import json
@@ -24,7 +27,7 @@ DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "1"
 
 
 def typed(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `quietbits` in a process of its own."""
+    """Run `quietbits` in a new process."""
     return subprocess.run(
         [sys.executable, "-m", "quietbits", *arguments],
         cwd=folder,
@@ -79,7 +82,7 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
     return result.stderr.removeprefix("quietbits: ").rstrip("\n")
 
 
-# Help, version, completion
+# Tests of help, version and completion
 
 
 # A separate process runs a list of commands one after the other, so modules that a command loads stay loaded.
@@ -157,7 +160,7 @@ def test_shell_completion(folder: Path) -> None:
     assert set(result.stdout.split()) == {"design", "demo"}
 
 
-# design mvu
+# Tests of design mvu
 
 
 def test_design_writes_a_table_that_verifies(folder: Path) -> None:
@@ -228,7 +231,7 @@ def test_a_mistyped_option_is_refused(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-# verify and export
+# Tests of verify and export
 
 
 def test_verify_prints_the_certificate(table: Path) -> None:
@@ -277,7 +280,7 @@ def test_a_changed_table_is_not_exported(table: Path, folder: Path) -> None:
     assert not (folder / "t.h").exists()
 
 
-# estimate mean
+# Tests of estimate mean
 
 
 def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Path) -> None:
@@ -389,7 +392,7 @@ def test_equal_values_make_no_interval(folder: Path) -> None:
     assert "data.csv: all values are 1, which makes no interval: state one" in fault(result)
 
 
-# demo and reproduce
+# Tests of demo and reproduce
 
 
 def test_the_demo_writes_report_results_and_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -429,7 +432,7 @@ def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: p
     assert not (folder / "g").exists()
 
 
-# outputs
+# Tests of outputs
 
 
 def test_an_output_is_neither_an_input_nor_another_output(people: Path, table: Path, folder: Path) -> None:

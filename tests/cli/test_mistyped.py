@@ -1,4 +1,7 @@
-"""Mistyped names: every command quotes the name, lists the valid names, and suggests the closest one once."""
+"""Mistyped names.
+
+Points under test: every command quotes the name, lists the valid names, and suggests the closest one once.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -85,7 +88,7 @@ def test_a_missing_file_without_an_example_names_none(fault: Fault) -> None:
     assert fault("verify") == "Missing argument 'FILE'; quietbits verify --help lists the options"
 
 
-# Plans
+# Tests of plans
 
 
 def test_a_plan_without_a_mechanism_ends_with_an_error_and_is_written(run: Run, folder: Path) -> None:

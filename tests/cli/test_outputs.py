@@ -1,4 +1,7 @@
-"""Output of every command: names as plain text on every stream, files before the screen, refusals before computations."""
+"""Output of every command.
+
+Points under test: names as plain text on every stream, files before the screen, refusals before computations.
+"""
 
 import ast
 import os
@@ -117,7 +120,7 @@ def table_bytes(run: Run, folder: Path, made: dict[str, bytes] = {}) -> bytes:  
     return made["table"]
 
 
-# Names
+# Tests of names
 
 
 def named(name: str) -> dict[str, str]:
@@ -221,7 +224,7 @@ def test_nothing_is_printed_past_the_one_console() -> None:
     assert result == {("options.py", "typer.echo"), ("main.py", "typer.echo"), ("commands.py", "typer.echo")}
 
 
-# Streams
+# Tests of streams
 
 
 @pytest.mark.parametrize(
@@ -275,12 +278,12 @@ def test_files_are_written_before_the_screen(way: str, folder: Path, run: Run, m
     assert written != set()
 
 
-# Outputs that cannot be written
+# Tests of outputs that cannot be written
 
 
 @pytest.fixture
 def no_files(folder: Path) -> Iterator[Path]:
-    """Folder that takes no files: read-only, or for root, who ignores permissions, a folder of the kernel."""
+    """Folder that takes no files: read-only, or for root a folder of the kernel."""
     closed = folder / "closed"
     closed.mkdir()
     closed.chmod(0o555)

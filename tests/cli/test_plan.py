@@ -1,4 +1,7 @@
-"""`quietbits plan` on the command line: the same as the call, commands that run, self-contained pages, one-line errors."""
+"""`quietbits plan` on the command line.
+
+Points under test: the same as the call, commands that run, self-contained pages, one-line errors.
+"""
 
 import json
 import shlex

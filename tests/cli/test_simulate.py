@@ -1,4 +1,7 @@
-"""`quietbits simulate`: all mechanisms, the same numbers as the Python calls, and one-line errors."""
+"""`quietbits simulate`.
+
+Points under test: all mechanisms, the same numbers as the Python calls, and one-line errors.
+"""
 
 import json
 from collections.abc import Callable

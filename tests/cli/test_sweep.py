@@ -1,4 +1,7 @@
-"""`quietbits sweep` on the command line: the same bytes as the call, a table of averages, one-line errors."""
+"""`quietbits sweep` on the command line.
+
+Points under test: the same bytes as the call, a table of averages, one-line errors.
+"""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""`quietbits train` on the command line: a working example, a table, a self-contained page, one-line errors."""
+"""`quietbits train` on the command line.
+
+Points under test: a working example, a table, a self-contained page, one-line errors.
+"""
 
 import re
 import tomllib

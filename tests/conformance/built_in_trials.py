@@ -1,4 +1,7 @@
-"""Conformance trials of the mechanisms of quietbits: cheap options, and exceptions of single mechanisms."""
+"""Conformance trials of the mechanisms of quietbits.
+
+The trials have cheap options, and exceptions of single mechanisms.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,7 @@
-"""The worked example of docs/adding-a-mechanism.md: a package of two files, which works in every command and test."""
+"""The worked example of docs/adding-a-mechanism.md.
+
+Points under test: a package of two files, which works in every command and test.
+"""
 
 import json
 import os
@@ -72,7 +75,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def typed(project: Path) -> Callable[[str], str]:
-    """Return a function that runs a command in the folder, in a new environment that has quietbits."""
+    """Return a function that runs a command in a new environment with quietbits."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", project / "env"], check=True)
     python = project / "env" / "bin" / "python"
     where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]

@@ -1,4 +1,6 @@
-"""Inputs made from a mechanism's own public randomness: errors stay within the bound for a known seed.
+"""Inputs made from a mechanism's own public randomness.
+
+Points under test: errors stay within the bound for a known seed.
 
 Chance of a false alarm below 1e-5 per test (5 sigma).
 """

@@ -1,4 +1,7 @@
-"""Accounts are monotone: more noise, fewer rounds, a larger delta or a smaller secret sample never raise epsilon."""
+"""Accounts are monotone.
+
+Points under test: more noise, fewer rounds, a larger delta or a smaller secret sample never raise epsilon.
+"""
 
 import itertools
 import math

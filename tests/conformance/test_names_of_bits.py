@@ -1,4 +1,7 @@
-"""Each name for a number of bits has one meaning: in the registry, trainings, commands, and public fields and parameters."""
+"""Each name for a number of bits has one meaning.
+
+The names are those of the registry, trainings, commands, and public fields and parameters.
+"""
 
 import dataclasses
 import inspect

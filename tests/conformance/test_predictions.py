@@ -1,4 +1,7 @@
-"""Every mechanism's predicted error agrees with simulations within their sampling error, on one small task per entry."""
+"""Every mechanism's predicted error agrees with simulations.
+
+Each entry has one small task.
+"""
 
 import pytest
 from built_in_trials import OPTIONS

@@ -1,4 +1,7 @@
-"""Standard errors of every mechanism for items: z-scores over the items have an rms of 1, within sampling error."""
+"""Standard errors of every mechanism for items.
+
+Points under test: z-scores over the items have an rms of 1, within sampling error.
+"""
 
 import math
 from collections.abc import Mapping

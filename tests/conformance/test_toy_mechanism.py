@@ -1,4 +1,7 @@
-"""A new mechanism needs only a class and an entry: the conformance suite tests it, and detects the faults of a bad one."""
+"""A new mechanism needs only a class and an entry.
+
+Points under test: the conformance suite tests it, and detects the faults of a bad one.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,7 +29,7 @@ from quietbits.design.noise.random_words import WordsLike, word_source
 
 @dataclass(frozen=True)
 class OneBit(ScalarMechanism):
-    """Mechanism that rounds a number to an end of the interval and flips the bit with probability 1 / (e^epsilon + 1)."""
+    """Mechanism that rounds a number to an end, and flips it with a known probability."""
 
     epsilon: float
     interval: tuple[float, float]
@@ -111,7 +114,7 @@ def test_it_is_there_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         calibrate("one-bit", epsilon=2.0, delta=1e-5, method="exact")
 
 
-# Faults that the suite must detect
+# The following classes have faults that the suite must detect.
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Plots of accounts: solid lines for proven accounts, dashed lines for assumptions, and the given rounds."""
+"""Plots of accounts.
+
+Points under test: solid lines for proven accounts, dashed lines for assumptions, and the given rounds.
+"""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Titles state ranges of quantities, computed from the drawn table, and no claims of their own."""
+"""Titles state ranges of quantities, computed from the drawn table.
+
+Titles make no other claims.
+"""
 
 import ast
 import math

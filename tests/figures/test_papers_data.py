@@ -1,4 +1,7 @@
-"""Figures of trainings on a user's folder: detection of the papers' data sets, and the papers' settings on each."""
+"""Figures of trainings on a user's folder.
+
+Points under test: detection of the papers' data sets, and the papers' settings on each.
+"""
 
 import math
 from collections.abc import Sequence
@@ -146,7 +149,7 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
         assert [task.training.epsilon for task in coded] == [item.epsilon for item in paper.reported] + [None] * len(paper.reported)
         ratios = [dict(task.mechanism.options).get("clip_ratio") for task in coded]
         assert ratios == [None] * len(paper.reported) + [item.clip_ratio for item in paper.reported]
-        # The discrete Gaussian runs where the paper has it.
+        # Trainings on the paper's data include the discrete Gaussian exactly if the paper reports its accuracy.
         reported = {name for item in paper.reported for name in item.accuracy}
         assert {"distributed-discrete-gaussian"} & {task.mechanism.name for task in own} == (
             {"distributed-discrete-gaussian"} if "ddg16" in reported else set()

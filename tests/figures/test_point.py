@@ -1,4 +1,7 @@
-"""Points as tasks: unique and stable names, settings in words, and a round trip through workers."""
+"""Points as tasks.
+
+Points under test: unique and stable names, settings in words, and a round trip through workers.
+"""
 
 import pickle
 from dataclasses import replace

@@ -231,7 +231,7 @@ def made_smaller() -> Iterator[pytest.MonkeyPatch]:
         # Near-optimal tables, which are faster to design, suffice for this test.
         for module in (scalar_mean, table_entries):
             patch.setattr(module, "design_mvu", partial(module.design_mvu, starts=1))
-        # Accounts of sampled Gaussian noise take long, and have tests of their own.
+        # Accounts of sampled Gaussian noise take long, and have separate tests.
         patch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
         yield patch
 
@@ -290,7 +290,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Reproduced:
-    """A reproduced figure: its name, files, table and drawing, and the picture without its title."""
+    """A reproduced figure: name, files, table, drawing, and picture without its title."""
 
     name: str
     files: list[Path]
@@ -430,7 +430,7 @@ def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
         least = reproduced.table.groupby("trust_model")["predicted_error"].min().to_dict()
         assert {name: errors[-1] for name, errors in fronts.items()} == least
         assert all((np.diff(errors) <= 0).all() for errors in fronts.values())
-        # Each drawn bound is that of the best design of a trust model. Bounds for more restricted messages may exceed its error.
+        # Each drawn bound is that of the best design of a trust model. Bounds for more restricted messages may exceed that design's error.
         named = {str(line.get_label()): np.asarray(line.get_ydata())[0] for line in lines}
         bounds = {label.removeprefix("proven bound, "): height for label, height in named.items() if label.startswith("proven bound")}
         assert "local" in bounds

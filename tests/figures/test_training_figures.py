@@ -1,4 +1,7 @@
-"""Figures of trainings: infeasible runs are named, accuracies are measured, and papers' settings run on a folder of data."""
+"""Figures of trainings.
+
+Points under test: infeasible runs are named, accuracies are measured, and papers' settings run on a folder of data.
+"""
 
 import math
 import struct
@@ -225,7 +228,7 @@ def test_infinite_images_are_a_users_deformed(mnist: Path, tmp_path: Path, monke
     assert {(task.training.model, task.training.delta, task.training.sampling) for task in whole} == {("mlp-60-60-60", 1e-9, "passes")}
     kinds = {(task.training.epsilon, dict(task.mechanism.options)["rotated"]) for task in whole if task.mechanism.name == "cpsgd"}
     assert kinds == {(epsilon, rotated) for epsilon in (4.0, 2.0) for rotated in (True, False)}
-    # The setting has 25 million clients, each with an image of its own, and draws no client twice.
+    # The setting has 25 million clients, each with its own image, and draws no client twice.
     assert whole[0].training.federated_data(0).cohort([0, 24_999_999]).examples.inputs.shape == (2, 784)
 
     def small(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:

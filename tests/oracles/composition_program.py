@@ -1,4 +1,4 @@
-"""Program (4) of Chaudhuri, Guo, Rabbat 2022, solved as printed, as the envelope's reference."""
+"""Program (4) of Chaudhuri, Guo, Rabbat 2022 as printed: the envelope's reference."""
 
 import math
 

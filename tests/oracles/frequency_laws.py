@@ -1,4 +1,7 @@
-"""The exact law of a message about an item, by enumeration of all messages of small domains from the papers' definitions."""
+"""The exact law of a message about an item.
+
+The law enumerates all messages of small domains, from the papers' definitions.
+"""
 
 import itertools
 import math
@@ -19,7 +22,7 @@ from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 
 @dataclass(frozen=True)
 class Law:
-    """All messages of `encode`, and the probability of each for each item, shape (items, messages)."""
+    """All messages of `encode`, and their probabilities, shape (items, messages)."""
 
     messages: NDArray[Any]
     probabilities: NDArray[np.float64]

@@ -22,7 +22,7 @@ def project_files() -> list[Path]:
 
 @pytest.fixture(scope="session")
 def copy_project(project_files: list[Path]) -> Callable[[Path], None]:
-    """Return a function that copies the project's files, without the rest of the checkout, to a new folder."""
+    """Return a function that copies the project's files to a new folder."""
 
     def copy(folder: Path) -> None:
         for parent in sorted({path.parent for path in project_files}):

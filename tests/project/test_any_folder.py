@@ -1,4 +1,7 @@
-"""The checkout is the package, and its folder may have any name, even that of a standard library module."""
+"""The checkout is the package, and its folder may have any name.
+
+The name may even be that of a standard library module.
+"""
 
 import os
 import re

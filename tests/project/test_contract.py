@@ -1,4 +1,7 @@
-"""Mechanisms describe themselves: above `design`, code asks the contract, and neither a mechanism's class nor its name."""
+"""Mechanisms describe themselves.
+
+Above `design`, code asks the contract, and neither a mechanism's class nor its name.
+"""
 
 import ast
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,7 @@
-"""The project has floors: a module imports only from its own floor and those below, without import circles."""
+"""The project has floors.
+
+Points under test: a module imports only from its own floor and those below, without import circles.
+"""
 
 import ast
 import tomllib
@@ -37,7 +40,7 @@ MODULES = sorted([*ROOT.glob("*.py"), *(path for package in PACKAGES for path in
 
 
 class Import(NamedTuple):
-    """An imported name: its place, its dotted name from the top, and whether the import is relative."""
+    """An imported name: its place, its dotted name, and whether the import is relative."""
 
     line: int
     name: str

@@ -1,4 +1,7 @@
-"""Mutants of a small module are made and run, and every accepted survivor is among the mutants."""
+"""Mutants of a small module are made and run.
+
+Every accepted survivor is among the mutants.
+"""
 
 import ast
 import json

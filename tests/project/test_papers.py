@@ -1,4 +1,7 @@
-"""Each paper's page has an entry for every item of the paper, with a verdict, a place in quietbits and a reason."""
+"""Each paper's page has an entry for every item of the paper.
+
+An entry has a verdict, a place in quietbits and a reason.
+"""
 
 import math
 import re

@@ -1,4 +1,6 @@
-"""The public face is frozen: names, parameters, defaults, fields and methods change only on purpose.
+"""The public face is frozen.
+
+Points under test: names, parameters, defaults, fields and methods change only on purpose.
 
 Run as a script, this file writes the current public names to `public_api.txt`; the difference is then part of the change.
 """

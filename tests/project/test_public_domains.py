@@ -1,4 +1,7 @@
-"""Every public call that takes a ball, a domain or a task refuses other types by name, before any computation."""
+"""Every public call refuses wrong types of balls, domains and tasks by name.
+
+The refusal comes before any computation.
+"""
 
 import inspect
 from types import SimpleNamespace

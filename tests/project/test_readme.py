@@ -1,4 +1,7 @@
-"""The README is true: every command and example in it runs, and its numbers are those of a run."""
+"""The README is true.
+
+Points under test: every command and example in it runs, and its numbers are those of a run.
+"""
 
 import contextlib
 import io

@@ -1,4 +1,7 @@
-"""The folders show the design: readable sizes of files and folders, telling names, and tests that mirror modules."""
+"""The folders show the design.
+
+Points under test: readable sizes of files and folders, telling names, and tests that mirror modules.
+"""
 
 import ast
 import re

@@ -1,4 +1,7 @@
-"""Every module and public function of the floors is used: in another module, a benchmark, an attack, or a page."""
+"""Every module and public function of the floors is used.
+
+The use is in another module, a benchmark, an attack, or a page.
+"""
 
 import ast
 import re

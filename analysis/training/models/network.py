@@ -56,7 +56,7 @@ class SequenceNetwork(Network, Protocol):
         """
 
 
-# Every round asks this, and an isinstance of protocols takes as long as a chunk's scores.
+# The test looks for a method, because it runs in every round and an isinstance of protocols takes as long as a chunk's scores.
 def is_random(network: Network) -> TypeGuard[RandomNetwork]:
     """Return whether the model's gradients may be random."""
     return hasattr(network, "drawing")
@@ -77,7 +77,7 @@ def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = scipy.special.expit(scores) - labels
     else:
-        # Softmax, computed in place.
+        # This is a softmax, computed in place.
         errors = np.subtract(scores, scores.max(axis=-1, keepdims=True), order="C")
         np.exp(errors, out=errors)
         errors /= errors.sum(axis=-1, keepdims=True)

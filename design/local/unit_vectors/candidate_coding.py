@@ -165,7 +165,7 @@ class CandidateCodingMechanism(VectorMechanism):
 
 
 def mean_projection(threshold: float, inside: float) -> float:
-    """Return the mean of <z, v> where z lies in the cap with probability `inside`."""
+    """Return the mean of <z, v> if z lies in the cap with probability `inside`."""
     cap, beyond = float(scipy.special.ndtr(-threshold)), float(scipy.special.ndtr(threshold))
     # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
     return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond)) if cap * beyond > 0 else 0.0

@@ -41,7 +41,9 @@ CANCELLED = 0.01
 
 @dataclass(frozen=True)
 class CapPrivacy:
-    """Randomised response, revealed with a given probability; it dominates the messages of any two inputs.
+    """Randomised response that is revealed with a given probability.
+
+    The mechanism dominates the messages of any two inputs.
 
     The message is revealed with probability `revealing`, and otherwise not at all. The densities of two unit vectors have the ratio
     e^epsilon on the first vector's cap without the second's, e^-epsilon on the second's without the first's, and 1 elsewhere. With w the

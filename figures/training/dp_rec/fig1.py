@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC: accuracy by round against bytes in both directions, at equal epsilon."""
+"""Federated averaging by DP-REC: accuracy against bytes in both directions."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC and by a trusted server's Gaussian noise: accuracy against epsilon."""
+"""Federated averaging by DP-REC: accuracy against epsilon."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Shared parts of the figures of trainings by DP-REC: settings, methods, and the paper's results.
+"""Shared parts of the figures of DP-REC's trainings: settings, methods, results.
 
 The settings are on the digits and on the paper's data.
 """
@@ -65,7 +65,7 @@ def readable_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFra
 
 @dataclass(frozen=True)
 class Method:
-    """A mechanism of the comparison, with its place in tables, in the paper's results and in pictures.
+    """A mechanism of the comparison, with its place in tables, results and pictures.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ METHODS = (
     PROVEN,
     PUBLISHED,
 )
-# Methods whose noise is calibrated here, also where the paper states its own noise.
+# Methods whose noise is calibrated here, even if the paper states a noise.
 CALIBRATED = (DP_FEDAVG, PROVEN)
 
 

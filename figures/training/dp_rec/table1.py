@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC and by other methods: accuracy against bytes, at equal epsilon."""
+"""Federated averaging by DP-REC and by other methods: accuracy against bytes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -52,7 +52,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        # On the paper's data its accuracy stands beside methods that are not calibrated here, and beside floats after as many rounds.
+        # The table shows the paper's accuracy beside methods that are not calibrated here, and beside floats after as many rounds.
         rounds = own["data"].map(lambda data: compared_with(data).value("rounds"))
         same = own["rounds"] == rounds if method is NO_PRIVACY else method not in CALIBRATED
         own = own[~own["data"].isin(list(ON_DATA)) | same]
@@ -146,7 +146,7 @@ def paper_table_tasks(seed: int, quick: bool, folder: Path) -> Sequence[Training
     for available in found_data(folder, tuple(ON_DATA)):
         paper = ON_DATA[available.name]
         epsilons = [result.epsilon for result in paper.reported if result.epsilon]
-        # On MNIST and Shakespeare the paper has no discrete Gaussian.
+        # The paper reports no discrete Gaussian on MNIST and Shakespeare.
         sums = any("ddg16" in result.accuracy for result in paper.reported)
         tasks += _tasks(seed, paper_ground(available, quick=quick), epsilons[-1:] if quick else epsilons, sums=sums)
     return tasks

@@ -1,4 +1,4 @@
-"""Relative entropy coding without privacy: accuracy against bytes, by size of the coded groups.
+"""Relative entropy coding without privacy: accuracy against bytes, by group size.
 
 The comparison has floats, a group for each tensor, and groups of 64 coordinates.
 """

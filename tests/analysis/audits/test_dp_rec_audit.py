@@ -1,4 +1,7 @@
-"""Audits of DP-REC's coder: exact sums, quadrature and Monte Carlo agree, and audits refute false claims only."""
+"""Audits of DP-REC's coder.
+
+Exact sums, quadrature and Monte Carlo agree, and audits refute false claims only.
+"""
 
 import math
 from functools import cache

@@ -1,4 +1,4 @@
-"""Audits refute no guarantee of the registry, measure much of each guarantee, and detect too little noise.
+"""Audits refute no guarantee of the registry, and detect too little noise.
 
 Seeds are fixed. A lower bound exceeds the true epsilon with probability 1e-3 or 1e-6 per audit, by the stated confidence.
 """

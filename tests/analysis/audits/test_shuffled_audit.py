@@ -1,4 +1,7 @@
-"""Audits of shuffled letters: the guarantee holds, audits measure most of it, and refute a claim that ignores the blanket."""
+"""Audits of shuffled letters.
+
+Points under test: the guarantee holds, audits measure most of it, and refute a claim that ignores the blanket.
+"""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""Mechanisms of plug-in packages and scripts appear in the registry, in commands and in results."""
+"""Mechanisms of plug-in packages and scripts appear in registry, commands and results."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ def copy_of(name: str) -> str:
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Install:
-    """Return a function that installs a package, with its entry points and the text of its module, for this test."""
+    """Return a function that installs a package with given entry points for this test."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def installed(distribution: str, module: str, text: str, *points: str, version: str = "1.0") -> None:
@@ -179,7 +179,7 @@ def test_tables_of_each_version_have_a_folder_of_their_own(install: Install, tmp
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["tables-1.0"]
 
 
-# Scripts
+# Tests of scripts
 
 
 def test_a_script_registers_replaces_and_removes_entries() -> None:

@@ -1,4 +1,7 @@
-"""The registry's vector tables by Rényi divergence: what the cache keeps, and which arguments are refused."""
+"""The registry's vector tables by Rényi divergence.
+
+Points under test: what the cache keeps, and which arguments are refused.
+"""
 
 from pathlib import Path
 

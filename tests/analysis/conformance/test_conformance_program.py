@@ -1,4 +1,4 @@
-"""The conformance suite as a class of tests for a named mechanism, and as a program that detects faults of a plug-in."""
+"""The conformance suite as a class of tests, and as a program."""
 
 import os
 import re

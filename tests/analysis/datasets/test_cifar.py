@@ -1,4 +1,7 @@
-"""CIFAR-10's pickled batches: the reader reads the published format and never executes a pickle."""
+"""CIFAR-10's pickled batches.
+
+Points under test: the reader reads the published format and never executes a pickle.
+"""
 
 import os
 import pickle

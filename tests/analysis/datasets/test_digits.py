@@ -1,4 +1,7 @@
-"""Digits among clients: the same for every caller and order of requests, and recognisable after deformation."""
+"""Digits among clients.
+
+Points under test: the same for every caller and order of requests, and recognisable after deformation.
+"""
 
 import itertools
 import tracemalloc

@@ -1,4 +1,7 @@
-"""MNIST and EMNIST from tiny files of the original format; damaged files are refused before any array is built."""
+"""MNIST and EMNIST from tiny files of the original format.
+
+Damaged files are refused before any array is built.
+"""
 
 import gzip
 import struct

@@ -1,4 +1,4 @@
-"""StackOverflow from tiny files of TensorFlow Federated's formats, with TensorFlow's messages inside."""
+"""StackOverflow from tiny files of TensorFlow Federated's formats."""
 
 import json
 import sqlite3

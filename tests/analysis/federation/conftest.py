@@ -1,4 +1,7 @@
-"""A federation in one process: a grid that hands messages to ClientApps, and may lose some messages."""
+"""A federation in one process.
+
+A grid hands messages to ClientApps, and may lose some messages.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,7 +15,7 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod
 
-# Each client has a ledger of its own.
+# Each client has its own ledger.
 LEDGER = "spent-{partition-id}.sqlite"
 Lost = Callable[[int, str], bool]
 
@@ -26,7 +29,7 @@ def trained(msg: Message, context: Context) -> Message:
 
 @dataclass
 class Loop(Grid):
-    """Grid of nodes in this process that loses the messages for which `lost(node, stage)` is true."""
+    """Grid of nodes in this process, which loses messages if `lost(node, stage)` is true."""
 
     steps: dict[int, float]
     mod: PrivateUpdateMod = field(default_factory=PrivateUpdateMod)

@@ -1,4 +1,7 @@
-"""Messages as bytes: as many bits as the mechanism states, and the same numbers after decoding."""
+"""Messages as bytes.
+
+Requirements: as many bits as the mechanism states, and the same numbers after decoding.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""A client's ledger: sums of epsilons, refusals, and records that survive errors and restarts."""
+"""A client's ledger.
+
+Points under test: sums of epsilons, refusals, and records that survive errors and restarts.
+"""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,7 @@
-"""A client's mod and the server's strategy in one process: decoding, guarantees and refusals."""
+"""A client's mod and the server's strategy in one process.
+
+Points under test: decoding, guarantees and refusals.
+"""
 
 import json
 import math

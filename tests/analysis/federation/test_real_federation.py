@@ -1,4 +1,6 @@
-"""The app of docs/flower.md on a real SuperLink and real SuperNodes; the test kills two nodes while they train.
+"""The app of docs/flower.md on a real SuperLink and real SuperNodes.
+
+The test kills two nodes while they train.
 
 The mean of a local mechanism is right for all clients; that of a secure sum covers the survivors, or is refused with too few survivors.
 """

@@ -1,4 +1,7 @@
-"""Plans: feasible and infeasible mechanisms, their order, errors, bits, guarantees and bounds."""
+"""Plans.
+
+Points under test: feasible and infeasible mechanisms, their order, errors, bits, guarantees and bounds.
+"""
 
 import math
 from collections.abc import Callable

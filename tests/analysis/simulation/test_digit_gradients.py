@@ -1,4 +1,7 @@
-"""Gradients of networks on digits: against finite differences, for exact dimensions, in bounded memory."""
+"""Gradients of networks on digits.
+
+The tests run against finite differences, for exact dimensions, in bounded memory.
+"""
 
 import tracemalloc
 from itertools import pairwise
@@ -40,7 +43,7 @@ def test_gradients_are_finite_differences_of_the_mean_loss(model: DigitModel, sa
     for _ in range(5):
         direction = rng.standard_normal(model.dimension) * 1e-6
         ahead, behind = (moved(model, sign * direction).losses(images, labels).mean(axis=1) for sign in (1, -1))
-        # A unit whose sum is within the step of zero would make a larger error; no unit is.
+        # A unit whose sum is within the step of zero would make a larger error, but no unit has such a sum.
         assert (ahead - behind) / 2e-6 == pytest.approx(result @ direction / 1e-6, rel=1e-5, abs=1e-7)
 
 

@@ -1,4 +1,7 @@
-"""DP-REC's mean: the law of a message against coded messages, and errors against enumeration and references."""
+"""DP-REC's mean.
+
+Points under test: the law of a message against coded messages, and errors against enumeration and references.
+"""
 
 import math
 
@@ -23,7 +26,7 @@ def vectors(clients: int, dimension: int, length: float, seed: int) -> np.ndarra
     return length * directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
-# The law of a message
+# Tests of the law of a message
 
 
 @pytest.mark.parametrize("clip_ratio", [0.3, 1.0, 3.0])
@@ -80,7 +83,7 @@ def test_the_worst_error_is_that_of_equal_vectors_with_equal_groups() -> None:
     assert worst_mean_error(1.2, dimension=4, groups=2, bits=4, clients=50) == pytest.approx(error, rel=1e-9)
 
 
-# Vectors, and the simulated mean
+# Tests of vectors, and of the simulated mean
 
 
 def test_vectors_of_half_of_the_clients_are_near_equal_coordinates() -> None:

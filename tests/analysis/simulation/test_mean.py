@@ -1,4 +1,7 @@
-"""One simulated round: numbers by hand, independence of chunks and masks, and errors that agree with variances."""
+"""One simulated round.
+
+Points under test: numbers by hand, independence of chunks and masks, and errors that agree with variances.
+"""
 
 import math
 import tracemalloc
@@ -38,7 +41,10 @@ MECHANISM = DistributedDiscreteGaussianMechanism(NormBall(5, 2.0, 10.0), clients
 
 @dataclass(frozen=True)
 class Offset(VectorMechanism):
-    """Mechanism without privacy that sends the clipped vector plus a constant, so that every number follows by hand."""
+    """Mechanism without privacy that sends the clipped vector plus a constant.
+
+    Every number follows by hand.
+    """
 
     ball: NormBall
     offset: float
@@ -65,7 +71,10 @@ class Offset(VectorMechanism):
 
 @dataclass(frozen=True)
 class WholeNumbers(SecureSumMechanism, VectorMechanism):
-    """Mechanism without privacy that sends clipped vectors of whole numbers, so that every number follows by hand."""
+    """Mechanism without privacy that sends clipped vectors of whole numbers.
+
+    Every number follows by hand.
+    """
 
     ball: NormBall
     clients: int

@@ -1,4 +1,7 @@
-"""Populations for every domain: vectors scaled by the ball, numbers scaled by the interval, chunk by chunk."""
+"""Populations for every domain.
+
+Points under test: vectors scaled by the ball, numbers scaled by the interval, chunk by chunk.
+"""
 
 import numpy as np
 import pytest

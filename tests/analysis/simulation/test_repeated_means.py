@@ -1,4 +1,7 @@
-"""Repeated rounds: independent of each other and of their number, with bounded wrapping, and summaries with fixed keys."""
+"""Repeated rounds.
+
+Rounds are independent of each other and of their number, with bounded wrapping, and summaries with fixed keys.
+"""
 
 import math
 from dataclasses import fields, replace

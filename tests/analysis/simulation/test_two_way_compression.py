@@ -1,4 +1,7 @@
-"""Bytes in both directions: real packages, all draws of small federations, and many draws of a larger federation."""
+"""Bytes in both directions.
+
+Points under test: real packages, all draws of small federations, and many draws of a larger federation.
+"""
 
 import itertools
 from typing import Any

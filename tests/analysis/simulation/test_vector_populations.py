@@ -1,4 +1,7 @@
-"""Populations of vectors: the sets on which they are uniform, and chunks that depend on the dimension only."""
+"""Populations of vectors.
+
+Points under test: the sets on which they are uniform, and chunks that depend on the dimension only.
+"""
 
 import numpy as np
 import pytest

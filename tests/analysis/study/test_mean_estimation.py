@@ -1,4 +1,7 @@
-"""Estimates are unbiased, predicted errors are right, and results do not depend on chunks or on other mechanisms."""
+"""Estimates of a mean are unbiased, with right predicted errors.
+
+Results do not depend on chunks or on other mechanisms.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""The study of a mean as a call: the compared mechanisms, the reference errors, and the guarantees."""
+"""The study of a mean as a call.
+
+Points under test: the compared mechanisms, the reference errors, and the guarantees.
+"""
 
 import json
 from dataclasses import replace

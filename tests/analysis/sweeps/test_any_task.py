@@ -1,4 +1,7 @@
-"""Sweeps over tasks of any kind: results, collected errors, and finished tasks that are kept."""
+"""Sweeps over tasks of any kind.
+
+Points under test: results, collected errors, and finished tasks that are kept.
+"""
 
 import os
 import sqlite3
@@ -26,7 +29,10 @@ def finished(folder: Path) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Toss:
-    """Task that returns its number, or fails on request; two workers run it, so errors cross processes."""
+    """Task that returns its number, or fails on request.
+
+    Two workers run it, so errors cross processes.
+    """
 
     number: int
     fault: Exception | None = None
@@ -54,7 +60,10 @@ class Toss:
 
 @pytest.fixture
 def tasks_that_travel() -> Iterator[None]:
-    """Send the task classes of this module to workers by value, since workers cannot import the module."""
+    """Send the task classes of this module to workers by value.
+
+    Workers cannot import the module.
+    """
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)
     yield

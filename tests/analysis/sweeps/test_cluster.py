@@ -1,4 +1,7 @@
-"""Sweeps on a real Dask cluster, whose workers are separate processes that start late, are killed, or have other code."""
+"""Sweeps on a real Dask cluster.
+
+The workers are separate processes that start late, are killed, or have other code.
+"""
 
 import json
 import logging
@@ -31,7 +34,7 @@ PATIENCE = 30.0
 
 
 class Cluster:
-    """Dask scheduler with workers on request, which gives up a task after more than `allowed_failures` dead workers."""
+    """Dask scheduler with workers on request and a limit on dead workers."""
 
     def __init__(self, folder: Path, allowed_failures: int = 1) -> None:
         self._folder = folder
@@ -110,7 +113,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def unforgiving_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Return a cluster that gives up a task at the first lost worker, so that fewer workers must restart."""
+    """Return a cluster that gives up a task at the first lost worker."""
     cluster = Cluster(tmp_path, allowed_failures=0)
     yield cluster
     cluster.close()

@@ -1,4 +1,7 @@
-"""Tasks reuse freed memory, as counts of page faults show, also under a Dask nanny's setting."""
+"""Tasks reuse freed memory.
+
+Counts of page faults show the reuse, also under a Dask nanny's setting.
+"""
 
 import os
 import platform

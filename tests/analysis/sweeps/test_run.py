@@ -1,4 +1,7 @@
-"""Sweeps: identical tables for any workers and after any kill; no task is lost or done twice."""
+"""Sweeps.
+
+Requirements: identical tables for any workers and after any kill; no task is lost or done twice.
+"""
 
 import hashlib
 import logging
@@ -219,7 +222,7 @@ def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path:
     after = run_tasks(few(repetitions=4, mechanism=[{"name": "cldp"}, *FEW["mechanism"]]), tmp_path)
     assert done.items() <= finished(tmp_path).items()
     same = after[(after["mechanism"] != "cldp") & (after["repetition"] < 3)].reset_index(drop=True)
-    # Columns without values have no type of their own.
+    # Columns without values have no type.
     pd.testing.assert_frame_equal(*(frame.dropna(axis="columns", how="all") for frame in (same, before)))
     # A column that a mechanism fills with numbers is no longer empty for the other mechanisms.
     other = run_tasks(few(mechanism=[{"name": "skellam"}, *FEW["mechanism"]]), tmp_path)

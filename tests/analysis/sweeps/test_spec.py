@@ -1,4 +1,7 @@
-"""Sweeps as files: reading names every fault, and every combination is a task with a unique name."""
+"""Sweeps as files.
+
+Points under test: reading names every fault, and every combination is a task with a unique name.
+"""
 
 import dataclasses
 import json

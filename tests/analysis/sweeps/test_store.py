@@ -1,4 +1,7 @@
-"""The file of finished tasks: damaged results are computed again, and only one process uses the file at a time."""
+"""The file of finished tasks.
+
+Points under test: damaged results are computed again, and only one process uses the file at a time.
+"""
 
 import logging
 import os

@@ -1,4 +1,7 @@
-"""Summaries of sweeps: averages over repetitions, and the errors of a trusted server for comparison."""
+"""Summaries of sweeps.
+
+Points under test: averages over repetitions, and the errors of a trusted server for comparison.
+"""
 
 import math
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""A task of a sweep of means: each mechanism of the registry is prepared once, sent to workers, and gives complete rows."""
+"""A task of a sweep of means.
+
+Each mechanism of the registry is prepared once, sent to workers, and gives complete rows.
+"""
 
 import math
 import pickle

@@ -1,4 +1,7 @@
-"""Tables in bulk: byte for byte the files of single designs, for any workers, kills and changed files."""
+"""Tables in bulk.
+
+Requirements: byte for byte the files of single designs, for any workers, kills and changed files.
+"""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""Grids as files: every combination occurs once, with a unique name, and faults are named before any work."""
+"""Grids as files.
+
+Points under test: every combination occurs once, with a unique name, and faults are named before any work.
+"""
 
 import itertools
 import tomllib

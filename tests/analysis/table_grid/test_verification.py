@@ -1,4 +1,7 @@
-"""A folder of tables: the verification detects every kind of fault and names it with its file."""
+"""A folder of tables.
+
+Points under test: the verification detects every kind of fault and names it with its file.
+"""
 
 import shutil
 from collections.abc import Callable

@@ -20,7 +20,7 @@ def setting() -> Callable[..., TrainingSetting]:
 
 @pytest.fixture
 def task() -> Callable[..., TrainingTask]:
-    """Return a function that makes a task from a mechanism, its options, and fields of the setting."""
+    """Return a function that makes a task from a mechanism and fields of the setting."""
 
     def make(name: str, options: dict[str, Any] | None = None, *, seed: int = 0, **fields: Any) -> TrainingTask:
         return TrainingTask(TrainingSetting(**(USUAL | fields)), TrainedMechanism(name, tuple((options or {}).items())), seed)

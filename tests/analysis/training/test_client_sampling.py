@@ -1,4 +1,7 @@
-"""Client sampling: numbers of clients, shares, repeats, and the sampling that accounts may use."""
+"""Client sampling.
+
+Points under test: numbers of clients, shares, repeats, and the sampling that accounts may use.
+"""
 
 import itertools
 import math

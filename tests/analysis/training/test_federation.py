@@ -1,4 +1,7 @@
-"""The engine against plain numpy: clipping, sampling, histories, and learning with and without a budget."""
+"""The engine against plain numpy.
+
+Points under test: clipping, sampling, histories, and learning with and without a budget.
+"""
 
 import math
 from collections.abc import Callable
@@ -275,7 +278,7 @@ def test_dp_rec_learns_within_bytes_that_are_those_of_its_messages(task: Tasks, 
     # A message has 10 groups of 7 bits, and a seed of 64 bits.
     assert run.records["bytes_up"] == [20 * 17] * 8
     assert max(run.records["bytes_down"]) < 20 * 2600
-    # Unproven accounts are for the other adjacency, and have names of their own.
+    # Unproven accounts are for the other adjacency, and have separate names.
     assert {"published", "conservative", "any-bits"} == set(run.plan.others)
     with pytest.raises(ValueError, match="sampling must be with-replacement for dp-rec-training"):
         task("dp-rec-training", {"clip_ratio": 2.0}).prepare(None)

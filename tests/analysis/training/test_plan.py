@@ -1,4 +1,7 @@
-"""Privacy of every round: the values of `account` for as many rounds, amplified or not, within the budget."""
+"""Privacy of every round.
+
+Points under test: the values of `account` for as many rounds, amplified or not, within the budget.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""The noisy sum of sketches with threshold and memory: the memory keeps the rest, costs no privacy, and runs resume."""
+"""The noisy sum of sketches with threshold and memory.
+
+Points under test: the memory keeps the rest, costs no privacy, and runs resume.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

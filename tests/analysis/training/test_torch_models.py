@@ -1,4 +1,7 @@
-"""The papers' torch models: sizes, gradients of single clients, first parameters, dropout, and short trainings."""
+"""The papers' torch models.
+
+Points under test: sizes, gradients of single clients, first parameters, dropout, and short trainings.
+"""
 
 import json
 from collections.abc import Callable

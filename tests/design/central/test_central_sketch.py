@@ -1,4 +1,6 @@
-"""Project and perturb: noise of exactly the stated variance, and errors that agree with predictions.
+"""Project and perturb.
+
+Points under test: noise of exactly the stated variance, and errors that agree with predictions.
 
 Seeds are fixed; means are within 5 standard errors, and one seed in a million would fail where a p-value is tested.
 """

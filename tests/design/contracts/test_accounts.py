@@ -1,4 +1,7 @@
-"""Common accounts of mechanisms: pure privacy, Rényi divergences and losses, over rounds and with secret sampling."""
+"""Common accounts of mechanisms.
+
+Points under test: pure privacy, Rényi divergences and losses, over rounds and with secret sampling.
+"""
 
 import math
 
@@ -38,7 +41,7 @@ def epsilon(account: Account, delta: float, rounds: int = 1, sampling: PoissonSa
     return account.bound(delta, rounds, sampling).epsilon
 
 
-# Pure privacy
+# Tests of pure privacy
 
 
 def test_pure_privacy_adds_up_and_needs_no_delta() -> None:
@@ -86,7 +89,7 @@ def test_sampling_amplifies_pure_privacy() -> None:
         pure_account(1.0, "add-or-remove-one").bound(0.0, 1, FIXED)
 
 
-# Rényi divergences
+# Tests of Rényi divergences
 
 
 def test_rounds_add_up_and_the_order_is_said() -> None:
@@ -141,7 +144,7 @@ def test_sampled_divergences_are_those_of_every_mechanism_unless_better_ones_are
     assert secretly_sampled_curve("replace-one")(CURVE, everyone) is CURVE
 
 
-# Privacy losses
+# Tests of privacy losses
 
 
 def test_one_round_is_amplified_and_several_are_those_of_everyone() -> None:
@@ -193,7 +196,7 @@ def test_losses_whose_ratios_overflow_warn_of_nothing_and_err_upward() -> None:
         assert bound >= composed_pure_epsilon(math.log(30), times, 1e-3) * (1 - 1e-9)
 
 
-# Rounds as (epsilon, delta)
+# Tests of rounds as (epsilon, delta)
 
 
 def test_a_bound_that_needs_delta_says_so() -> None:
@@ -214,7 +217,8 @@ def test_sampled_rounds_of_any_mechanism_compose_as_randomised_response() -> Non
     many = amplified_rounds(single, 1e-4, 20, FIXED, "replace-one")
     assert many.epsilon == composed_pure_epsilon(single_round.epsilon, 20, 5e-5)
     assert many.details == {"kept": 1}
-    # Half of delta goes to the rounds: a round in which the client takes part has ten times its share. A single round is the least.
+    # Half of delta goes to the rounds: a round in which the client takes part has ten times its share. The least share is for a single
+    # round.
     assert asked == pytest.approx([1e-3, 1e-3, 1e-4 / 40 * 10])
     tiny = amplified_rounds(lambda _: EpsilonBound(1e-5), 0.5, 2, FIXED, "replace-one")
     assert composed_rounds(1e-6, 2, 0.25) == 0 < tiny.epsilon == pytest.approx(1e-6, rel=1e-4)

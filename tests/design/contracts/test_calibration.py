@@ -1,4 +1,4 @@
-"""Calibration ends on the safe side, within a millionth of the target, and refuses unreachable targets."""
+"""Calibration ends within a millionth below the target, and refuses unreachable targets."""
 
 import math
 from collections.abc import Callable

@@ -95,7 +95,7 @@ def test_without_delta_nothing_is_proven() -> None:
     assert {account.bound.reason for account in report.accounts} == {"delta must be above 0 for this account"}
 
 
-# Sampling
+# Tests of sampling
 
 
 def test_poisson_sampling_agrees_with_both_accountants() -> None:
@@ -187,7 +187,7 @@ def test_what_is_not_accounted_for_is_refused(make: Callable[[], object], messag
         make()
 
 
-# The reference
+# Tests of the reference error
 
 
 def test_a_mechanism_is_accounted_for_by_the_same() -> None:

@@ -1,4 +1,7 @@
-"""Releases of one round that share its clients: accounts are above the exact joint loss, and amplification is joint."""
+"""Releases of one round that share its clients.
+
+Points under test: accounts are above the exact joint loss, and amplification is joint.
+"""
 
 import functools
 import math

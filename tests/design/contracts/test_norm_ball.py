@@ -1,4 +1,7 @@
-"""The ball of vectors: clipping, counting the vectors outside, and refusals of bad arguments."""
+"""The ball of vectors.
+
+Points under test: clipping, counting the vectors outside, and refusals of bad arguments.
+"""
 
 import math
 from typing import Any

@@ -1,4 +1,7 @@
-"""Reports: the least proven account is the guarantee, other accounts are listed, and every reason is kept."""
+"""Reports.
+
+Points under test: the least proven account is the guarantee, other accounts are listed, and every reason is kept.
+"""
 
 import json
 import math

@@ -1,4 +1,7 @@
-"""Accounts of published trainings with Gaussian noise: published figures, and the sampling for which each holds."""
+"""Accounts of published trainings with Gaussian noise.
+
+Points under test: published figures, and the sampling for which each holds.
+"""
 
 import math
 

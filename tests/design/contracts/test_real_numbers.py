@@ -1,4 +1,7 @@
-"""Noise in floating-point numbers needs an explicit permission, because its low bits reveal inputs."""
+"""Noise in floating-point numbers needs an explicit permission.
+
+The low bits of such noise reveal inputs.
+"""
 
 from dataclasses import replace
 

@@ -153,7 +153,7 @@ def test_the_usual_adjacency_is_that_of_the_sampling() -> None:
         usual_adjacency("add-or-remove-one", None, ("replace-one",))
 
 
-# Entries
+# Tests of entries
 
 
 def noise(task: Task, _: Values) -> Mechanism:

@@ -1,4 +1,6 @@
-"""Mechanisms on sketches: stated clipping probabilities and compression errors, in every trust model.
+"""Mechanisms on sketches.
+
+Points under test: stated clipping probabilities and compression errors, in every trust model.
 
 Seeds are fixed; shares of rounds are within 5 standard deviations of a bound.
 """

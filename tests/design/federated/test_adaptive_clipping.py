@@ -1,4 +1,7 @@
-"""Adaptive clipping: convergence to the quantile, joint privacy of sum and count, and refusals."""
+"""Adaptive clipping.
+
+Points under test: convergence to the quantile, joint privacy of sum and count, and refusals.
+"""
 
 import math
 from collections.abc import Callable
@@ -37,7 +40,7 @@ def summed(norms: np.ndarray, clip_norm: float, rng: np.random.Generator) -> flo
     return count.fraction(messages.sum(keepdims=True))
 
 
-# Convergence
+# Tests of convergence
 
 
 @pytest.mark.parametrize("fraction", [central, summed])
@@ -73,7 +76,7 @@ def test_no_noise_takes_the_clip_norm_out_of_its_range(clip: float, fraction: fl
     assert (result >= clip) if fraction <= quantile else (result <= clip)
 
 
-# Privacy
+# Tests of privacy
 
 
 @pytest.mark.parametrize(("adjacency", "sensitivity"), [("add-or-remove-one", 0.5), ("replace-one", 1.0)])
@@ -131,7 +134,7 @@ def test_rounds_with_sampled_clients_are_those_of_one_gaussian() -> None:
     assert ours == pytest.approx(PLDAccountant().compose(event, 100).get_epsilon(1e-5), rel=1e-3)
 
 
-# Refusals
+# Tests of refusals
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Clients that replay a history have exactly the server's model after any loss or damage, or detect that they do not."""
+"""Clients that replay a history have exactly the server's model.
+
+After a loss or damage, clients have it, too, or detect that they do not.
+"""
 
 import hashlib
 import subprocess
@@ -65,7 +68,7 @@ FATES = st.one_of(
 
 
 class Channel:
-    """Channel that damages the packages of one client by a list of fates; later packages arrive whole."""
+    """Channel that damages the packages of one client by a list of fates."""
 
     def __init__(self, *fates: tuple[str, int]) -> None:
         self.fates = list(fates)

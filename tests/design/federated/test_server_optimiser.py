@@ -1,4 +1,7 @@
-"""Steps of the server's optimiser: by hand, against rational arithmetic, to the last bit, and refusals."""
+"""Steps of the server's optimiser.
+
+Points under test: steps by hand and in rational arithmetic, equal last bits, and refusals.
+"""
 
 import math
 from fractions import Fraction

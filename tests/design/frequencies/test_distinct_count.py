@@ -1,4 +1,7 @@
-"""A private count of different items: its law, guarantee by enumeration, unbiased estimates, and confidence bounds."""
+"""A private count of different items.
+
+Points under test: its law, guarantee by enumeration, unbiased estimates, and confidence bounds.
+"""
 
 import itertools
 import math

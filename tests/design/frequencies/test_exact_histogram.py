@@ -1,4 +1,6 @@
-"""Exact frequencies: under masks and with drop-outs, for both codes; no privacy is claimed; refusals.
+"""Exact frequencies.
+
+Points under test: masks and drop-outs for both codes, no claim of privacy, and refusals.
 
 Codes of items: sums modulo M decode exactly, also after drop-outs; columns equal those of the matrix; refusals.
 """

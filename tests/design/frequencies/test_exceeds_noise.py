@@ -1,4 +1,7 @@
-"""Items that exceed the noise: an item without holders does so as rarely as stated, and a frequent item does."""
+"""Items that exceed the noise.
+
+Points under test: an item without holders does so as rarely as stated, and a frequent item does.
+"""
 
 import math
 

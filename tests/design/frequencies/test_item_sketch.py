@@ -1,4 +1,7 @@
-"""Sketches of items: unbiased over all hash functions of a small domain, and the worst pair of items by enumeration."""
+"""Sketches of items.
+
+Points under test: no bias over all hash functions of a small domain, and the worst pair of items by enumeration.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -93,7 +96,7 @@ def test_a_histogram_is_exact() -> None:
     assert (sketch.collision_share, sketch.noise_share, worst_pair(sketch)) == (0.0, 1.0, WorstPair(0, exact=True))
 
 
-# The worst pair
+# Tests of the worst pair
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -152,7 +155,7 @@ def test_too_many_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     worst_pair.cache_clear()
 
 
-# Errors
+# Tests of errors
 
 
 @pytest.mark.parametrize(

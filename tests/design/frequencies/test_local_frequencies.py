@@ -1,4 +1,7 @@
-"""Local frequency oracles: choices of parameters, agreement of formulas, large domains, and refusals."""
+"""Local frequency oracles.
+
+Points under test: choices of parameters, agreement of formulas, large domains, and refusals.
+"""
 
 import math
 import re

@@ -1,4 +1,7 @@
-"""Privacy, bias and variance of every local frequency oracle, exactly, from its message law on small domains."""
+"""Exact privacy, bias and variance of every local frequency oracle.
+
+The numbers come from message laws on small domains.
+"""
 
 import math
 

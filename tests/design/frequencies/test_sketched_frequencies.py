@@ -1,4 +1,7 @@
-"""Sketched sums of items: guarantees by enumeration, exact expectations, and the law of simulated sums."""
+"""Sketched sums of items.
+
+Points under test: guarantees by enumeration, exact expectations, and the law of simulated sums.
+"""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""Sketches of few items, decoded by pursuit: least-squares errors, bounds for more items, and agreement with dense code."""
+"""Sketches of few items, decoded by pursuit.
+
+Points under test: least-squares errors, bounds for more items, and agreement with dense code.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Squared z-scores from counts alone: their means by enumeration for every number of holders, and the resulting level."""
+"""Squared z-scores from counts alone.
+
+Points under test: their means by enumeration for every number of holders, and the resulting level.
+"""
 
 import itertools
 import math

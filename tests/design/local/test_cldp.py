@@ -1,4 +1,7 @@
-"""CLDP for vectors: privacy by enumeration, the closed law, and the Walsh-Hadamard transform."""
+"""CLDP for vectors.
+
+Points under test: privacy by enumeration, the closed law, and the Walsh-Hadamard transform.
+"""
 
 import math
 from collections.abc import Iterator

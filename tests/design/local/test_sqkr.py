@@ -1,4 +1,6 @@
-"""SQKR: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
+"""SQKR.
+
+Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
 
 Kerdock's frame: its bases are mutually unbiased, and every vector, even the worst, has small coefficients.
 """
@@ -322,7 +324,7 @@ def test_no_vector_is_scaled_down_at_the_certain_level(dimension: int) -> None:
     assert np.abs(representation.coefficients).max() <= level
     np.testing.assert_allclose(frame.synthesis(representation.coefficients), vectors, atol=1e-13)
     if dimension in (64, 200):
-        # Random rows shrink vectors along their columns at the same constant.
+        # Random rows shrink vectors along their columns by the same constant.
         rows = KashinFrame(dimension, seed=5)
         along = rows.synthesis(np.eye(10, rows.size))
         along /= np.linalg.norm(along, axis=1)[:, None]

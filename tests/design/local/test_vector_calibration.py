@@ -1,4 +1,7 @@
-"""Tables with a given vector guarantee: on the safe side, close to the target, and equal for equivalent metrics."""
+"""Tables with a given vector guarantee.
+
+Requirements: on the safe side, close to the target, and equal for equivalent metrics.
+"""
 
 import math
 from functools import cache

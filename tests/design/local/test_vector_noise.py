@@ -1,4 +1,7 @@
-"""Laplace and Gaussian noise on vectors: privacy, sensitivities, and the error of a trusted server."""
+"""Laplace and Gaussian noise on vectors.
+
+Points under test: privacy, sensitivities, and the error of a trusted server.
+"""
 
 import math
 
@@ -134,7 +137,7 @@ def test_bad_arguments_of_the_central_error_are_refused() -> None:
         central_gaussian_error(ball, 0, 1.0, 1e-5, "replace-one")
 
 
-# Laplace noise over rounds
+# Tests of Laplace noise over rounds
 
 
 def test_laplace_noise_loses_less_than_pure_privacy_allows() -> None:

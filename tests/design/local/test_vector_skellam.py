@@ -1,4 +1,7 @@
-"""Skellam noise: its bounds against exact sums, and the mechanism. Chance of a false alarm below 1e-6 per test (5 sigma)."""
+"""Skellam noise: its bounds against exact sums, and the mechanism.
+
+Each test has a chance of a false alarm below 1e-6 (5 sigma).
+"""
 
 import functools
 import itertools

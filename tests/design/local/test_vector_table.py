@@ -1,4 +1,7 @@
-"""Tables for vectors: bias, stated variance, and stated privacy. 5 sigma is one false alarm in 10**6 draws."""
+"""Tables for vectors: bias, stated variance, and stated privacy.
+
+A check at 5 sigma has one false alarm in 10**6 draws.
+"""
 
 import itertools
 import math
@@ -199,7 +202,7 @@ def test_a_delta_lowers_epsilon_and_is_stated() -> None:
     assert approximate.epsilon < 0.7 * pure.epsilon
     assert (approximate.delta, approximate.metric, approximate.trust_model) == (1e-5, None, "local")
     assert (pure.delta, pure.adjacency) == (0.0, "replace-one")
-    # The pure guarantee stands where it is the smaller one.
+    # The result is the pure guarantee if that is smaller.
     single = VectorTableMechanism(table, NormBall(1, math.inf), delta=1e-12).guarantee
     assert single.epsilon == pytest.approx(0.5, rel=1e-9)
 

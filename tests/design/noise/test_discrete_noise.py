@@ -1,4 +1,7 @@
-"""Draws against exact probabilities: chi-square tests with false alarms at 1e-6, variances, bad arguments."""
+"""Draws against exact probabilities.
+
+Points under test: chi-square tests with false alarms at 1e-6, variances, bad arguments.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,4 +1,6 @@
-"""Exactness of the sampler: its bricks cover the curve, and every comparison agrees with 60-digit arithmetic.
+"""Exactness of the sampler.
+
+Points under test: its bricks cover the curve, and every comparison agrees with 60-digit arithmetic.
 
 Bounds on exp(-x) hold, and are tight, against mpmath at many more digits.
 """
@@ -114,7 +116,7 @@ def curve_and_reference(request: pytest.FixtureRequest) -> tuple[Curve, Referenc
 
 
 class Script:
-    """Source of given words, then of zeros, which select the first brick, at the mode, and its lowest point."""
+    """Source of given words, and then of zeros, which select the mode's brick."""
 
     def __init__(self, *answers: list[int]) -> None:
         self.answers = [np.array(answer, dtype=np.uint64) for answer in answers]
@@ -289,7 +291,7 @@ def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Frac
         drawn = sampler.draw(len(first), Script(first, [uniform << 58] * ((cover.wedges - cover.rectangles) * width)))
         for point, count in zip(*np.unique(drawn, return_counts=True), strict=True):
             counts[int(point)] = counts.get(int(point), 0) + int(count)
-    del counts[int(cover.starts[0])]  # place of rejected points
+    del counts[int(cover.starts[0])]  # The count of rejected points
     assert set(range(cover.left + 1, cover.right)) - counts.keys() <= {int(cover.starts[0])}
     with mpmath.workdps(60):
         for point, count in counts.items():

@@ -49,7 +49,7 @@ class Script(WordSource):
         return np.array(answer, dtype=np.uint64)
 
 
-# Draws
+# Tests of draws
 
 
 @pytest.mark.parametrize("kind", [*random_words.GENERATORS_OF_WORDS, np.random.MT19937])
@@ -169,7 +169,7 @@ def test_draws_have_the_shape_that_was_asked_for(source: WordSource, shape: Any,
         assert np.shape(drawn) == expected
 
 
-# Secure words are used once
+# Tests that secure words are used once
 
 
 @pytest.fixture
@@ -346,7 +346,7 @@ def test_seeded_words_are_not_copied(copied: Callable[[SeededWords], object]) ->
         copied(seeded_words(np.random.default_rng(0)))
 
 
-# Refusals
+# Tests of refusals
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""The coder: importance weights, drawn indices, bias, and groups. Random checks state their false-alarm probability."""
+"""The coder: importance weights, drawn indices, bias, and groups.
+
+Random checks state their false-alarm probability.
+"""
 
 import itertools
 import math

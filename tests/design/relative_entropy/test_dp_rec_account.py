@@ -1,4 +1,7 @@
-"""DP-REC's account: the paper's settings, calibration on the safe side, and reference accounts."""
+"""DP-REC's account.
+
+Points under test: the paper's settings, calibration on the safe side, and reference accounts.
+"""
 
 import math
 from collections.abc import Callable
@@ -168,7 +171,7 @@ def test_others_on_the_other_side_of_the_prior_refute_any_bits() -> None:
     own, others = (item / item.mean(axis=1, keepdims=True) for item in (weights, 1 / weights))
 
     def deltas(epsilon: float) -> tuple[float, float]:
-        """Return delta and five standard errors of it."""
+        """Return delta and five of its standard errors."""
         excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon)) / population
         of_round = np.maximum(excess, 0.0).mean(axis=1)
         return float(of_round.mean()), float(5 * of_round.std() / math.sqrt(len(of_round)))

@@ -1,4 +1,7 @@
-"""Shared normal numbers: the same bits everywhere, random access, and normality. False-alarm probabilities are stated."""
+"""Shared normal numbers: the same bits everywhere, random access, and normality.
+
+False-alarm probabilities are stated.
+"""
 
 import hashlib
 

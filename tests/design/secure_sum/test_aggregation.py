@@ -1,4 +1,6 @@
-"""Secure sums: exact after any drop-outs, with uniform messages. Chi-square tests have a false-alarm chance of 1e-6.
+"""Secure sums: exact after any drop-outs, with uniform messages.
+
+Chi-square tests have a false-alarm chance of 1e-6.
 
 Costs of masks: against the masks that a sum really expands, and the paper's rule.
 """
@@ -267,7 +269,7 @@ def test_neighbours_that_are_missing_together_leave_one_group() -> None:
     rng = np.random.default_rng(0)
     session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(rng)
     values, kept = rng.integers(7, size=(8, 1)), np.delete(session.graph.order, [3, 4, 5])
-    # The session between them has left no masks behind.
+    # The session between these two sessions has left no masks behind.
     session.receive(kept, session.mask(0, values)[kept])
     np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
 

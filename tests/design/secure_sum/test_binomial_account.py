@@ -1,4 +1,7 @@
-"""Accounts of binomial noise: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials."""
+"""Accounts of binomial noise.
+
+Points under test: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials.
+"""
 
 import math
 from itertools import product
@@ -268,7 +271,7 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]
 
 
-# Sampled rounds
+# Tests of sampled rounds
 
 
 def test_a_sampled_round_by_enumeration() -> None:

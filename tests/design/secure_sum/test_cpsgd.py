@@ -1,4 +1,7 @@
-"""cpSGD as a secure-sum mechanism. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""cpSGD as a secure-sum mechanism.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import dataclasses
 import math

@@ -1,4 +1,7 @@
-"""Accounts of cpSGD over rounds, and its calibration to a number of bits: against other algorithms and enumeration."""
+"""Accounts of cpSGD over rounds, and its calibration to a number of bits.
+
+The tests run against other algorithms and enumeration.
+"""
 
 import dataclasses
 import math

@@ -1,4 +1,7 @@
-"""Numbers in a secure sum: a ball that is a step wider than the interval prevents bias at its ends."""
+"""Numbers in a secure sum.
+
+Points under test: a ball that is a step wider than the interval prevents bias at its ends.
+"""
 
 from dataclasses import replace
 

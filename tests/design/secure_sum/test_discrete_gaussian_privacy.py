@@ -1,4 +1,4 @@
-"""The distributed discrete Gaussian against exact sums of noise, fifty-digit formulas, and its calibration."""
+"""The distributed discrete Gaussian against exact sums of noise, and its calibration."""
 
 import functools
 import math

@@ -1,4 +1,7 @@
-"""The distributed Skellam mechanism: its account by the printed formulas, its calibration, and its predicted error."""
+"""The distributed Skellam mechanism.
+
+Points under test: its account by the printed formulas, its calibration, and its predicted error.
+"""
 
 import math
 from typing import Any

@@ -1,4 +1,7 @@
-"""Mechanisms for the surviving clients: the same messages, the guarantee of their noise alone."""
+"""Mechanisms for the surviving clients.
+
+Points under test: the same messages, the guarantee of their noise alone.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,6 @@
-"""A masked sum between clients that exchange letters only: right for the survivors, and secret otherwise.
+"""A masked sum between clients that exchange letters only.
+
+Requirements: right for the survivors, and secret otherwise.
 
 Shares of a secret: any `threshold` shares give the secret back; fewer are consistent with every secret.
 """

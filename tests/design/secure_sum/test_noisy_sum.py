@@ -120,7 +120,7 @@ def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message
 @pytest.mark.parametrize(("clients", "sigma", "shift"), [(1, 0.9, 1), (3, 0.7, 1), (60, 1.0, 6)])
 @pytest.mark.parametrize("rounds", [2, 7])
 def test_rounds_of_a_number_are_one_round_of_as_many_coordinates(clients: int, sigma: float, shift: int, rounds: int) -> None:
-    # Both are the same release: each coordinate's ratio to Gaussian noise counts once.
+    # Both calls describe the same release: each coordinate's ratio to Gaussian noise counts once.
     together = noisy_sum_privacy(clients, NoisySum(sigma, shift * math.sqrt(rounds), rounds)).account("near-gaussian")
     for delta in (1e-2, 1e-5):
         one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)

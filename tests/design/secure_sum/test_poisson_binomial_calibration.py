@@ -1,4 +1,7 @@
-"""Trials and theta of the Poisson-binomial mechanism for a number of bits: upper bounds, and the best number of trials."""
+"""Trials and theta of the Poisson-binomial mechanism for a number of bits.
+
+Calibration ends on the safe side, and takes the best number of trials.
+"""
 
 import math
 from typing import Any

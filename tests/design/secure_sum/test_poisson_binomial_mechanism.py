@@ -1,4 +1,7 @@
-"""The Poisson-binomial mechanism and its biased coin tosses. Chance of a false alarm below 1e-5 per test (5 sigma)."""
+"""The Poisson-binomial mechanism and its biased coin tosses.
+
+Each test has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import dataclasses
 import itertools
@@ -46,7 +49,7 @@ def errors_of_rounds(mechanism: PoissonBinomialMechanism, vectors: np.ndarray, r
     return np.array(estimates) - mechanism.ball.clip(vectors).mean(axis=0)
 
 
-# Tosses
+# Tests of tosses
 
 
 @pytest.mark.parametrize("bias", [0.25, -0.25, 0.1, -0.1, 1e-6, 0.499, -0.499, 2.0**-63, 0.0])
@@ -85,7 +88,7 @@ def test_bad_tosses_are_refused() -> None:
         count_successes(np.array([0.0]), 0, words)
 
 
-# The mechanism
+# Tests of the mechanism
 
 
 def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:

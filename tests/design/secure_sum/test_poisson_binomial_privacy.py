@@ -1,4 +1,7 @@
-"""Privacy of sums of coin tosses: the proven bound against every configuration of the other clients."""
+"""Privacy of sums of coin tosses.
+
+Points under test: the proven bound against every configuration of the other clients.
+"""
 
 import math
 
@@ -83,5 +86,5 @@ def test_orders_that_no_window_is_wide_enough_for_have_a_bound_all_the_same() ->
     expected = RenyiCurve(orders, pairs.renyi_divergences(orders))
     assert account.curve is not None
     assert account.curve().epsilon(1e-5).epsilon == account.bound(1e-5, 1, None).epsilon == expected.epsilon(1e-5).epsilon
-    # The largest loss alone gives little more.
+    # Epsilon is at most one percent below the largest loss.
     assert 0.99 * trials * math.log(0.999 / 0.001) < expected.epsilon(1e-5).epsilon < trials * math.log(0.999 / 0.001)

@@ -1,4 +1,7 @@
-"""The steps of a rounded secure sum. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""The steps of a rounded secure sum.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import math
 from dataclasses import replace

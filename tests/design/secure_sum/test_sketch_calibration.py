@@ -1,4 +1,7 @@
-"""Calibrated sketches are the shortest within the slack, and refusals state the necessary change."""
+"""Calibrated sketches are the shortest within the slack.
+
+Refusals state the necessary change.
+"""
 
 import math
 from dataclasses import replace
@@ -80,7 +83,7 @@ def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: Ske
     assert ratio(calibrated) <= choice.slack
     assert choice.unit < size < mechanism.ball.dimension
     assert size % choice.unit == 0
-    # A sketch with a unit less exceeds the slack.
+    # A sketch that is one unit shorter exceeds the slack.
     shorter = calibrate(replace(choice, sketch_dimension=size - choice.unit), **changes)
     assert shorter.mechanism.sketch_dimension == size - choice.unit
     assert ratio(shorter) > choice.slack
@@ -220,7 +223,7 @@ def test_a_sketch_of_few_coordinates_has_as_many_rows() -> None:
     assert (result.mechanism.sketch.rows, result.mechanism.sketch.width) == (7, 1)
 
 
-# Sparse sums
+# Tests of sparse sums
 
 
 def sparse(choice: SketchChoice, sparsity: int, **changes: Any) -> Any:

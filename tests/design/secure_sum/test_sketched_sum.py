@@ -1,4 +1,6 @@
-"""Secure sums of sketches: the guarantee of the sum of clipped sketches, for every sketch; errors agree with predictions.
+"""Secure sums of sketches.
+
+Points under test: the guarantee of the sum of clipped sketches, for every sketch; errors agree with predictions.
 
 Seeds are fixed; means are within 5 standard errors of predictions: one seed in a million would fail.
 """
@@ -58,7 +60,7 @@ def population(clients: int, dimension: int = DIMENSION, seed: int = 1) -> np.nd
 
 
 def squared_errors(mechanism: SketchedSum, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """Return squared errors of rounds, each with a sketch of its own."""
+    """Return squared errors of rounds, each with a new sketch."""
     mean, rng, clients = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(seed), len(vectors)
     renewed = [mechanism.renewed(index) for index in range(1, rounds + 1)]
     return np.array([np.sum((item.decode(item.aggregate(item.encode(vectors, rng)), clients) - mean) ** 2) for item in renewed])
@@ -104,7 +106,7 @@ def test_the_error_is_predicted_for_any_size(dimension: int, size: int, rows: in
 
 
 def test_over_rounds_what_is_unbiased_averages_out() -> None:
-    # There are 30 groups of 20 rounds with sketches of their own; no vector is clipped.
+    # There are 30 groups of 20 rounds, each round with a new sketch; no vector is clipped.
     mechanism, vectors = summed(CountMeanSketch(DIMENSION, 4, 15), sigma=0.2), population(CLIENTS)
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
     renewed = [mechanism.renewed(seed) for seed in range(1, 601)]

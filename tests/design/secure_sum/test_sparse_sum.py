@@ -1,4 +1,6 @@
-"""Sparse means from sums of sketches: recovered at the predicted error, and never outside the ball, sparse or not.
+"""Sparse means from sums of sketches.
+
+Requirements: recovered at the predicted error, and never outside the ball, sparse or not.
 
 Seeds are fixed; each random check states its probability.
 """
@@ -59,7 +61,7 @@ SKETCHES = {
 
 @cache
 def found_in_rounds(name: str, *, refit: bool) -> np.ndarray:
-    """Return the estimates of 30 rounds, each with a sketch of its own."""
+    """Return the estimates of 30 rounds, each with a new sketch."""
     mechanism, vectors = made(SKETCHES[name], refit=refit), sparse_vectors()
     return np.array([estimate(mechanism.renewed(seed), vectors, seed) for seed in range(1, 31)])
 
@@ -76,7 +78,7 @@ def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
     assert 0.5 < np.median(errors) / predicted < 1.7
     assert (estimates[:, SUPPORT] != 0).all()
     # Noise exceeds its level, and adds a coordinate, in one round of 20; two or fewer of 30 rounds have that with probability 0.81, five or
-    # fewer with 0.997. The chi-square is above ten times its mean in one round of 10**8, that with another coordinate in few more.
+    # fewer with 0.997. The chi-square is above ten times its mean in one round of 10**8, and slightly more often with another coordinate.
     assert np.mean(np.count_nonzero(estimates, axis=1) == 4) >= 25 / 30
     assert errors.max() < 10 * predicted
     # Without sparsity, the noise on all coordinates would be this many times as large; the estimate zero would err by the mean.

@@ -1,4 +1,7 @@
-"""The designer: exact tables, never worse than reference tables, near the bound, and repeatable."""
+"""The designer of tables.
+
+Tables are exact, never worse than reference tables, near the bound, and repeatable.
+"""
 
 from fractions import Fraction
 from functools import cache

@@ -1,4 +1,7 @@
-"""The cache of tables: a hit designs nothing, a changed file is never used, and two processes may write at once."""
+"""The cache of tables.
+
+Points under test: a hit designs nothing, a changed file is never used, and two processes may write at once.
+"""
 
 import logging
 import os

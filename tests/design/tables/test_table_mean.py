@@ -1,4 +1,7 @@
-"""Means by a table: the largest variance by a fine search, and histograms with the law of the table."""
+"""Means by a table.
+
+Points under test: the largest variance by a fine search, and histograms with the law of the table.
+"""
 
 from fractions import Fraction
 

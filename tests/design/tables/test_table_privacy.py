@@ -1,4 +1,7 @@
-"""Privacy of letters: whole vectors against enumeration of all messages, upward rounding, and an exact pure epsilon."""
+"""Privacy of letters.
+
+Points under test: whole vectors against enumeration of all messages, upward rounding, and an exact pure epsilon.
+"""
 
 import dataclasses
 import itertools

@@ -140,7 +140,7 @@ def test_the_lower_bound_is_what_its_dual_values_prove() -> None:
         claimed = bound * (1 + share * BOUND_TOLERANCE)
         table = certificate_with(BOUNDED, lower_bound=claimed, optimality_gap=(value - claimed) / value)
         assert check_of(table) == expected
-    # A bound below the best possible is still true, and has a gap of its own.
+    # A bound below the best possible is still true, and has a larger gap.
     less = certificate_with(BOUNDED, lower_bound=bound / 2, optimality_gap=(value - bound / 2) / value)
     assert check_of(less) == ""
     assert check_of(certificate_with(BOUNDED, lower_bound=bound / 2)) == "optimality-gap"

@@ -1,4 +1,7 @@
-"""Conditional rounding: its certain norm, rejection rate and bias, by enumeration and by simulation."""
+"""Conditional rounding.
+
+Points under test: its certain norm, rejection rate and bias, by enumeration and by simulation.
+"""
 
 import itertools
 import math
@@ -54,7 +57,7 @@ def test_the_sharp_bound_is_never_above_the_others(dimension: int, granularity: 
         quantile = rounded_norm_quantile(dimension, 2.0, 1 / granularity, beta) ** 2
         assert sharp.largest_squared_norm <= quantile
         if 2 / granularity >= math.sqrt(dimension) and quantile < (1 / granularity + math.sqrt(dimension)) ** 2:
-            # The largest whole number below it is too large by less than a relative 1e-10.
+            # The published bound is the largest whole number below the quantile, up to a relative 1e-10.
             assert quantile * (1 - 1e-10) - 1 <= published.largest_squared_norm < quantile
 
 

@@ -1,4 +1,7 @@
-"""Dithering: a random word selects one of two neighbours, also when its first bits leave the choice open."""
+"""Dithering.
+
+Points under test: a random word selects one of two neighbours, also when its first bits leave the choice open.
+"""
 
 import numpy as np
 import pytest

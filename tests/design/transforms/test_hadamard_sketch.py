@@ -1,4 +1,7 @@
-"""The subsampled randomised Hadamard transform; `test_linear_sketch` covers the properties of all sketches."""
+"""The subsampled randomised Hadamard transform.
+
+`test_linear_sketch` covers the properties of all sketches.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Stochastic k-level quantisation. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""Stochastic k-level quantisation.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import math
 from typing import Any

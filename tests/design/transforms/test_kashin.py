@@ -1,4 +1,7 @@
-"""Kashin's representation: exact, bounded, and found for every vector that has one with some room."""
+"""Kashin's representation.
+
+Requirements: exact, bounded, and found for every vector that has one with some room.
+"""
 
 import math
 

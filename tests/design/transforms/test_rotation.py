@@ -1,4 +1,7 @@
-"""Rotations: orthonormal, exact inverses, and flat vectors. Random checks state their false-alarm probabilities."""
+"""Rotations: orthonormal, exact inverses, and flat vectors.
+
+Random checks state their false-alarm probabilities.
+"""
 
 import math
 

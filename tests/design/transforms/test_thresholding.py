@@ -1,4 +1,7 @@
-"""Thresholding: of sums with a memory, and of vectors layer by layer; the exact error, and bounds on it."""
+"""Thresholding.
+
+Points under test: of sums with a memory, and of vectors layer by layer; the exact error, and bounds on it.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Secure sums against bits: every mechanism keeps the same guarantee, and has the predicted error."""
+"""Secure sums against bits.
+
+Points under test: every mechanism keeps the same guarantee, and has the predicted error.
+"""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""The least noise for a guarantee: fewest trials by brute force, the certified bound by other means, and the comparison."""
+"""The least noise for a guarantee.
+
+Points under test: fewest trials by brute force, the certified bound by other means, and the comparison.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""The cost of few bits for DP-REC: exact bias and error against enumeration, quadrature and the coder."""
+"""The cost of few bits for DP-REC.
+
+Requirements: exact bias and error against enumeration, quadrature and the coder.
+"""
 
 import math
 

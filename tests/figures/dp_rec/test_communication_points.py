@@ -1,4 +1,7 @@
-"""DP-REC's bytes in its paper's federations: sizes of models and messages, published totals, and real packages."""
+"""DP-REC's bytes in its paper's federations.
+
+Points under test: sizes of models and messages, published totals, and real packages.
+"""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The figure of DP-REC's mean: measured errors agree with predictions, private points keep epsilon, all series are drawn."""
+"""The figure of DP-REC's mean.
+
+Points under test: measured errors agree with predictions, private points keep epsilon, all series are drawn.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any

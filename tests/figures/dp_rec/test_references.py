@@ -1,4 +1,7 @@
-"""References of DP-REC's account: dp-accounting for Gaussian noise, and enumeration of its coding."""
+"""References of DP-REC's account.
+
+Points under test: dp-accounting for Gaussian noise, and enumeration of its coding.
+"""
 
 import itertools
 import math
@@ -54,7 +57,8 @@ def test_references_put_all_accounts_beside_each_other() -> None:
     rows = frame.set_index("account")
     names = ["DP-REC, conservative", "DP-REC, published", "Gaussian, classic", "Gaussian, optimal", "Gaussian, pld"]
     assert sorted(rows.index) == sorted([*names, "DP-REC, any-bits"])
-    # Each account in this order proves a smaller epsilon for the same noise than the one before, so the noise for a given epsilon falls.
+    # Each account in this order proves a smaller epsilon for the same noise than the account before, so the noise for a given epsilon
+    # falls.
     assert rows.loc[names, "epsilon"].is_monotonic_decreasing
     assert rows.loc[names, "target_noise_multiplier"].is_monotonic_decreasing
     assert set(rows["adjacency"]) == {"add-or-remove-one"}

@@ -1,4 +1,7 @@
-"""Needed bits: exact codes against the entropy, and mechanisms against the bits that their errors require."""
+"""Needed bits.
+
+Requirements: exact codes against the entropy, and mechanisms against the bits that their errors require.
+"""
 
 import math
 

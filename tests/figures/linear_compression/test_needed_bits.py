@@ -1,4 +1,7 @@
-"""The price of compression: every mechanism is a point, even if its default options are refused."""
+"""The price of compression.
+
+Points under test: every mechanism is a point, even if its default options are refused.
+"""
 
 import pytest
 

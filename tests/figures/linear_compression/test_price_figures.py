@@ -1,4 +1,7 @@
-"""Data of the figures of linear compression: measured and predicted errors, and omitted rows."""
+"""Data of the figures of linear compression.
+
+Points under test: measured and predicted errors, and omitted rows.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,4 +1,6 @@
-"""The parts of a sketched sum's error: zero without their cause, and otherwise as large as predicted.
+"""The parts of a sketched sum's error.
+
+Requirements: zero without their cause, and otherwise as large as predicted.
 
 Seeds are fixed; means of rounds are within 5 standard errors.
 """

@@ -1,4 +1,7 @@
-"""Sparse recovery: the operator against its matrix, errors against predictions, and cases in which zero is best."""
+"""Sparse recovery.
+
+Points under test: the operator against its matrix, errors against predictions, and cases in which zero is best.
+"""
 
 import math
 

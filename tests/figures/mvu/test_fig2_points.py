@@ -1,4 +1,7 @@
-"""Scalar means: simulated variances agree with exact ones, and no mechanism averages below the certified bound."""
+"""Scalar means.
+
+Points under test: simulated variances agree with exact ones, and no mechanism averages below the certified bound.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence

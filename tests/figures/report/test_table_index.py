@@ -1,4 +1,7 @@
-"""The page of an index: the facts of its tables' certificates, no external resources, and a limited length."""
+"""The page of an index.
+
+Points under test: the facts of its tables' certificates, no external resources, and a limited length.
+"""
 
 import re
 from pathlib import Path

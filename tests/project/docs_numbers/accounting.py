@@ -28,7 +28,7 @@ def samples(multiplier: float, population: int, size: int, delta: float, rounds:
 
 
 def default_grid(rounds: int) -> float:
-    """Return epsilon of Gaussian noise with multiplier 100, sampled with probability 0.01, on dp-accounting's usual grid."""
+    """Return epsilon of sampled Gaussian noise of multiplier 100 on dp-accounting's grid."""
     rounds_of_noise = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(100.0)), rounds)
     return PLDAccountant().compose(rounds_of_noise).get_epsilon(1e-6)
 

@@ -21,7 +21,7 @@ def exact(trials: int, shift: int, delta: float) -> float:
 
 
 def delta_of_theorem() -> float:
-    """Return the exact delta of 10 000 fair trials and a shift by 1000 at the epsilon of Theorem 1."""
+    """Return the exact delta of 10 000 fair trials at the epsilon of Theorem 1."""
     return shifted_binomial_delta(10**4, 0.5, 1000, theorem(10**4, 1000, 1e-6))
 
 

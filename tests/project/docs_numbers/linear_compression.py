@@ -25,7 +25,7 @@ def central(dimension: int) -> float:
 
 @cache
 def unsketched() -> float:
-    """Return the error of a secure sum of 65 536 coordinates with 16 bits each, in squared clip norms."""
+    """Return a secure sum's error for 65 536 coordinates of 16 bits, in squared clip norms."""
     document: dict[str, Any] = quietbits.calibrate("distributed-discrete-gaussian", dimension=2**16, bits=16, **ASKED).document()
     return float(document["worst_squared_error"])
 

@@ -84,7 +84,7 @@ def over_gaussian(account: str) -> float:
 
 
 def exact_renyi(clients: int, sigma: float, order: float) -> float:
-    """Return the Rényi divergence of a sum of discrete Gaussians for a shift by one, by exact convolution."""
+    """Return the exact Rényi divergence of a sum of discrete Gaussians for a shift by one."""
     loss = summed_discrete_gaussian_losses(clients, sigma, 1)
     return float(np.logaddexp.reduce(loss.log_masses + (order - 1) * loss.losses)) / (order - 1)
 

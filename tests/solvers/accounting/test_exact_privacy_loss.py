@@ -1,4 +1,4 @@
-"""Rényi divergences of two distributions value by value, against many digits, at any order and for any losses."""
+"""Rényi divergences of two distributions value by value, against many digits."""
 
 import itertools
 import math

@@ -1,4 +1,7 @@
-"""The privacy of Gaussian noise against fifty digits and dp-accounting's losses; every root is on the safe side."""
+"""The privacy of Gaussian noise against fifty digits and dp-accounting's losses.
+
+Every root is on the safe side.
+"""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The optimal conversion of Rényi divergences agrees with dp-accounting's, to the last digit and the same order."""
+"""The optimal conversion of Rényi divergences agrees with dp-accounting's."""
 
 import math
 

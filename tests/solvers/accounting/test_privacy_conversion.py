@@ -1,4 +1,7 @@
-"""Pure privacy, Rényi curves and privacy loss distributions: against fifty digits, closed forms, and each other."""
+"""Pure privacy, Rényi curves and privacy loss distributions.
+
+The tests run against fifty digits, closed forms, and each other.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""Pure privacy over rounds: against fifty digits, and against dp-accounting on a grid without rounding."""
+"""Pure privacy over rounds.
+
+The tests run against fifty digits, and against dp-accounting on a grid without rounding.
+"""
 
 import math
 

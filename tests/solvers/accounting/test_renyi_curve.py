@@ -1,4 +1,7 @@
-"""Rényi curves that compute divergences on demand: few orders give the epsilon of all orders."""
+"""Rényi curves that compute divergences on demand.
+
+Points under test: few orders give the epsilon of all orders.
+"""
 
 import math
 

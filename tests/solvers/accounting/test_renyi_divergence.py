@@ -1,4 +1,6 @@
-"""Rényi divergences of rows: against fifty digits, in both limits, and with letters that only some rows send.
+"""Rényi divergences of rows.
+
+The tests run against fifty digits, in both limits, and with letters that only some rows send.
 
 Pairs of rows: divergences in whole fractions, and the largest of many nearly equal ones.
 """
@@ -224,7 +226,7 @@ def test_the_largest_of_tables_with_letters_that_some_rows_never_send(zeros: boo
 
 @pytest.mark.parametrize("order", [1.2, 3.0, 40.0])
 def test_sums_of_all_pairs_in_blocks_of_rows(order: float) -> None:
-    # The rows drift: each block has a centre of its own, far from 0.
+    # The rows drift: each block has its own centre, far from 0.
     rng = np.random.default_rng(2)
     centred = 0.3 * rng.normal(size=(8, 5)) + np.arange(8)[:, None] / 20 + np.array([3.0, -2.0, 1.0, 0.0, 2.0])
     log_scale = rng.normal(size=5)

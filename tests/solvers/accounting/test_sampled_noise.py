@@ -1,4 +1,6 @@
-"""Privacy losses of sampled Gaussian noise: the numbers of dp-accounting for any noise, without its warnings.
+"""Privacy losses of sampled Gaussian noise.
+
+Points under test: the numbers of dp-accounting for any noise, without its warnings.
 
 Sums at whole orders, against the same sums in many digits, exact sums of dp-accounting, and the bound without sampling.
 

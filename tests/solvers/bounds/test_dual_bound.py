@@ -1,4 +1,7 @@
-"""The lower bound: below every table, attained at known optima, and rounded to the safe side."""
+"""The lower bound.
+
+Requirements: below every table, attained at known optima, and rounded to the safe side.
+"""
 
 from itertools import product
 

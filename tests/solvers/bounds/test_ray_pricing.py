@@ -1,4 +1,7 @@
-"""Exact pricing: against every ray with its best letter in closed form, and against grids of letters."""
+"""Exact pricing.
+
+The tests run against every ray with its best letter in closed form, and against grids of letters.
+"""
 
 from itertools import product
 

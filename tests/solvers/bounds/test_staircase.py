@@ -1,4 +1,7 @@
-"""The global optimum: known values, proofs recomputed from raw arrays, and tiny problems over a grid of letters."""
+"""The global optimum.
+
+Points under test: known values, proofs recomputed from raw arrays, and tiny problems over a grid of letters.
+"""
 
 from functools import cache
 from itertools import product

@@ -1,4 +1,6 @@
-"""Exact histograms: solutions, second solutions and proofs against enumeration; messages and branches alone; refusals.
+"""Exact histograms.
+
+Points under test: solutions, second solutions and proofs against enumeration; messages and branches alone; refusals.
 
 The rank modulo a prime against the rational rank.
 """

@@ -1,4 +1,7 @@
-"""The linear relaxation of a histogram: it meets the sums, equals a unique histogram, and refuses impossible sums."""
+"""The linear relaxation of a histogram.
+
+Points under test: it meets the sums, equals a unique histogram, and refuses impossible sums.
+"""
 
 import numpy as np
 import pytest

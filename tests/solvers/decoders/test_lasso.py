@@ -1,4 +1,6 @@
-"""The Lasso: optimality conditions, agreement of two solvers, valid certificates, paths, and bad input.
+"""The Lasso.
+
+Points under test: optimality conditions, agreement of two solvers, valid certificates, paths, and bad input.
 
 The penalty from the noise: its formula, and how often noise exceeds it.
 

@@ -1,4 +1,7 @@
-"""Subspace pursuit: exact without noise, least squares on its support, never more entries than requested."""
+"""Subspace pursuit.
+
+Requirements: exact without noise, least squares on its support, never more entries than requested.
+"""
 
 import numpy as np
 import pytest

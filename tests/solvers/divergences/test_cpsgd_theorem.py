@@ -1,4 +1,7 @@
-"""Binomial noise: Theorem 1 of cpSGD as printed, and the exact privacy loss against enumeration and fifty digits."""
+"""Binomial noise.
+
+Points under test: Theorem 1 of cpSGD as printed, and the exact privacy loss against enumeration and fifty digits.
+"""
 
 import math
 from fractions import Fraction
@@ -42,7 +45,7 @@ def exact_delta(trials: int, probability: Fraction, shifts: tuple[int, ...], eps
     return float(total)
 
 
-# Theorem 1
+# Tests of Theorem 1
 
 
 @pytest.mark.parametrize(("probability", "dimension", "delta"), [(0.5, 1, 1e-6), (0.5, 1000, 1e-9), (0.25, 10, 1e-3), (0.01, 3, 1e-5)])
@@ -125,7 +128,7 @@ def test_the_noise_s_squared_error() -> None:
     assert binomial_squared_error(20, 0.3, 0.1, 5) == pytest.approx(5 * 0.01 * variance)
 
 
-# The exact privacy loss
+# Tests of the exact privacy loss
 
 
 @pytest.mark.parametrize(("trials", "probability"), [(1, 0.5), (7, 0.2), (1000, 0.5), (1000, 1e-3), (10**6, 0.3), (10**9, 0.5)])
@@ -194,7 +197,7 @@ def test_edges_of_the_support_are_counted() -> None:
     assert shifted_binomial_epsilon(10, 0.5, 11, 0.5) == math.inf
 
 
-# Rényi divergences
+# Tests of Rényi divergences
 
 
 @pytest.mark.parametrize(("trials", "probability", "shift"), [(6, "1/2", 1), (12, "1/3", 2), (40, "9/10", 3), (5, "4/5", 3)])
@@ -249,7 +252,7 @@ def test_rare_values_become_failures() -> None:
     assert rest.unseen == pytest.approx(0.1 + 0.1 * math.exp(-2) + 0.05 * math.exp(-3))
 
 
-# Composition
+# Tests of composition
 
 
 @pytest.mark.parametrize("uses", [2, 3])

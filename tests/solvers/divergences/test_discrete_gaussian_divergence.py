@@ -1,4 +1,4 @@
-"""Rényi divergences of summed discrete Gaussians, against the exact distribution of the sum, for any noise.
+"""Rényi divergences of summed discrete Gaussians, against the sum's exact distribution.
 
 Sums of discrete Gaussians as randomly rounded Gaussian noise: the ratios by quadrature.
 
@@ -240,7 +240,7 @@ def test_tau_overstates_what_is_lost() -> None:
     assert fine == pytest.approx(2.0 / (2 * 50 * 4), rel=1e-9)
 
 
-# Norms and granularity
+# Tests of norms and granularity
 
 
 def test_rounded_norm_is_the_smaller_of_two() -> None:

@@ -1,4 +1,7 @@
-"""Norms after rounding, for norms other than L1 and L2: the sums behind them, in fifty digits."""
+"""Norms after rounding, for norms other than L1 and L2.
+
+Points under test: the sums behind them, in fifty digits.
+"""
 
 import math
 from fractions import Fraction

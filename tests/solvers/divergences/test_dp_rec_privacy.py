@@ -1,4 +1,6 @@
-"""DP-REC's privacy: log moments against mpmath and quadrature, the best order, and bits at the edge of delta.
+"""DP-REC's privacy.
+
+Points under test: log moments against mpmath and quadrature, the best order, and bits at the edge of delta.
 
 The bound on the privacy loss of DP-REC's indices: against quadrature over few samples and groups, and all other orders.
 

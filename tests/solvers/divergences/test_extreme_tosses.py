@@ -1,4 +1,7 @@
-"""Bounds over all configurations of the other clients: exact for few clients, above every exact value for many."""
+"""Bounds over all configurations of the other clients.
+
+Requirements: exact for few clients, above every exact value for many.
+"""
 
 import math
 from itertools import pairwise

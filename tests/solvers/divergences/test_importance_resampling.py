@@ -1,4 +1,7 @@
-"""The proven divergences of a resampling, in fifty digits: upper bounds, however close to zero."""
+"""The proven divergences of a resampling, in fifty digits.
+
+The divergences are upper bounds, however close to zero.
+"""
 
 import math
 

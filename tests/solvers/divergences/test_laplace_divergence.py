@@ -1,4 +1,7 @@
-"""Laplace noise: divergences in fifty digits, and bounds for every division of a distance among coordinates."""
+"""Laplace noise.
+
+Points under test: divergences in fifty digits, and bounds for every division of a distance among coordinates.
+"""
 
 import math
 

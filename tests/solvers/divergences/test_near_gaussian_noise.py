@@ -1,4 +1,7 @@
-"""Binomial and Skellam noise accounted as Gaussian noise: ratios in fifty digits, full sums, and exact epsilons."""
+"""Binomial and Skellam noise accounted as Gaussian noise.
+
+Points under test: ratios in fifty digits, full sums, and exact epsilons.
+"""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The Poisson-binomial mechanism: its worst case by search over all other clients, and its divergences by enumeration."""
+"""The Poisson-binomial mechanism.
+
+Points under test: its worst case by search over all other clients, and its divergences by enumeration.
+"""
 
 import math
 from fractions import Fraction
@@ -89,7 +92,7 @@ def test_no_mixture_of_extremes_is_worse(clients: int, trials: int, theta: float
 
 
 def test_a_mixture_of_extremes_can_be_worse_for_epsilon() -> None:
-    # This is why the account never uses the two extremes alone for a privacy loss distribution.
+    # A mixture is worse than the two extremes here, so the account never uses the extremes alone for a privacy loss distribution.
     pairs = poisson_binomial_pairs(40, 1, 0.4)
     epsilons = [loss.epsilon(1e-2) for loss in pairs.losses]
     assert pairs.epsilon(1e-2) == max(epsilons) > 1.05 * max(epsilons[0], epsilons[-1])
@@ -370,7 +373,8 @@ def test_losses_in_a_window_are_those_of_whole_sums(clients: int, trials: int, t
 
 @pytest.mark.parametrize("below", [-6.0, -106.0])
 def test_tails_are_bounded_by_the_end_of_each_stretch_where_the_exponential_is_largest(below: float) -> None:
-    # Losses above the window are between its highest loss and that of their stretch, those below between their stretch's and the lowest.
+    # Losses above the window lie between its highest loss and their stretch's loss; losses below the window lie between their stretch's
+    # loss and the lowest loss.
     logs_below, logs_above = np.array([below, below - 2]), np.array([-5.0, -9.0])
     tails = SumTails(logs_below, logs_above, np.array([2.5, 3.5]), np.array([2.0, 3.0]), lowest=-2.0, highest=1.0)
     for exponent in (0.5, 2.0, -0.5, -2.0):

@@ -1,4 +1,6 @@
-"""Distances of quantised vectors: equation (10) of cpSGD by simulation, and Rényi divergences without it by enumeration.
+"""Distances of quantised vectors.
+
+Points under test: equation (10) of cpSGD by simulation, and Rényi divergences without it by enumeration.
 
 Chance of a false alarm below 1e-5 per statistical test.
 """
@@ -258,7 +260,7 @@ def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, orde
     computed = float(quantised_renyi(bound, np.array([order]), 1, shift, shift)[0])
     assert exact <= computed <= exact * 1.1
     if order < 1.001:
-        # The mean square of the two shifts decides: a quarter of a step more, half-way.
+        # The mean square of the two whole shifts decides; half-way between them it exceeds the square of the shift by a quarter of a step.
         assert exact == pytest.approx(2e-3 * (shift**2 + share * (1 - share)) + linear * shift, rel=1e-3)
 
 

@@ -1,4 +1,6 @@
-"""Shuffled letters: the blanket's bound against enumeration of the other clients, and against exact binomial sums.
+"""Shuffled letters.
+
+Points under test: the blanket's bound against enumeration of the other clients, and against exact binomial sums.
 
 The expected positive part of a sum: above exact sums, and close to them.
 

@@ -1,4 +1,7 @@
-"""Skellam noise: the theorem in whole fractions, above the exact Rényi divergence; the least variance; Chernoff's tail."""
+"""Skellam noise.
+
+Points under test: the theorem in whole fractions, above the exact Rényi divergence; the least variance; Chernoff's tail.
+"""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,7 @@
-"""Four bounds on a vector's divergence: greedy >= relaxation = envelope >= exact integer optimum >= every pair of vectors."""
+"""Four bounds on a vector's divergence.
+
+Points under test: greedy >= relaxation = envelope >= exact integer optimum >= every pair of vectors.
+"""
 
 import itertools
 import math

@@ -1,4 +1,7 @@
-"""The Cramér-Rao limit of coordinates: its divergence inequality, and no table below the limit."""
+"""The Cramér-Rao limit of coordinates.
+
+Points under test: its divergence inequality, and no table below the limit.
+"""
 
 import math
 

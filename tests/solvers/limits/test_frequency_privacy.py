@@ -1,4 +1,7 @@
-"""Limits of private frequencies, against mechanisms with exact errors, and lemmas against random channels."""
+"""Limits of private frequencies, against mechanisms with exact errors.
+
+Lemmas are tested with random channels.
+"""
 
 import itertools
 import math

@@ -1,4 +1,7 @@
-"""The size of the code: against the exact failure probability of random matrices of tiny cases, and a sum over vectors."""
+"""The size of the code.
+
+The tests run against the exact failure probability of random matrices of tiny cases, and a sum over vectors.
+"""
 
 import itertools
 import math

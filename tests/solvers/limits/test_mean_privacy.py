@@ -113,7 +113,7 @@ def test_the_stated_constants() -> None:
     scale = 100 / 10**12 / 0.01**2
     assert central_bound(100, 10**6, 0.01, 1e-12) == pytest.approx(1.757 * scale, rel=1e-2)
     assert unbiased_central_bound(100, 10**6, 0.01, 1e-12) == pytest.approx(4 * scale, rel=1e-3)
-    # Here there are few clients per coordinate.
+    # This case has few clients per coordinate.
     assert central_bound(2**30, 1000, 1.0, 1e-12) > 0.2
     assert central_bound(2**44, 10**9, 0.1, 1e-15) == pytest.approx(4 / 9 * 2**44 / 10**18 / 0.1**2, rel=0.15)
     # Under pure privacy the bound is of the order of the squared dimension.

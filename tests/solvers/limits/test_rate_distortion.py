@@ -1,4 +1,6 @@
-"""The rate-distortion function: closed forms, certificates, edges, and agreement of two methods.
+"""The rate-distortion function.
+
+Points under test: closed forms, certificates, edges, and agreement of two methods.
 
 The Newton equations of the interior point method.
 """

@@ -1,4 +1,7 @@
-"""The place where a condition changes: every whole number up to a few hundred, and brackets of adjacent numbers."""
+"""The place where a condition changes.
+
+Points under test: every whole number up to a few hundred, and brackets of adjacent numbers.
+"""
 
 import functools
 import math

@@ -1,4 +1,7 @@
-"""The dual bound on a sum over an L_p ball: never too small, and equal to the concave envelope's value."""
+"""The dual bound on a sum over an L_p ball.
+
+Requirements: never too small, and equal to the concave envelope's value.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""The fast Walsh-Hadamard transform equals the matrix product, at lengths on either side of every block size."""
+"""The fast Walsh-Hadamard transform equals the matrix product.
+
+Lengths lie on either side of every block size.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""The alternating solver: each step is optimal for its half, the penalty ends in unbiasedness, and the solvers agree."""
+"""The alternating solver.
+
+Each step is optimal for its half, the penalty ends in unbiasedness, and the solvers agree.
+"""
 
 from itertools import pairwise, product
 

@@ -1,4 +1,6 @@
-"""Several starts: the best is kept, failures are counted and reported, and failures alone give no result.
+"""Several starts.
+
+Points under test: the best is kept, failures are counted and reported, and failures alone give no result.
 
 Starting letters: they permit a table, are reproducible, and have an exact least reach.
 """

@@ -1,4 +1,7 @@
-"""Lines of a budget: the divergences of two inputs that keep a vector's guarantee, and only those."""
+"""Lines of a budget.
+
+Points under test: the divergences of two inputs that keep a vector's guarantee, and only those.
+"""
 
 import numpy as np
 import pytest

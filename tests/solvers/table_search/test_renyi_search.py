@@ -1,4 +1,6 @@
-"""The search for letters, order and line: no step away from its result is better, and it uses the whole budget.
+"""The search for letters, order and line.
+
+Points under test: no step away from its result is better, and it uses the whole budget.
 
 The convex program for given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
 

@@ -1,4 +1,7 @@
-"""The linear program for given letters: rows, privacy, objective, gradient, and tiny cases by enumeration."""
+"""The linear program for given letters.
+
+Points under test: rows, privacy, objective, gradient, and tiny cases by enumeration.
+"""
 
 from itertools import product
 

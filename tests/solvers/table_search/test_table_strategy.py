@@ -1,4 +1,7 @@
-"""Tables in closed form or from coarser grids: unbiased, private, and of the stated variance."""
+"""Tables in closed form or from coarser grids.
+
+Requirements: unbiased, private, and of the stated variance.
+"""
 
 from functools import cache
 

@@ -1,4 +1,7 @@
-"""The interior-point solver: derivatives that agree with their functions, known optima, and reported failures."""
+"""The interior-point solver.
+
+Points under test: derivatives that agree with their functions, known optima, and reported failures.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,7 @@
-"""Gradients of every model against finite differences, for shared models and clients' own; scores, losses and names."""
+"""Gradients of every model against finite differences.
+
+The tests cover shared models and clients' own models, scores, losses and names.
+"""
 
 import sys
 

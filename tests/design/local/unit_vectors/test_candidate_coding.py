@@ -1,4 +1,6 @@
-"""PrivUnitG in a few bits: its index by enumeration, privacy for every seed, moments by another sum, and errors.
+"""PrivUnitG in a few bits.
+
+Points under test: its index by enumeration, privacy for every seed, moments by another sum, and errors.
 
 Plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
 """

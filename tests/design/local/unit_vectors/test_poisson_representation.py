@@ -1,4 +1,7 @@
-"""Poisson private representation: its process, the law of messages, privacy by enumeration, and length."""
+"""Poisson private representation.
+
+Points under test: its process, the law of messages, privacy by enumeration, and length.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""PrivUnit with its best cap: no other cap is better; its law, published figures, and the attained bound."""
+"""PrivUnit with its best cap.
+
+Points under test: no other cap is better; its law, published figures, and the attained bound.
+"""
 
 import math
 

@@ -1,4 +1,7 @@
-"""PrivUnitG: density and privacy by quadrature, moments, loss, and sampler; and its gain over few bits."""
+"""PrivUnitG.
+
+Points under test: density and privacy by quadrature, moments, loss, and sampler; and its gain over few bits.
+"""
 
 import math
 

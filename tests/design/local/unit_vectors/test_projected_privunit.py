@@ -1,4 +1,7 @@
-"""ProjUnit and FastProjUnit: moments against simulation, published figures, and the proven bound on the bias."""
+"""ProjUnit and FastProjUnit.
+
+Points under test: moments against simulation, published figures, and the proven bound on the bias.
+"""
 
 import itertools
 import math

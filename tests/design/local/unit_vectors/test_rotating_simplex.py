@@ -1,4 +1,7 @@
-"""A rotating simplex: its code by enumeration, privacy for every seed, error, and best number of closest corners."""
+"""A rotating simplex.
+
+Points under test: its code by enumeration, privacy for every seed, error, and best number of closest corners.
+"""
 
 import math
 

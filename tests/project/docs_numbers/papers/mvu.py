@@ -26,7 +26,7 @@ def vectors(norm: float) -> FloatArray:
 
 @cache
 def error(name: str, epsilon: float, norm: float, delta: float = 0.0, **options: int) -> float:
-    """Return the predicted squared error of the mean of section 5.1's vectors by a mechanism of the registry."""
+    """Return a mechanism's predicted squared error of the mean of section 5.1's vectors."""
     task = quietbits.Task(quietbits.NormBall(DIMENSION, norm), CLIENTS, epsilon, delta, "replace-one")
     return quietbits.build_mechanism(name, task, options).error(vectors(norm)).of_mean(CLIENTS)
 
@@ -57,7 +57,7 @@ def cnn_parameters() -> int:
 
 
 def runs(data: str, noise: str) -> int:
-    """Return the number of runs of tables 3 and 4, by the name of the setting that states the noise."""
+    """Return the number of runs of tables 3 and 4, by the setting that states the noise."""
     settings = training_settings("mvu", data)
     return math.prod(len(settings.value(name)) for name in ("iterations", "step", "clip_norm", noise))
 

@@ -21,7 +21,7 @@ if sys.platform != "win32":
 
 Parsed = TypeVar("Parsed")
 
-# As an output, this name stands for standard output.
+# This name of an output stands for standard output.
 STANDARD_OUTPUT = Path("-")
 MEGABYTE = 10**6
 # Byte order marks of 16-bit and 32-bit characters.

@@ -210,7 +210,7 @@ def stackoverflow_words(
     folder, most_examples, test_examples
         The arguments of `stackoverflow_tags`; tags are not needed.
     words : int
-        Number of the most frequent words that have numbers of their own, from 1 to 10**6.
+        Number of the most frequent words with their own numbers, from 1 to 10**6.
     positions : int
         Largest number of words of a sentence, from 1 to 10**4; later words are dropped.
     """

@@ -225,7 +225,7 @@ class _Server:
 class _ModularServer(_Server):
     """A server that adds up messages modulo M, masked or not.
 
-    It also keeps the hidden sum of the whole numbers behind them.
+    The server also keeps the hidden sum of the whole numbers behind them.
     """
 
     def __init__(self, mechanism: SecureSumMechanism, session: SecureSumSession | None) -> None:
@@ -246,7 +246,7 @@ class _ModularServer(_Server):
             self.step_sum += steps
             self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
             return
-        # This repeats `encode`, and records the whole numbers.
+        # The method repeats `encode`, and records the whole numbers.
         chunk = np.asarray(inputs)
         at_once = max(1, MOST_NUMBERS // self.sum.padded_dimension)
         for start in range(0, len(chunk), at_once):

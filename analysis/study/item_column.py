@@ -69,7 +69,7 @@ def load_items(
     domain : Path or None
         A text file with an item on each line: the public list. An item of the data that is not on it is an error.
     buckets : int or None
-        Hash items into this many public buckets. Without list and buckets the list is taken from the data.
+        Hash items into this many public buckets. Without list and buckets the items of the data form the list.
     most_bytes : int
         Largest file that is read.
 

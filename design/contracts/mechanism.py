@@ -98,7 +98,7 @@ class Mechanism(ABC):
     def domain(self) -> Domain:
         """The domain of a client's input.
 
-        Its `clip` moves numbers and vectors into the domain, and refuses unknown items.
+        The domain's `clip` moves numbers and vectors into the domain, and refuses unknown items.
         """
 
     @property
@@ -126,7 +126,7 @@ class Mechanism(ABC):
     def seed_bias_bound(self) -> float:
         """Upper bound on the norm of the bias, wrap-around included, for seed-dependent inputs.
 
-        Its square bounds the squared error that the noise's variance leaves out.
+        The bound's square bounds the squared error that the noise's variance leaves out.
         """
         return self.bias_bound
 
@@ -272,7 +272,7 @@ class Mechanism(ABC):
     def vector_mechanism(self) -> "Mechanism":
         """The mechanism that has the parameters.
 
-        This is the mechanism for vectors if numbers are sent as vectors, and otherwise the mechanism itself.
+        The result is the mechanism for vectors if numbers are sent as vectors, and otherwise the mechanism itself.
         """
         return self
 
@@ -382,7 +382,7 @@ class FrequencyMechanism(Mechanism):
     def worst_variance(self) -> float:
         """Upper bound on the summed variance of a client's decoded frequencies, for any held item.
 
-        It is ``holder_variance + (categories - 1) other_variance``.
+        The variance is ``holder_variance + (categories - 1) other_variance``.
         """
         return self.holder_variance + (self.categories - 1) * self.other_variance
 

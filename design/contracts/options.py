@@ -59,9 +59,9 @@ class Option:
     flags : str
         Command-line spelling of a switch: ``"--rotated/--plain"``.
     budget : str
-        How a task's number of bits sets the default: for ``"coordinate"`` the default is `Task.most_bits`, also for ``"sketch"``, whose
-        coordinates are fewer than the task's; for ``"at most"`` the usual default, or `Task.most_bits` if that is less; for ``"message"``
-        `Task.most_message_bits`; empty for no effect.
+        Rule by which a task's number of bits sets the default: for ``"coordinate"`` the default is `Task.most_bits`, also for ``"sketch"``,
+        whose coordinates are fewer than the task's; for ``"at most"`` the usual default, or `Task.most_bits` if that is less; for
+        ``"message"`` `Task.most_message_bits`; empty for no effect.
     at_most : str
         Name of another parameter, or of a sampling's field such as ``"population"``, that bounds the number from above if both are given.
     numeric : bool

@@ -1,6 +1,6 @@
 """Sketches of items in a secure sum with discrete Gaussian or Skellam noise of all clients.
 
-As whole numbers, two items' sketches differ in at most two buckets of a row, for any number of buckets, and there is no rounding or
+Two items' sketches of whole numbers differ in at most two buckets of a row, for any number of buckets, and there is no rounding or
 rotation: the L2 sensitivity is exact.
 """
 

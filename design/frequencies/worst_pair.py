@@ -126,7 +126,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
     def affordable(least: int) -> bool:
         return comparisons(cheapest(least), least) <= MOST_COMPARISONS
 
-    # This many rows are expected to have equal signs, whichever rows have opposite signs.
+    # Whichever rows have opposite signs, this many rows are expected to have equal signs.
     least = max(2, likely_excess(sketch) + 1 - rows // (2 * sketch.width))
     while not affordable(least):
         least += 1

@@ -199,7 +199,7 @@ class SampledSignMechanism(VectorMechanism):
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of all draws: counts of each index with bits 0 and 1.
 
-        Its shape is (indices, 2).
+        The array's shape is (indices, 2).
         """
         array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=None if self.draws == 1 else self.draws)
         histogram = np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64)

@@ -194,8 +194,8 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     Returns
     -------
     VectorTableMechanism
-        Its worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee rests on
-        an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
+        The result's worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee
+        rests on an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
 
     Raises
     ------

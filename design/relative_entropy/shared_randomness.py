@@ -225,7 +225,7 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
 def _exponential(values: FloatArray) -> FloatArray:
     """Return exp(-values) for values from 0 to 32.
 
-    It is a Taylor polynomial of values / 1024, squared 10 times.
+    The function is a Taylor polynomial of values / 1024, squared 10 times.
     """
     small = values / -1024
     result = np.ones_like(values)

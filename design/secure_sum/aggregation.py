@@ -1,8 +1,8 @@
 """A simulator of secure aggregation: the server learns only the modular sum.
 
-It simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
-experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network
-are left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
+The module simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
+experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network are
+left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
 
 `MaskGraph` defines the pairs of clients that share masks, and `MaskSource` derives the uniform vectors of a pair of clients, or of one
 client alone, from a secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` gives the extra compression that
@@ -164,7 +164,7 @@ class _Progress:
 class MaskGraph:
     """A ring in random order: every client shares masks with the nearest clients on either side.
 
-    It is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
+    The ring is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
     Overhead*: a multiple of log(clients) neighbours suffices, in place of all clients as in Bonawitz et al. 2017, and masks then cost
     clients x neighbours vectors in place of clients**2.
 

@@ -67,7 +67,7 @@ class NoisyCount:
     def of_deviation(cls, clients: int, deviation: float) -> "NoisyCount":
         """Return the count with a given standard deviation of its noise, in clients.
 
-        Its steps make each client's noise at least 3 steps.
+        The count's steps make each client's noise at least 3 steps.
         """
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         sigma = 2 * check_real("deviation", deviation, low=1e-5 * math.sqrt(clients), high=1e15) / math.sqrt(clients)

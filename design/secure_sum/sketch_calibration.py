@@ -167,7 +167,7 @@ def sketched_sum_of_noise(
 ) -> SketchedSum:
     """Return the mechanism with a given noise on a sketch of given size.
 
-    It is the mechanism of `calibrate_sketched_sum`, with the noise of `discrete_gaussian_of_noise`.
+    The result is the mechanism of `calibrate_sketched_sum`, with the noise of `discrete_gaussian_of_noise`.
     """
     size = check_sketch_of_noise(choice.sketch_dimension)
     sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)

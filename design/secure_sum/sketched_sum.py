@@ -108,6 +108,6 @@ class SketchedSum(SketchedSecureSum):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each client's sketch, times the mean gain of decoding, about d/m.
 
-        It is at most `worst_variance`.
+        The variance is at most `worst_variance`.
         """
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

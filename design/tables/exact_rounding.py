@@ -97,8 +97,8 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
 def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
     """Return the smallest table, nowhere below the given one, that meets a ratio constraint.
 
-    Its rows may have larger sums. A solver's absolute tolerance does not bound a ratio: entries that it left too small, often at zero, are
-    raised to the smallest value that the largest entries of their column permit.
+    The table's rows may have larger sums. A solver's absolute tolerance does not bound a ratio: entries that it left too small, often at
+    zero, are raised to the smallest value that the largest entries of their column permit.
     """
     decay = math.exp(-constraint.log_ratio)
     if not constraint.neighbours_only:
@@ -220,7 +220,7 @@ def _best_grid(
 ) -> tuple[LetterGrid, list[int], RowLattice]:
     """Choose the grid's spacing: finer letters cost less variance and more privacy.
 
-    They cost more privacy because integer rows that fit finer letters are rarer.
+    Finer letters cost more privacy because integer rows that fit finer letters are rarer.
     """
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
@@ -338,7 +338,7 @@ def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, to
     alphabet : ndarray of shape (letters,)
         At least two letters, strictly increasing.
     positions : tuple of int
-        One of its position candidates.
+        A position candidate of the letters.
     steps : int
         Number of input steps, B - 1; odd.
     total_bits : int

@@ -77,8 +77,8 @@ def _header_template() -> Template:
 def npz_archive(table: LookupTable) -> bytes:
     """Return a NumPy archive of the table.
 
-    Its arrays are ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``, ``total``,
-    ``epsilon``, and ``document``: everything else as JSON.
+    The archive's arrays are ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``,
+    ``total``, ``epsilon``, and ``document``: everything else as JSON.
     """
     buffer = io.BytesIO()
     document = table_document(table)

@@ -388,7 +388,7 @@ class LookupTable(Shown):
     def decode(self, indices: ArrayLike) -> FloatArray:
         """Return the numbers of letter indices.
 
-        Their average over clients is an unbiased estimate of the mean of the values.
+        The letters' average over clients is an unbiased estimate of the mean of the values.
 
         The numbers are on the interval's scale, and may lie outside the interval.
         """

@@ -163,7 +163,7 @@ class MvuSearch:
     searched : RatioConstraint
         The constraint of the search.
     bits_in, bits_out, metric, symmetric
-        As in `design_mvu`; the metric by its canonical name.
+        Arguments of `design_mvu`; the metric by its canonical name.
     objective : TableObjective
         The objective of the tables.
     made : StaircaseDesign
@@ -356,7 +356,7 @@ def exact_table(
     mechanism, epsilon, provenance, metric, prior, interval
         Fields of `LookupTable`.
     objective, dual
-        As in `certified_table`; the dual values are those at `epsilon` itself.
+        Arguments of `certified_table`; the dual values are those at `epsilon` itself.
     symmetric : bool
         Whether the table must be mirrored exactly.
 

@@ -30,9 +30,8 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     Returns
     -------
     Privacy
-        Pure privacy, and Rényi divergences of the whole vector; also the privacy loss for one coordinate, or if each coordinate has a bound
-        of its own (p = infinity), since then the worst pair of rows is the worst in each coordinate. All are computed from the table's
-        weights.
+        Pure privacy, and Rényi divergences of the whole vector; also the privacy loss for one coordinate, or if each coordinate has its own
+        bound (p = infinity), since then the worst pair of rows is the worst in each coordinate. All are computed from the table's weights.
 
     Raises
     ------

@@ -45,7 +45,7 @@ BLOCK = 2**17
 class TightFrame(ABC):
     """A matrix U of shape (dimension, size) with U U^T = I, from a public seed.
 
-    Its columns have the squared norm dimension / size.
+    The frame's columns have the squared norm dimension / size.
 
     Attributes
     ----------
@@ -85,14 +85,14 @@ class TightFrame(ABC):
     def shortest(self, coefficients: FloatArray) -> FloatArray:
         """Return the shortest coefficients U^T U a of the coefficients' vectors.
 
-        Their shape is (clients, size).
+        The coefficients' shape is (clients, size).
         """
         return self.analysis(self.synthesis(coefficients))
 
     def first_coefficients(self, vectors: FloatArray, level: float) -> FloatArray:  # noqa: ARG002
         """Return coefficients from which projections to a level start.
 
-        These are the shortest coefficients, or better ones.
+        The result has the shortest coefficients, or better ones.
         """
         return self.analysis(vectors)
 

@@ -128,7 +128,7 @@ class LinearSketch(ABC):
     def operator(self) -> "LinearOperator":
         """Return `encode` as a scipy linear operator with the transpose, for solvers.
 
-        Its shape is (sketch_dimension, dimension).
+        The operator's shape is (sketch_dimension, dimension).
         """
         # scipy is imported here: sketches rarely need it, and it loads slowly.
         from scipy.sparse.linalg import LinearOperator

@@ -27,7 +27,7 @@ LARGEST_SEED = 2**128 - 1
 class Rotation(Protocol):
     """A public linear map of vectors that keeps lengths, and its inverse.
 
-    It maps `dimension` coordinates into `padded_dimension`.
+    The rotation maps `dimension` coordinates into `padded_dimension`.
     """
 
     @property

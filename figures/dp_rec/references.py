@@ -96,9 +96,9 @@ class PublishedSetting:
     def sum_noise_multiplier(self) -> float:
         """Noise multiplier of the messages' sum: sqrt(clients per round) / clip ratio.
 
-        It is the standard deviation of the noise in the sum of a round's messages, over the clip norm. Each message is a sample with the
-        standard deviation of the prior around the client's update, and the server adds them up: DP-FedAvg's noise multiplier has the same
-        meaning, the standard deviation of the noise that the server adds to the sum, over the clip norm.
+        The multiplier is the standard deviation of the noise in the sum of a round's messages, over the clip norm. Each message is a sample
+        with the standard deviation of the prior around the client's update, and the server adds them up: DP-FedAvg's noise multiplier has
+        the same meaning, the standard deviation of the noise that the server adds to the sum, over the clip norm.
         """
         return math.sqrt(self.clients_per_round) / self.clip_ratio
 

@@ -170,8 +170,8 @@ COLUMNS = [
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the row of least predicted error for each problem and number of bits.
 
-    Its margin is the ratio of the next kind's error to its own. ``useful`` states whether the error is below that of equal frequencies for
-    all items.
+    The winner's margin is the ratio of the next kind's error to its own. ``useful`` states whether the error is below that of equal
+    frequencies for all items.
     """
     least = rows.sort_values("predicted_squared_error", kind="stable").groupby([*PROBLEM, "kind"], as_index=False).first()
     ordered = least.sort_values([*PROBLEM, "predicted_squared_error"], kind="stable")

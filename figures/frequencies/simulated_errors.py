@@ -105,7 +105,7 @@ class FrequencyPoint(Point):
     epsilon : float
         Privacy parameter of a round, at delta = 1e-5, or 0 for local messages, and replace-one adjacency.
     repetitions : int
-        Number of rounds, with items, sketch and noise of their own; items are the same for all series.
+        Number of rounds, each with its own items, sketch and noise; items are the same for all series.
     """
 
     series: str

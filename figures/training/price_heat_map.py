@@ -120,7 +120,7 @@ def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
 def compression_settings() -> pd.DataFrame:
     """Return the paper's settings as a tidy table, with two derived columns.
 
-    These are ``bits_per_parameter`` and ``modular_clip_probability``.
+    The columns are ``bits_per_parameter`` and ``modular_clip_probability``.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
 def reported_pairs(data: str) -> str:
     """Return the paper's results on pairs, in words.
 
-    These are the cheapest pairs on FEMNIST, and else the accuracies of its table 1 at the largest noise.
+    The results are the cheapest pairs on FEMNIST, and else the accuracies of its table 1 at the largest noise.
     """
     if data == PAPER.data:
         named = [setting for setting in SETTINGS if setting.source.startswith("Figure")]

@@ -147,7 +147,7 @@ class ExactPrivacyLoss:
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
         """Return the privacy loss with the rarest values counted among all other values.
 
-        Their probability under P together is at most `mass`.
+        The omitted values' probability under P together is at most `mass`.
         """
         mass = check_real("mass", mass, low=0.0, high=1.0)
         by_mass = np.argsort(self.masses, kind="stable")

@@ -214,7 +214,7 @@ def _largest_hockey_stick(bound: FloatArray, probabilities: FloatArray, rows: In
 def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> FloatArray:
     """Return upper bounds on the sums, exact up to rounding.
 
-    They use sum max(d, 0) = (sum |d| + sum d) / 2.
+    The bounds use sum max(d, 0) = (sum |d| + sum d) / 2.
     """
     from scipy.spatial.distance import cdist
 

@@ -396,8 +396,8 @@ class PairSearch:
 def pair_divergences(table: Table, rows: IndexArray, others: IndexArray, order: float) -> FloatArray:
     """Return the divergence of `rows` from `others`, indices into a table, in nats.
 
-    It is infinite where a row sends a letter that the other never sends. Divergences have about twelve digits, for similar and different
-    rows. At order 1 it is the Kullback-Leibler divergence.
+    The divergence is infinite if a row sends a letter that the other never sends. Divergences have about twelve digits, for similar and
+    different rows. At order 1 it is the Kullback-Leibler divergence.
     """
     total = float(table[0].sum())
     result = np.empty(len(rows))

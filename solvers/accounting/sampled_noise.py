@@ -264,7 +264,7 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
 def _cumulants(orders: IntegerArray, logarithms: FloatArray, stays: float = 0.0) -> FloatArray:
     """Return a logarithm of a binomial sum for each order a, rounded upward.
 
-    It is ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)).
+    The cumulant is ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)).
     """
     sums = [log_sum_exp(log_binomials(order) + logarithms[: order - 1] + np.arange(order - 2, -1, -1) * stays) for order in orders.tolist()]
     return np.asarray(np.logaddexp(0.0, sums) * (1 + ROUNDING))

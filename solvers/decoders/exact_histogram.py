@@ -342,7 +342,7 @@ class HistogramTree:
     def _entering(self, branch: Branch) -> IndexArray | None:
         """Return None if the multipliers close the branch, else the columns that prevent it.
 
-        These are columns outside the program; there may be none.
+        The columns are outside the program; there may be none.
         """
         # The duals of least violated equations are at most 1.
         duals = -np.array(self._highs.getSolution().row_dual)
@@ -562,8 +562,8 @@ def _posterior(
 def modular_rank(matrix: IntegerArray) -> int:
     """Return the rank modulo 2**31 - 1 of a matrix of 64-bit whole numbers.
 
-    It is at most the rational rank: full rank is proven. A smaller rank may occur by chance, with a probability of about 5e-10 for numbers
-    that are unrelated to the prime.
+    The modular rank is at most the rational rank: full rank is proven. A smaller rank may occur by chance, with a probability of about
+    5e-10 for numbers that are unrelated to the prime.
 
     Examples
     --------

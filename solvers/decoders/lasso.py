@@ -395,7 +395,7 @@ def refit_support(
 ) -> SupportRefit:
     """Return the least squares on a support, such as a `LassoSolution`'s.
 
-    It has no bias if the support holds all entries that are not 0.
+    The estimate has no bias if the support holds all entries that are not 0.
 
     Parameters
     ----------

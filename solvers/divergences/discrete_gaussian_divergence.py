@@ -351,7 +351,7 @@ def granularity_for_bits(
 def fewest_bits(clients: int, deviations: float) -> int:
     """Return the fewest bits that hold the rounding of all clients.
 
-    These bits have ``4**bits`` above ``clients * deviations**2``.
+    The bits satisfy ``4**bits`` > ``clients * deviations**2``.
 
     Examples
     --------

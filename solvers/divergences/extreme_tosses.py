@@ -41,7 +41,7 @@ class ExtremeTosses:
     Attributes
     ----------
     losses : tuple of ExactPrivacyLoss
-        Both directions of every cell; mirror images of cells, which have the same losses, are omitted.
+        Losses in both directions of every cell; mirror images of cells, which have the same losses, are omitted.
     logs_left_out : tuple of float
         Logarithms of bounds on the omitted probabilities of each loss; minus infinity for none.
     largest_loss : float

@@ -277,7 +277,7 @@ def _epsilon(
     if log_outside > log_spared - math.log(2):
         return None
     first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
-    # This is the delta that remains for events of the discrete Gaussian.
+    # Events of the discrete Gaussian keep this delta.
     allowed = delta * (1 - 2 * SPARED) * math.exp(-first)
     choices, least = smoothed_sums(1, deviation), math.inf
     if sampled is None:

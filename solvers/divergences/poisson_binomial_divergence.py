@@ -144,7 +144,7 @@ class PoissonBinomialPairs:
     def _added(self, number: int, orders: FloatArray) -> FloatArray:
         """Return logarithms of the most that a pair's omitted values add.
 
-        They add their mass at the largest loss, or bounds by stretches.
+        Omitted values add their mass at the largest loss, or bounds by stretches.
         """
         finite = np.where(np.isinf(orders), 2.0, orders)
         whole = np.asarray(self.log_left_out + (finite - 1) * self.largest_loss)

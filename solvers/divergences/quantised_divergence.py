@@ -154,7 +154,7 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
 
-    Where (order - 1) square a is 4 or more, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
+    If (order - 1) square a is at least 4, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
     """
     orders = check_orders(orders)
     budget = distance**2
@@ -284,9 +284,9 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
     The paper writes D (k - 1) / X for R, with D a bound on the vectors' norms: that is the distance 2 D of two vectors that replace each
     other. For a vector and zero the distance is D. The bounds are as published: linf never fails, and k - 1 would be enough.
 
-    This holds for coupled rounding only: both vectors use the same uniform numbers. Under independent rounding they can be further apart,
-    even if they are equal. Privacy may be proved with the coupling, for any actual uniform numbers: each vector's message has the same
-    distribution as with the coupling, and the uniform numbers are independent of the noise.
+    The bound holds for coupled rounding only: both vectors use the same uniform numbers. Under independent rounding they can be further
+    apart, even if they are equal. Privacy may be proved with the coupling, for any actual uniform numbers: each vector's message has the
+    same distribution as with the coupling, and the uniform numbers are independent of the noise.
 
     Parameters
     ----------

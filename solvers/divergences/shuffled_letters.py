@@ -309,7 +309,7 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     values : ndarray of shape (values,)
         Values of the variable other than 0.
     probabilities : ndarray of shape (values,)
-        Their probabilities.
+        Probabilities of the values.
     rest : float
         Probability of 0. All probabilities together may exceed 1: a larger measure gives a larger bound.
     count : int

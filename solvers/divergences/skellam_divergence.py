@@ -120,7 +120,7 @@ def skellam_tail(variance: float, threshold: float) -> float:
 def _coefficients(l1_sensitivity: float, l2_sensitivity: float, orders: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the coefficients of the bound on the divergence.
 
-    They are the factors of 1 / mu, of 1 / mu**2 and of the alternative 1 / mu.
+    The coefficients are the factors of 1 / mu, of 1 / mu**2 and of the alternative 1 / mu.
     """
     l1 = check_real("l1_sensitivity", l1_sensitivity, low=0.0, high=LARGEST_SENSITIVITY**2)
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=LARGEST_SENSITIVITY)

@@ -31,7 +31,7 @@ AFFORDABLE_ADDITIONS = 2e9
 class VectorBounds:
     """Bounds on the Rényi divergence of a vector's message, in nats.
 
-    They satisfy greedy >= linear_program >= integer.
+    The bounds satisfy greedy >= linear_program >= integer.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
 def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, norm: float, distance: float) -> FloatArray:
     """Return the bound of guarantees on a vector's message, for many orders.
 
-    It is the relaxation without distances that no input can reach: no coordinate can be further apart than the whole vector, but the
+    The bound is the relaxation without distances that no input can reach: no coordinate can be further apart than the whole vector, but the
     published relaxation mixes such pairs in. Where the distance is below 1, their omission makes the bound smaller, and it stays a bound.
     Divergences are in nats and err upward. Parameters are those of `vector_bounds`.
     """
@@ -119,8 +119,8 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
 def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> float:
     """Return budget times the steepest divergence per unit of it.
 
-    This is an upper bound on the relaxation's value in every dimension. Choices are a coordinate's possible divergences with their prices,
-    which rise from 0; the first choice is distance 0 and adds nothing. The result errs upward, above rounding errors.
+    The greedy bound is an upper bound on the relaxation's value in every dimension. Choices are a coordinate's possible divergences with
+    their prices, which rise from 0; the first choice is distance 0 and adds nothing. The result errs upward, above rounding errors.
     """
     if len(divergences) == 1:
         return 0.0

@@ -173,7 +173,7 @@ def _log_compositions(clients: int) -> FloatArray:
 def _log_supports(dimension: int, clients: int) -> FloatArray:
     """Return ln C(d, a) C(d - a, b), the supports of a positive and b negative entries.
 
-    It is -inf where either support is empty.
+    The logarithm is -inf if either support is empty.
     """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     own = _log_binomials(dimension, clients)
@@ -185,7 +185,7 @@ def _log_supports(dimension: int, clients: int) -> FloatArray:
 def _log_supports_beside(dimension: int, distinct: int, clients: int) -> FloatArray:
     """Return ln C(d - b, a), the supports of a positive entries beside b negative entries.
 
-    It is -inf where either support is empty or b is too large.
+    The logarithm is -inf if either support is empty or b is too large.
     """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     for size in range(1, distinct + 1):

@@ -46,7 +46,7 @@ class _SilentHighs(highspy.Highs):
 def new_highs() -> highspy.Highs:
     """Return a silent, single-threaded HiGHS without a model, with tight tolerances.
 
-    It keeps small matrix entries.
+    The instance keeps small matrix entries.
     """
     highs = _SilentHighs()
     for option, value in (

@@ -38,7 +38,8 @@ TOLERANCES = (1e-8, 1e-6)
 class TableStep:
     """The quadratic program for the table at given letters.
 
-    It is built once and solved again as letters and penalty change. `scale` is the unit of the variances, near the expected variances.
+    The program is built once and solved again as letters and penalty change. `scale` is the unit of the variances, near the expected
+    variances.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class TableStep:
 class LetterStep:
     """The program for the letters of a given table.
 
-    It is a least squares problem, or for the worst-case objective a second-order cone program.
+    The program is a least squares problem, or for the worst-case objective a second-order cone program.
     """
 
     def __init__(self, inputs: FloatArray, letters: int, input_weights: FloatArray | None, scale: float) -> None:

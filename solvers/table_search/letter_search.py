@@ -113,7 +113,7 @@ def solve_letters(
 ) -> SearchedTable:
     """Return the best table with a given number of letters that the search finds.
 
-    It is never worse than the best table with the letters of generalised randomised response.
+    The table is never worse than the best table with the letters of generalised randomised response.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def _is_one_of(end: _End, others: list[_End]) -> bool:
 def _rivals(best: list[_End]) -> list[_End]:
     """Return the ends on a coarser grid that may be the best on a finer grid.
 
-    These are best ends that are close to the best and belong to other optima.
+    The rivals are best ends that are close to the best and belong to other optima.
     """
 
     def rivals(end: _End, leader: _End) -> bool:

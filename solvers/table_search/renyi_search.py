@@ -184,7 +184,7 @@ class _Search:
     def descend(self, order: float, reaches: FloatArray, share: float, tolerance: float = TOLERANCE) -> RenyiDesign:
         """Return the best table that a descent over letters and share meets.
 
-        Its value is infinite if the descent meets no table.
+        The descent's value is infinite if the descent meets no table.
         """
         program = RenyiProgram(self.budget.inputs, self.letters, order, self.budget.reach, self.prices, self.spending)
         slopes = self.budget.slopes(order)

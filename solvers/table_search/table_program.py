@@ -67,7 +67,7 @@ class TableProgram:
     def on_its_own(self) -> "TableProgram":
         """Return the same program with a separate solver.
 
-        Its first solve starts from this program's last basis.
+        The new program's first solve starts from this program's last basis.
         """
         twin = copy(self)
         twin._highs = _new_highs(scaled=self.input_weights is None)
@@ -142,7 +142,7 @@ class TableProgram:
 def _new_highs(*, scaled: bool) -> highspy.Highs:
     """Return a solver for small programs that are solved many times.
 
-    Its edge weights are not exact each time (Devex).
+    The solver's edge weights are not exact each time (Devex).
     """
     highs = new_highs()
     highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)

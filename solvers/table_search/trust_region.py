@@ -57,7 +57,7 @@ class NonlinearTableProgram:
     def objective(self, variables: FloatArray) -> float:
         """Return the objective: the weighted sum of the variances, or their bound.
 
-        It is in units of `scale`.
+        The objective is in units of `scale`.
         """
         if self.input_weights is None:
             return float(variables[-1])
@@ -108,7 +108,7 @@ class NonlinearTableProgram:
     def biases_hessian(self, _: FloatArray, weights: FloatArray) -> csr_array:
         """Return the second derivatives of weights . `biases`.
 
-        They do not depend on the variables.
+        The second derivatives do not depend on the variables.
         """
         return self._hessian(np.repeat(weights[:, None], self.letters, axis=1), np.zeros(self.letters))
 

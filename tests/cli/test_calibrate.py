@@ -232,7 +232,7 @@ def test_help_says_which_outputs_are_tables(run: Run) -> None:
 
 
 def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -> None:
-    """A table without a metric is designed for numbers, but the stated epsilon is that of the vector."""
+    """The stated epsilon of a table without a metric is that of the vector."""
     assert answer("calibrate", *VECTOR[:-2], *BUDGET)["advice"] is None
 
 

@@ -143,7 +143,7 @@ def test_a_bound_for_unbiased_mechanisms_is_not_given_to_others(answer: Answer) 
 
 
 def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run) -> None:
-    """The sparse mean has as many nonzero coordinates as the mechanism expects, unlike the population's default."""
+    """The sparse mean has as many nonzero coordinates as the mechanism expects."""
     sizes = ("--clients", 300, "--dimension", 1000, "--epsilon", 1, "--delta", 1e-5, "--adjacency", "add-or-remove-one", "--bits", 18)
     typed = ("simulate", "sparse-discrete-gaussian", *sizes, "--sparsity", 3, "--population", "sparse-mean")
     result = answer(*typed, "--nonzero", 3, "--repetitions", 5)

@@ -1,6 +1,6 @@
 """Mechanisms describe themselves.
 
-Above `design`, code asks the contract, and neither a mechanism's class nor its name.
+Above `design`, code uses the contract, and neither a mechanism's class nor its name.
 """
 
 import ast

@@ -164,7 +164,7 @@ def test_draws_of_cldp_on_the_page_of_mvu() -> None:
 
 
 def test_half_of_epsilon_on_the_page_of_mvu() -> None:
-    """Appendix B.3: an L1-metric table for epsilon/2 gives about epsilon, for two vectors at half of the largest distance."""
+    """An L1-metric table for epsilon/2 gives about epsilon at half distance (appendix B.3)."""
     table = quietbits.design_mvu(1.0, bits_in=5, bits_out=3, metric="l1")
     mechanism = VectorTableMechanism(table, quietbits.NormBall(128, 2.0), delta=1e-5)
     radii = (mechanism.input_distance / 2, mechanism.input_distance)

@@ -271,7 +271,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
     def _shared(self, seeds: list[int]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return the coordinates' signs and the rows of H for each seed.
 
-        Both come from Philox, the same on every machine.
+        Signs and rows both come from Philox, the same on every machine.
         """
         sign_words = -(-self.ball.dimension // WORD_BITS)
         words = philox_words(seeds, sign_words + self.space)

@@ -240,7 +240,7 @@ def largest_normals_sum(count: int, largest: int) -> float:
     if largest > count / 2:
         # All numbers together have the mean 0, so the smallest numbers have minus the sum of the others.
         return largest_normals_sum(count, count - largest)
-    # As a function of the tail, the probability falls within sqrt(largest) / count about largest / count, whose logarithm has the slope z.
+    # The probability, as a function of the tail, falls within sqrt(largest) / count about largest / count, whose logarithm has the slope z.
     width = 1 / (math.sqrt(largest) * (1 + math.sqrt(2 * math.log(count / largest))))
     points = np.linspace(-REACH, REACH, 2 * math.ceil(REACH * STEPS_PER_WIDTH / min(width, 0.5)) + 1)
     chosen = scipy.special.bdtr(largest - 1, count - 1, scipy.special.ndtr(-points))

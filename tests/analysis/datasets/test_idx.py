@@ -66,7 +66,7 @@ def test_letters_are_turned_upright_and_counted_from_zero(tmp_path: Path) -> Non
 
 
 def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -> None:
-    """The place of a bar tells the class of its image, and each deformed image has its bar at the place of its class."""
+    """Each deformed image has its bar at the place of its class."""
     bars = np.zeros((20, 28, 28), dtype=np.uint8)
     for number in range(20):
         bars[number, 4:24, 4 + 2 * (number % 10)] = 255

@@ -174,7 +174,7 @@ def test_options_that_are_asked_for_are_kept(plan_only: Callable[..., None]) -> 
 
 
 def test_a_mechanism_without_privacy_is_never_feasible(plan_only: Callable[..., None]) -> None:
-    """A new entry appears in plans by itself, and is infeasible if its guarantee exceeds the budget."""
+    """A new entry appears in plans, and is infeasible if its guarantee exceeds the budget."""
     leaky = replace(REGISTRY["laplace"], name="leaky", build=lambda task, _: REGISTRY["laplace"].mechanism_for(replace(task, epsilon=50.0)))
     plan_only(leaky, "laplace")
     result = plan_task(VECTORS, timed=False)

@@ -71,7 +71,7 @@ def test_the_first_three_are_simulated_and_agree(plan_only: Callable[..., None])
 
 
 def test_predictions_of_random_tasks_are_within_a_tenth_of_simulations(plan_only: Callable[..., None]) -> None:
-    """Simulations confirm predictions for two of the benchmark's 50 tasks, with fewer clients, for local mechanisms."""
+    """Simulations of two of the benchmark's 50 tasks confirm predictions."""
     # The test omits the three slowest simulations: other tests cover the variances of every mechanism.
     plan_only(*(name for name in REGISTRY if name not in ("minimal-random-coding", "poisson-private-representation", "projunit")))
     pure = [task for task in random_tasks(60) if task.delta == 0 and task.adjacency == "replace-one" and 16 <= task.dimension <= 64]

@@ -170,7 +170,7 @@ def test_a_fault_without_words_is_named_by_its_kind() -> None:
 
 
 def test_libraries_are_held_to_one_thread_until_the_last_call_ends() -> None:
-    """Two threads of one process make overlapping calls, as in a Dask worker, and the first call ends first."""
+    """Two threads of one process make overlapping calls, and the first call ends first."""
     first, second = calls.ONE_THREAD.held(), calls.ONE_THREAD.held()
     before = [library["num_threads"] for library in threadpool_info()]
     with threadpool_limits(2):

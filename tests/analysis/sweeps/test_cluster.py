@@ -200,7 +200,7 @@ def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(s
 
 @pytest.mark.parametrize("who", ["the worker at tcp://", "a worker has"])
 def test_workers_with_other_code_are_refused(who: str, served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Workers with other code are refused at their first appearance, also if one appeared just before a call."""
+    """Workers with other code are refused at their first appearance."""
     monkeypatch.setattr(calls, "code_version", lambda: "another")
     if who == "a worker has":
         monkeypatch.setattr(workers.DaskWorkers, "_check_software", lambda *_: None)

@@ -60,7 +60,7 @@ def test_variances_are_measured_ones() -> None:
 @pytest.mark.parametrize("reach", ["largest-coordinate", "clip-norm"])
 @pytest.mark.parametrize("bits", [2, 4, 8, 16])
 def test_levels_stay_within_the_clip_norm_whatever_the_vector(bits: int, reach: str) -> None:
-    """No message is longer than the clip norm, exactly, and levels are whole numbers of the stated size."""
+    """No message is longer than the clip norm, and levels are whole numbers."""
     rng = np.random.default_rng(8)
     ball = NormBall(200, 2.0, 0.3)
     vectors = ball.clip(rng.normal(size=(60, 200)) * 10.0 ** rng.uniform(-4, 4, size=(60, 1)))

@@ -280,7 +280,7 @@ def test_an_empty_brick_is_drawn_again() -> None:
 
 @pytest.mark.parametrize(("sigma", "brick_bits"), [(Fraction(2), 8), (Fraction(5, 2), 7), (Fraction(70), 10), (Fraction(150), 11)])
 def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Fraction, brick_bits: int) -> None:
-    # Of each word only the brick, the point within it, and 6 bits of U matter: points are kept in proportion to the curve's height.
+    # Each word matters by its brick, the point within the brick, and 6 bits of U: points are kept in proportion to the curve's height.
     curve, reference = gaussian(sigma)
     sampler = ExactSampler(curve, brick_bits)
     cover = sampler.cover

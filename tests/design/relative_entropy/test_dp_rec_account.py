@@ -115,7 +115,7 @@ def test_a_clients_own_messages_are_one_for_every_draw() -> None:
 
 
 def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> None:
-    # Of 2000 draws among 100 clients, more than 40 are a client's with probability 1.5e-5; amplification round by round would count all
+    # Among 2000 draws of 100 clients, more than 40 are a client's with probability 1.5e-5; amplification round by round would count all
     # draws.
     training = DpRecTraining(20.0, 100, 20, 42)
     bound = training.privacy().account("any-clients").bound(1e-4, 100, None)

@@ -145,7 +145,7 @@ def test_each_message_is_uniform_whatever_the_values(values: list[int]) -> None:
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [2, 2, 2], [1, 2, 0]])
 def test_after_unmasking_the_server_learns_the_sum_and_nothing_else(values: list[int]) -> None:
-    """Given all survivors' self masks, messages of 3 clients are uniform on the triples with their sum."""
+    """Given survivors' self masks, messages of 3 clients are uniform on triples with their sum."""
     rng = np.random.default_rng(8)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
     seen = []
@@ -160,7 +160,7 @@ def test_after_unmasking_the_server_learns_the_sum_and_nothing_else(values: list
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [1, 2, 2]])
 def test_a_message_that_comes_late_stays_masked(values: list[int]) -> None:
-    """After unmasking without client 2, the client's late message is still masked by its self mask."""
+    """After unmasking without client 2, its late message is still masked."""
     rng = np.random.default_rng(9)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
     late, others = [], []
@@ -410,7 +410,8 @@ def test_messages_have_one_row_for_each_client(shape: tuple[int, ...]) -> None:
 def test_a_missing_client_needs_as_many_neighbours_as_one_that_remains() -> None:
     session = SecureSum(12, 1, 7, neighbours=4, threshold=2).session(np.random.default_rng(0))
     ring, messages = session.graph.order, session.mask(0, np.zeros((12, 1), dtype=int))
-    # Of the five missing clients, those at either end have two neighbours left, the next ones have one, and the middle one has none.
+    # The five missing clients are neighbours on the ring: the two at either end have two neighbours left, the next two have one, and the
+    # middle client has none.
     session.receive(ring[5:], messages[ring[5:]])
     fewest = min(ring[[1, 3]].tolist())
     with pytest.raises(InfeasibleError, match=f"7 of 12 clients remain: client {fewest} has 1 of its 4 neighbours left"):

@@ -164,7 +164,7 @@ def test_a_slack_that_no_sketch_keeps_is_refused_with_the_least_that_one_does(ca
 
 @pytest.mark.parametrize("calibrate", [summed, central])
 def test_where_noise_is_as_large_as_the_clip_a_hadamard_sketch_is_named(calibrate: Any) -> None:
-    """The count-mean sketch loses the squared norm, while a Hadamard sketch of nearly all coordinates loses little."""
+    """The count-mean sketch loses the squared norm, a long Hadamard sketch loses little."""
     changes = {"ball": NormBall(2**13, 2.0), "clients": 350}
     with pytest.raises(InfeasibleError, match="or take the transform hadamard, or give a sketch_dimension"):
         calibrate(SketchChoice(), **changes)

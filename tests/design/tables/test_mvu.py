@@ -144,7 +144,7 @@ def test_an_interval_moves_the_values_not_the_table() -> None:
 
 @pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, "l1"), (6, 3, None), (6, 1, None), (4, 6, "l3")])
 def test_sizes_that_are_served_in_other_ways(bits_in: int, bits_out: int, metric: str | None) -> None:
-    """The designer covers many letters, a refined grid, one bit in closed form, and too strong metric privacy."""
+    """The designer covers many letters, a refined grid, one bit, and too strong privacy."""
     table = design_mvu(2 if metric != "l3" else 0.05, bits_in, bits_out, metric, starts=1)
     check_exactness(table)
     assert table.weights.shape == (2**bits_in, 2**bits_out)

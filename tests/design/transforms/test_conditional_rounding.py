@@ -110,7 +110,7 @@ def test_some_bias_is_real() -> None:
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_outcomes_have_the_conditional_distribution(bound: str) -> None:
-    """Each outcome's count is within 5 standard deviations: 16 outcomes, a false-alarm probability below 1e-5."""
+    """Each of 16 counts is within 5 standard deviations: a false alarm in 10**5 runs."""
     rounding = ConditionalRounding(4, 0.5, 0.6, 0.9, bound=bound)
     vector = np.array([0.25, -0.3, 0.4, 0.1]) * (0.6 / math.sqrt(0.3225 + 1e-12))
     draws = 100_000
@@ -132,7 +132,7 @@ def test_long_vectors_are_rejected_no_more_than_stated(bound: str, granularity: 
     dimension, tries = 1024, 2000
     rounding = ConditionalRounding(dimension, granularity, 1.0, 0.3, bound=bound)
     worst = min(1.0, math.sqrt(dimension) * granularity / 2)
-    # As many coordinates as the ball permits are at half a step, the worst case of rounding.
+    # The vector has as many coordinates as the ball permits at half a step, the worst case of rounding.
     count = int((worst / (granularity / 2)) ** 2 + 1e-9)
     vector = np.zeros(dimension)
     vector[: max(count, 1)] = granularity / 2

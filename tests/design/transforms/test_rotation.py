@@ -106,7 +106,7 @@ def test_without_random_signs_there_are_peaks() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_on_flat_vectors_is_not_far_off(kind: Kind) -> None:
-    """Constant vectors: coordinates are nearly normal, and the bound is the normal tail's leading exponent."""
+    """Coordinates are nearly normal: the bound has the normal tail's leading exponent."""
     dimension = 2**12
     vector = np.full(dimension, 1 / math.sqrt(dimension))
     largest = [np.abs(kind(dimension, seed).forward(vector)).max() for seed in range(30)]

@@ -32,7 +32,7 @@ def test_no_bits_and_one_bit_by_hand(frame: pd.DataFrame) -> None:
         # With no bits, the coder sends its only sample for every update.
         assert none["relative_bias"] == pytest.approx(1.0)
         assert none["squared_error"] == pytest.approx(dimension + clip_ratio**2)
-        # Of two samples, the mean is half their difference D times tanh(c D / 2), with D from N(0, 2). Both samples have the same prior
+        # The mean of two samples is half their difference D times tanh(c D / 2), with D from N(0, 2). Both samples have the same prior
         # probability.
         points, step = np.linspace(-20, 20, 20_001, retstep=True)
         density = np.exp(-(points**2) / 4) / math.sqrt(4 * math.pi)

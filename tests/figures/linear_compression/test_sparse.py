@@ -80,7 +80,7 @@ def test_the_map_says_where_zero_wins(arranged: pd.DataFrame) -> None:
 
 
 def test_noise_only_scales_what_is_drawn() -> None:
-    """Levels of noise share their draws, so that they are comparable; the oracle's error is then proportional."""
+    """Levels of noise share their draws; the oracle's error is then proportional."""
     low, high = (RecoveryPoint(seed=1, sparsity=4, noise_deviation=noise, dimension=256, measurements=64) for noise in (0.5, 2.0))
     errors = [{row["decoder"]: row["squared_error"] for row in point.run()}["oracle"] for point in (low, high)]
     assert errors[1] == pytest.approx(16 * errors[0], rel=1e-6)
@@ -89,7 +89,7 @@ def test_noise_only_scales_what_is_drawn() -> None:
 
 
 def test_a_refit_of_more_entries_than_measurements_has_no_error() -> None:
-    """The Lasso may select more entries than the 16 measurements, and the number differs between draws."""
+    """The Lasso may select more entries than the 16 measurements."""
     for seed, more in ((3, False), (0, True)):
         point = RecoveryPoint(seed=seed, sparsity=8, noise_deviation=0.01, dimension=64, measurements=16)
         rows = {row["decoder"]: row for row in point.run()}

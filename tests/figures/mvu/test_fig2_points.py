@@ -54,7 +54,7 @@ def test_one_bit_mvu_is_cldp_exactly(variances: pd.DataFrame) -> None:
 def test_simulated_variances_sit_on_the_exact_ones(variances: pd.DataFrame) -> None:
     points = variances.dropna(subset="simulated_variance")
     assert len(points) == 2 * 6 * 21
-    # Of 252 nearly normal deviates, one is beyond 5 standard errors with a chance of about 1e-4; the seed is fixed.
+    # One of 252 nearly normal deviates is beyond 5 standard errors with a chance of about 1e-4; the seed is fixed.
     deviates = (points["simulated_variance"] - points["exact_variance"]) / points["simulated_standard_error"]
     assert deviates.abs().max() < 5
     assert abs(deviates.mean()) < 5 / math.sqrt(len(points))

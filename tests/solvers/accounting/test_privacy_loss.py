@@ -9,7 +9,7 @@ from quietbits.solvers.accounting import privacy_loss
 from quietbits.solvers.accounting.privacy_loss import FEW, dominating_privacy_loss, largest_hockey_sticks
 
 
-# Of few pairs all are computed, of many pairs only those that may be the largest.
+# With few pairs, all pairs are computed; with many pairs, only those that may be the largest.
 @pytest.mark.parametrize("count", [6, 30])
 @pytest.mark.parametrize("kind", ["random", "two values", "gaussian", "laplace", "alike"])
 def test_the_largest_divergences_are_those_of_all_pairs(kind: str, count: int) -> None:

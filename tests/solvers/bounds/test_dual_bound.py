@@ -56,7 +56,7 @@ def test_no_table_is_below_the_bound(objective: str, metric: str | None) -> None
 @pytest.mark.parametrize("neighbours_only", [False, True])
 @pytest.mark.parametrize("epsilon", [0.1, 1, 5, 15])
 def test_for_two_inputs_randomised_response_attains_the_bound(epsilon: float, neighbours_only: bool) -> None:
-    """Binary randomised response with letters -1/(E-1) and E/(E-1) is optimal, of variance E/(E-1)**2 at both inputs."""
+    """Binary randomised response has variance E/(E-1)**2 at both inputs, and is optimal."""
     constraint, ratio = RatioConstraint(epsilon, neighbours_only), np.exp(epsilon)
     price = 2 * ratio / (ratio - 1) ** 2
     # For these prices the derivative of v . w(a) is zero at both letters, up to a shift by normalisation prices.
@@ -73,7 +73,7 @@ def test_for_two_inputs_randomised_response_attains_the_bound(epsilon: float, ne
 @pytest.mark.parametrize("constraint", [RatioConstraint(1.0, False), RatioConstraint(0.1, False), RatioConstraint(0.2, True)])
 @pytest.mark.parametrize("worst", [False, True])
 def test_the_proof_holds_in_high_precision(worst: bool, constraint: RatioConstraint) -> None:
-    """With 50 digits, no ray with its best letter violates the shifted dual values, and their sum is at least the bound."""
+    """No ray violates the shifted dual values in 50 digits, and their sum is at least the bound."""
     bound = staircase_bound(3, constraint, None if worst else np.full(8, 1 / 8))
     inputs = np.linspace(0, 1, 8)
     feasible = feasible_duals(bound.duals, inputs, constraint)

@@ -131,7 +131,7 @@ def test_objectives_are_ordered_as_they_must_be(epsilon: float, metric: str | No
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("bits_in", [1, 2])
 def test_tiny_problems_agree_with_a_program_over_a_grid_of_letters(bits_in: int, objective: str, neighbours_only: bool) -> None:
-    """Splitting a letter between its two neighbours on the grid adds at most a quarter of the squared step to each variance."""
+    """Splitting a letter adds at most a quarter of the squared step to each variance."""
     count, constraint, steps = 2**bits_in, RatioConstraint(1.3, neighbours_only), 120
     inputs, weights = np.linspace(0, 1, count), weights_of(objective, count)
     optimum = solve_staircase(bits_in, constraint, weights)

@@ -52,7 +52,7 @@ def test_it_finds_what_enumeration_finds(measurements: int, dimension: int, clie
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 5), st.integers(2, 7), st.integers(1, 5), st.integers(0, 2**32))
 def test_branches_alone_find_what_enumeration_finds(measurements: int, dimension: int, clients: int, seed: int) -> None:
-    """Branching without messages, and with a wrong guess of the relevant columns, still proves its results."""
+    """Branching proves its results without messages and after wrong guesses of columns."""
     rng = np.random.default_rng(seed)
     matrix = rng.integers(0, 2, (measurements, dimension))
     counts = np.bincount(rng.integers(0, dimension, clients), minlength=dimension)

@@ -142,7 +142,7 @@ def exact_objective(matrix: NDArray[np.object_], observations: NDArray[np.object
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-11])
 @pytest.mark.parametrize("columns", [1, 16])
 def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str) -> None:
-    """With orthogonal columns the optimum is known; with one column, rounding alone makes the residual look optimal."""
+    """With one column, rounding alone makes the residual look optimal."""
     matrix, penalty = hadamard(16)[:, :columns].astype(float), 0.1
     whole, shift = hadamard(16)[:, :columns].astype(object), int(in_units(np.array([penalty]))[0])
     for seed in range(20):
@@ -224,7 +224,7 @@ def test_a_good_start_is_used_and_a_bad_one_is_not(solver: str) -> None:
 
 
 def test_a_step_that_is_too_long_is_shortened() -> None:
-    """The power iteration underestimates the norm; here the estimate is a thousandth of the norm."""
+    """The power iteration underestimates the norm, here by a factor of a thousand."""
     matrix, observations = draw(20, 60)
     penalty = 0.1 * critical_penalty(matrix, observations)
     problem = pose_problem(matrix, observations)
@@ -369,7 +369,7 @@ def test_a_path_needs_penalties() -> None:
 
 @pytest.mark.parametrize("kind", ["Gaussian", "discrete Gaussian", "signs"])
 def test_noise_is_seldom_above_the_penalty(kind: str) -> None:
-    """All three noises are sub-Gaussian with parameter 1.5; the penalty fails too often with probability below 1e-6."""
+    """Three sub-Gaussian noises exceed the penalty too often with probability below 1e-6."""
     rng = np.random.default_rng(1)
     matrix = rng.standard_normal((MEASUREMENTS, DIMENSION))
     matrix *= 7 / np.linalg.norm(matrix, axis=0)

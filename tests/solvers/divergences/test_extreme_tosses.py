@@ -62,7 +62,7 @@ def test_fewer_cells_give_more_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_left_out_counts() -> None:
-    # So high an order depends on values of negligible probability: only the pure epsilon remains.
+    # An order this high depends on values of negligible probability: only the pure epsilon remains.
     tosses = extreme_tosses(10_000, 1, 0.3)
     assert tosses.renyi_divergences([1e4])[0] == pytest.approx(tosses.largest_loss, rel=0.02)
     assert tosses.renyi_divergences([np.inf])[0] == tosses.largest_loss == pytest.approx(np.log(4))

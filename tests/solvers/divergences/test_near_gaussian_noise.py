@@ -154,7 +154,7 @@ def test_more_noise_is_nearer_to_gaussian_noise() -> None:
 def test_where_this_way_of_accounting_says_nothing() -> None:
     assert skellam_near_gaussian_epsilon(999.0, 1.0, 1, 1e-5) is None
     assert binomial_near_gaussian_epsilon(3999, 0.5, 1.0, 1, 1e-5) is None
-    # So small a delta needs a wider window than the series permit.
+    # A delta this small needs a wider window than the series permit.
     assert skellam_near_gaussian_epsilon(1000.0, 1.0, 1, 1e-80) is None
     assert binomial_near_gaussian_epsilon(1_100_000, 0.001, 1.0, 1, 1e-60) is None
     assert skellam_near_gaussian_epsilon(1e4, 0.0, 1, 1e-5) == 0.0

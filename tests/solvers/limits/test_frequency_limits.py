@@ -87,7 +87,7 @@ def test_the_two_directions_agree_and_are_monotone(categories: int, clients: int
 
 @pytest.mark.parametrize("clients", [100, 1000])
 def test_sending_the_heavy_items_is_near_the_bound(clients: int) -> None:
-    """The encoder lists the floor(1/(2 error)) items of frequency above 2 error, and estimates half of that for all others."""
+    """The encoder lists items of frequency above 2 error, and estimates the others."""
     for error in (0.02, 0.05, 0.1):
         heavy = math.floor(1 / (2 * error))
         used = uniform_histogram_entropy(10**5, heavy).upper + heavy * math.log2(clients + 1)

@@ -101,7 +101,7 @@ def test_the_bound_is_within_a_constant_of_laplace_noise_for_many_clients() -> N
 
 
 def test_local_bounds_have_the_known_orders() -> None:
-    """With many clients the bounds are of order d/(n epsilon^2) for squared errors, sqrt(log d/(n epsilon^2)) for the largest."""
+    """With many clients the bounds have the orders of the literature."""
     clients = 10**12
     assert 0.3 < frequency_bound(100, clients, 0.1, 0.0, "local") * clients * 0.01 / 100 < 4
     largest = frequency_bound(10**5, clients, 0.1, 0.0, "local", loss="linf")
@@ -192,7 +192,7 @@ def test_bad_arguments_are_named(arguments: tuple[int, int, float], message: str
 @pytest.mark.parametrize("clients", [1, 40, 10**6])
 @pytest.mark.parametrize("delta", [1e-6, 1e-2, 0.5])
 def test_unbiased_bounds_allow_to_show_items_with_probability_delta(categories: int, clients: int, delta: float) -> None:
-    """A mechanism shows each item, or all items, with probability delta; the bounds allow for it."""
+    """The bounds allow a mechanism to show items with probability delta."""
     spread = (1 - 1 / categories) * (1 / delta - 1)
     assert frequency_bound(categories, clients, 1e-6, delta, "local", unbiased=True) <= spread / clients
     assert frequency_bound(categories, clients, 1e-6, delta, "central", unbiased=True) <= min(spread, spread / clients)

@@ -61,7 +61,7 @@ def test_the_matrix_fails_no_more_often_than_asked_for(clients: int, dimension: 
 @pytest.mark.parametrize(("clients", "dimension"), [(1, 1000), (2, 9), (4, 6), (5, 5)])
 @pytest.mark.parametrize("probability", [0.5, 1e-3, 1e-9])
 def test_it_is_the_union_bound(clients: int, dimension: int, probability: float) -> None:
-    """The size is the least m with a sum over all vectors of at most q, by enumeration; multiples of k (e_i - e_j) count once."""
+    """The size is the least m with a sum over all vectors of at most q, by enumeration."""
     if clients == 1:
         sizes = Counter({2: math.comb(dimension, 2)})
     else:

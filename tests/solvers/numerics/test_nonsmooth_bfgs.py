@@ -34,7 +34,7 @@ def test_kinks_do_not_stop_the_descent(scale: float) -> None:
 
 
 def test_a_curved_valley_with_a_kink_along_it_is_followed() -> None:
-    """The kinked function 8 |x**2 - y| + (1 - x)**2 has Rosenbrock's shape and its minimum at (1, 1)."""
+    """The kinked function 8 |x**2 - y| + (1 - x)**2 has its minimum at (1, 1)."""
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
         side = np.sign(point[0] ** 2 - point[1])

@@ -80,7 +80,7 @@ def test_the_gradient_agrees_with_finite_differences(epsilon: float, objective: 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("count", [2, 3])
 def test_tiny_tables_agree_with_a_program_over_enumerated_rays(count: int, objective: str, metric: str | None) -> None:
-    """The alternative program has one non-negative mass for every pair of extreme ray and letter."""
+    """The alternative program has a mass for every pair of extreme ray and letter."""
     power = {None: None, "l1": 1, "l2": 2}[metric]
     constraint = RatioConstraint(1.3, False) if power is None else RatioConstraint(1.3 / (count - 1) ** power, True)
     inputs, weights = np.linspace(0, 1, count), weights_of(objective, count)
@@ -106,7 +106,7 @@ def test_tiny_tables_agree_with_a_program_over_enumerated_rays(count: int, objec
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_two_inputs_and_three_letters_agree_with_a_search_over_a_fine_grid(objective: str) -> None:
-    """Rows sum to 1 and are unbiased, so each row of three letters has one free number, which a grid covers."""
+    """Each unbiased row of three letters has one free number, which a grid covers."""
     ratio, alphabet, weights = np.exp(1.0), np.array([-1.0, 0.6, 1.8]), weights_of(objective, 2)
     middle = np.linspace(0, 1, 1001)
     rows = []

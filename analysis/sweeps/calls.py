@@ -131,7 +131,7 @@ def check_code_version(version: str, where: str) -> None:
 class _OneThread:
     """A limit of libraries to a thread, as the order of additions must not depend on threads.
 
-    The limit applies to the process. If several threads run calls, as in a worker of Dask, it ends with the last of them.
+    The limit applies to the process. If several threads run calls, as in a worker of Dask, the limit ends with the last thread's run.
     """
 
     def __init__(self) -> None:

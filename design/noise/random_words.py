@@ -243,7 +243,7 @@ class SecureWords(WordSource):
                 stream = KeyStream()
             words = stream.take(count)
             self._own.stream, self._own.process = stream, process
-            # A signal handler may have forked meanwhile, too.
+            # A signal handler may also have forked meanwhile.
             if process == _this_process():
                 return words
 

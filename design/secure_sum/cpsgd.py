@@ -62,7 +62,7 @@ PROVEN = ("near-gaussian", "rdp")
 ACCOUNTS = (*PROVEN, "theorem-1")
 # No mechanism in range needs more bits.
 MOST_BITS = 55
-# Number of candidates for levels and for trials, including the best pair that uses up the bits, as both are whole numbers.
+# Number of candidates for levels and for trials around the best pair that uses up the bits, because both are whole numbers.
 TRIED = 3
 # Without a number of bits, the search accepts an error within this factor of the least.
 CLOSE = 1.01

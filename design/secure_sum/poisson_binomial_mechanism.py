@@ -451,7 +451,7 @@ def calibrate_poisson_binomial(
     trials = min(most, MOST_CALIBRATED_TRIALS, max(1, MOST_TRIALS_IN_ALL // clients))
     theta = largest_theta(trials, None)
     for fewer in (2**power for power in reversed(range((trials - 1).bit_length()))):
-        # The worst variance falls with trials * theta**2: it must be exceeded.
+        # The worst variance falls with trials * theta**2, so fewer trials need a larger theta to be better.
         needed = math.nextafter(theta * math.sqrt(trials / fewer), math.inf)
         if needed <= LARGEST_SEARCHED_THETA and reached(fewer, needed) <= epsilon:
             trials, theta = fewer, largest_theta(fewer, needed)

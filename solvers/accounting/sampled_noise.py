@@ -249,7 +249,7 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
     chosen = np.arange(2, int(orders.max()) + 1)
     plain = chosen * (chosen - 1) / (2 * noise_multiplier**2) + math.log(2)
     plain[0] = min(plain[0], math.log(4) + float(log_expm1(np.array(noise_multiplier**-2.0))))
-    # Odd moments are replaced by the means of the even moments on either side.
+    # The geometric mean of the even moments on either side bounds an odd moment.
     moments = _log_even_moments(noise_multiplier)
     orders_between = chosen[1 : LARGEST_MOMENT - 1]
     means = (moments[orders_between // 2] + moments[(orders_between + 1) // 2]) / 2

@@ -1,4 +1,4 @@
-"""Hostile inputs.
+"""Tests of hostile inputs.
 
 Points under test: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library.
 """

@@ -1,4 +1,4 @@
-"""The command line.
+"""Tests of the command line.
 
 Points under test: arguments, answers, and one-line errors with exit code 2 and no output file.
 """

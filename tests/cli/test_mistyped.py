@@ -1,4 +1,4 @@
-"""Mistyped names.
+"""Tests of mistyped names.
 
 Points under test: every command quotes the name, lists the valid names, and suggests the closest one once.
 """

@@ -1,4 +1,4 @@
-"""`quietbits simulate`.
+"""Tests of `quietbits simulate`.
 
 Points under test: all mechanisms, the same numbers as the Python calls, and one-line errors.
 """

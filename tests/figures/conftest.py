@@ -16,7 +16,7 @@ from quietbits.analysis.datasets.found_data import FoundData, found_data
 
 RNG = np.random.default_rng(0)
 NAMES = ("mnist", "cifar10", "femnist", "shakespeare", "stackoverflow-tags")
-# The folder of the tags contains these names, too.
+# The folder of the tags also contains these files.
 WORDS = "stackoverflow-words"
 
 

@@ -1,4 +1,4 @@
-"""Plots of accounts.
+"""Tests of plots of accounts.
 
 Points under test: solid lines for proven accounts, dashed lines for assumptions, and the given rounds.
 """

@@ -1,4 +1,4 @@
-"""Points as tasks.
+"""Tests of points as tasks.
 
 Points under test: unique and stable names, settings in words, and a round trip through workers.
 """

@@ -1,4 +1,4 @@
-"""Figures of trainings.
+"""Tests of the figures of trainings.
 
 Points under test: infeasible runs are named, accuracies are measured, and papers' settings run on a folder of data.
 """

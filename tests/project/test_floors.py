@@ -1,7 +1,4 @@
-"""The project has floors.
-
-Points under test: a module imports only from its own floor and those below, without import circles.
-"""
+"""A module imports only from its own floor and lower floors, without import circles."""
 
 import ast
 import tomllib

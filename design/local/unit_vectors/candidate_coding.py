@@ -69,7 +69,7 @@ class CandidateCodingMechanism(VectorMechanism):
 
     @abstractmethod
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of sending any candidate outside a cap that holds `inside` of them."""
+        """Return the probability of a candidate outside a cap that holds `inside` candidates."""
 
     @property
     def candidates(self) -> int:
@@ -435,7 +435,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return np.asarray(self.worst_variance - self.shrinking**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of sending any candidate outside a cap that holds `inside` of them."""
+        """Return the probability of a candidate outside a cap that holds `inside` candidates."""
         outside = self.candidates - inside
         return outside / (inside * math.exp(self.coded_epsilon) + outside)
 

@@ -1,4 +1,4 @@
-"""CIFAR-10's pickled batches.
+"""Tests of CIFAR-10's pickled batches.
 
 Points under test: the reader reads the published format and never executes a pickle.
 """

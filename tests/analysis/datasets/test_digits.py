@@ -1,4 +1,4 @@
-"""Digits among clients.
+"""Tests of digits among clients.
 
 Points under test: the same for every caller and order of requests, and recognisable after deformation.
 """

@@ -1,4 +1,4 @@
-"""Messages as bytes.
+"""Tests of messages as bytes.
 
 Requirements: as many bits as the mechanism states, and the same numbers after decoding.
 """

@@ -1,4 +1,4 @@
-"""A client's ledger.
+"""Tests of a client's ledger.
 
 Points under test: sums of epsilons, refusals, and records that survive errors and restarts.
 """

@@ -1,4 +1,4 @@
-"""Plans.
+"""Tests of plans.
 
 Points under test: feasible and infeasible mechanisms, their order, errors, bits, guarantees and bounds.
 """

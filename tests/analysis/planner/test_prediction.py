@@ -1,4 +1,4 @@
-"""Predictions.
+"""Tests of predictions.
 
 Points under test: a sample of the population stands for all clients, and simulations agree with the predicted errors.
 """

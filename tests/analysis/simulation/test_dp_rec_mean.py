@@ -1,4 +1,4 @@
-"""DP-REC's mean.
+"""Tests of DP-REC's mean.
 
 Points under test: the law of a message against coded messages, and errors against enumeration and references.
 """

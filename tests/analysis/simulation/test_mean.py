@@ -1,4 +1,4 @@
-"""One simulated round.
+"""Tests of one simulated round.
 
 Points under test: numbers by hand, independence of chunks and masks, and errors that agree with variances.
 """

@@ -1,4 +1,4 @@
-"""Populations of vectors.
+"""Tests of populations of vectors.
 
 Points under test: the sets on which they are uniform, and chunks that depend on the dimension only.
 """

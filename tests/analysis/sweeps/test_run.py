@@ -1,4 +1,4 @@
-"""Sweeps.
+"""Tests of sweeps.
 
 Requirements: identical tables for any workers and after any kill; no task is lost or done twice.
 """

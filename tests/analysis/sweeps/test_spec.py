@@ -1,4 +1,4 @@
-"""Sweeps as files.
+"""Tests of sweeps as files.
 
 Points under test: reading names every fault, and every combination is a task with a unique name.
 """

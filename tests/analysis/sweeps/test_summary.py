@@ -1,4 +1,4 @@
-"""Summaries of sweeps.
+"""Tests of summaries of sweeps.
 
 Points under test: averages over repetitions, and the errors of a trusted server for comparison.
 """

@@ -1,4 +1,4 @@
-"""Tables in bulk.
+"""Tests of tables in bulk.
 
 Requirements: byte for byte the files of single designs, for any workers, kills and changed files.
 """

@@ -1,4 +1,4 @@
-"""Grids as files.
+"""Tests of grids as files.
 
 Points under test: every combination occurs once, with a unique name, and faults are named before any work.
 """

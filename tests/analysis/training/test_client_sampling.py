@@ -1,4 +1,4 @@
-"""Client sampling.
+"""Tests of client sampling.
 
 Points under test: numbers of clients, shares, repeats, and the sampling that accounts may use.
 """

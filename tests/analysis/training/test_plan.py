@@ -1,6 +1,6 @@
 """Privacy of every round.
 
-Points under test: the values of `account` for as many rounds, amplified or not, within the budget.
+Requirements: the values of `account` for the same number of rounds, amplified or not, within the budget.
 """
 
 import math

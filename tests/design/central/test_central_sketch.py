@@ -1,4 +1,4 @@
-"""Project and perturb.
+"""Tests of project and perturb.
 
 Points under test: noise of exactly the stated variance, and errors that agree with predictions.
 

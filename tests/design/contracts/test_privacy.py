@@ -1,4 +1,4 @@
-"""Reports.
+"""Tests of reports.
 
 Points under test: the least proven account is the guarantee, other accounts are listed, and every reason is kept.
 """

@@ -1,4 +1,4 @@
-"""Mechanisms on sketches.
+"""Tests of mechanisms on sketches.
 
 Points under test: stated clipping probabilities and compression errors, in every trust model.
 

@@ -1,4 +1,4 @@
-"""Adaptive clipping.
+"""Tests of adaptive clipping.
 
 Points under test: convergence to the quantile, joint privacy of sum and count, and refusals.
 """

@@ -1,4 +1,4 @@
-"""Exact frequencies.
+"""Tests of exact frequencies.
 
 Points under test: masks and drop-outs for both codes, no claim of privacy, and refusals.
 

@@ -1,4 +1,4 @@
-"""Sketches of items.
+"""Tests of sketches of items.
 
 Points under test: no bias over all hash functions of a small domain, and the worst pair of items by enumeration.
 """

@@ -1,4 +1,4 @@
-"""Local frequency oracles.
+"""Tests of local frequency oracles.
 
 Points under test: choices of parameters, agreement of formulas, large domains, and refusals.
 """

@@ -45,7 +45,7 @@ def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) ->
         errors.append(np.sum((estimate - counts / CLIENTS) ** 2))
     predicted = mechanism.error(np.repeat(np.arange(CATEGORIES), counts)).variance / CLIENTS
     assert predicted == pytest.approx(mechanism.worst_variance / CLIENTS, rel=1e-6)
-    # The known sum removes one degree of freedom of 30 if the estimate exceeds it, half of the time.
+    # The known sum removes one degree of freedom of 30 if the estimate exceeds the known sum, half of the time.
     assert 0.9 * predicted - 5 * np.std(errors) / math.sqrt(10) < np.mean(errors) < predicted + 5 * np.std(errors) / math.sqrt(10)
     assert estimate.sum() <= 1 + 1e-12
 

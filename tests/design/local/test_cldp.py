@@ -1,4 +1,4 @@
-"""CLDP for vectors.
+"""Tests of CLDP for vectors.
 
 Points under test: privacy by enumeration, the closed law, and the Walsh-Hadamard transform.
 """

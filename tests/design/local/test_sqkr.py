@@ -1,4 +1,4 @@
-"""SQKR.
+"""Tests of SQKR.
 
 Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
 

@@ -1,4 +1,4 @@
-"""DP-REC's account.
+"""Tests of DP-REC's account.
 
 Points under test: the paper's settings, calibration on the safe side, and reference accounts.
 """

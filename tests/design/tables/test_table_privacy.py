@@ -1,4 +1,4 @@
-"""Privacy of letters.
+"""Tests of privacy of letters.
 
 Points under test: whole vectors against enumeration of all messages, upward rounding, and an exact pure epsilon.
 """

@@ -1,4 +1,4 @@
-"""Conditional rounding.
+"""Tests of conditional rounding.
 
 Points under test: its certain norm, rejection rate and bias, by enumeration and by simulation.
 """

@@ -1,4 +1,4 @@
-"""Dithering.
+"""Tests of dithering.
 
 Points under test: a random word selects one of two neighbours, also when its first bits leave the choice open.
 """

@@ -1,4 +1,4 @@
-"""Kashin's representation.
+"""Tests of Kashin's representation.
 
 Requirements: exact, bounded, and found for every vector that has one with some room.
 """

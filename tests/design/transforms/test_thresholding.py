@@ -1,4 +1,4 @@
-"""Thresholding.
+"""Tests of thresholding.
 
 Points under test: of sums with a memory, and of vectors layer by layer; the exact error, and bounds on it.
 """

@@ -1,4 +1,4 @@
-"""Needed bits.
+"""Tests of needed bits.
 
 Requirements: exact codes against the entropy, and mechanisms against the bits that their errors require.
 """

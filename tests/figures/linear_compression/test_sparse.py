@@ -1,4 +1,4 @@
-"""Sparse recovery.
+"""Tests of sparse recovery.
 
 Points under test: the operator against its matrix, errors against predictions, and cases in which zero is best.
 """

@@ -1,4 +1,4 @@
-"""Scalar means.
+"""Tests of scalar means.
 
 Points under test: simulated variances agree with exact ones, and no mechanism averages below the certified bound.
 """

@@ -481,7 +481,7 @@ def test_a_pair_within_the_allowance_of_the_largest_bound_is_compared() -> None:
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
     difference = exact[0] - exact[1]
-    # Rounding has put the bound of the largest pair below that of the next.
+    # Rounding has put the bound of the largest pair below the next pair's bound.
     bound = exact.copy()
     bound[0] -= 1.2 * difference
     result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound, np.array([2 * difference]))

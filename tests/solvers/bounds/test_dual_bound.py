@@ -1,4 +1,4 @@
-"""The lower bound.
+"""Tests of the lower bound.
 
 Requirements: below every table, attained at known optima, and rounded to the safe side.
 """

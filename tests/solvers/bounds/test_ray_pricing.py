@@ -1,4 +1,4 @@
-"""Exact pricing.
+"""Tests of exact pricing.
 
 The tests run against every ray with its best letter in closed form, and against grids of letters.
 """

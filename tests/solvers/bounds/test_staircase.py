@@ -1,4 +1,4 @@
-"""The global optimum.
+"""Tests of the global optimum.
 
 Points under test: known values, proofs recomputed from raw arrays, and tiny problems over a grid of letters.
 """

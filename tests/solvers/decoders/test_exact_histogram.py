@@ -1,4 +1,4 @@
-"""Exact histograms.
+"""Tests of exact histograms.
 
 Points under test: solutions, second solutions and proofs against enumeration; messages and branches alone; refusals.
 

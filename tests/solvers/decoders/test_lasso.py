@@ -1,4 +1,4 @@
-"""The Lasso.
+"""Tests of the Lasso.
 
 Points under test: optimality conditions, agreement of two solvers, valid certificates, paths, and bad input.
 

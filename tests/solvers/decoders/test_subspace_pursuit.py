@@ -1,4 +1,4 @@
-"""Subspace pursuit.
+"""Tests of subspace pursuit.
 
 Requirements: exact without noise, least squares on its support, never more entries than requested.
 """

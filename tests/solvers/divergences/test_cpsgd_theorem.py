@@ -1,4 +1,4 @@
-"""Binomial noise.
+"""Tests of binomial noise.
 
 Points under test: Theorem 1 of cpSGD as printed, and the exact privacy loss against enumeration and fifty digits.
 """

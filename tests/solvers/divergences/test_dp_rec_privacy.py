@@ -1,4 +1,4 @@
-"""DP-REC's privacy.
+"""Tests of DP-REC's privacy.
 
 Points under test: log moments against mpmath and quadrature, the best order, and bits at the edge of delta.
 

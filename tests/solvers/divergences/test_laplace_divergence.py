@@ -1,4 +1,4 @@
-"""Laplace noise.
+"""Tests of Laplace noise.
 
 Points under test: divergences in fifty digits, and bounds for every division of a distance among coordinates.
 """

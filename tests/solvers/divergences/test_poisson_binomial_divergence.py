@@ -1,4 +1,4 @@
-"""The Poisson-binomial mechanism.
+"""Tests of the Poisson-binomial mechanism.
 
 Points under test: its worst case by search over all other clients, and its divergences by enumeration.
 """

@@ -1,4 +1,4 @@
-"""Shuffled letters.
+"""Tests of shuffled letters.
 
 Points under test: the blanket's bound against enumeration of the other clients, and against exact binomial sums.
 

@@ -1,4 +1,4 @@
-"""Skellam noise.
+"""Tests of Skellam noise.
 
 Points under test: the theorem in whole fractions, above the exact Rényi divergence; the least variance; Chernoff's tail.
 """

@@ -1,4 +1,4 @@
-"""The rate-distortion function.
+"""Tests of the rate-distortion function.
 
 Points under test: closed forms, certificates, edges, and agreement of two methods.
 

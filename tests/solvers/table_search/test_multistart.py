@@ -1,4 +1,4 @@
-"""Several starts.
+"""Tests of several starts.
 
 Points under test: the best is kept, failures are counted and reported, and failures alone give no result.
 

@@ -1,6 +1,6 @@
 """The search for letters, order and line.
 
-Points under test: no step away from its result is better, and it uses the whole budget.
+Points under test: no step away from the result is better, and the result uses the whole budget.
 
 The convex program for given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
 

@@ -1,4 +1,4 @@
-"""The interior-point solver.
+"""Tests of the interior-point solver.
 
 Points under test: derivatives that agree with their functions, known optima, and reported failures.
 """

@@ -1,4 +1,4 @@
-"""Scattering features.
+"""Tests of scattering features.
 
 Points under test: their number, Kymatio's values, invariances, energy, and the linear model on them.
 """

@@ -241,7 +241,7 @@ def test_published_figures(epsilon: float) -> None:
     mechanism = PlainRandomCodingMechanism(epsilon, 8, NormBall(200, 2.0), unbiased=True)
     assert mechanism.bias_bound == 0
     assert mechanism.worst_variance - 1 == pytest.approx(REFERENCES[epsilon], abs=0.051)
-    # The proven epsilon is slightly less than twice that epsilon.
+    # The proven epsilon is slightly less than twice the epsilon of the weights.
     assert 1.8 * epsilon < mechanism.epsilon < 2 * epsilon
 
 

@@ -1,4 +1,4 @@
-"""Poisson private representation.
+"""Tests of Poisson private representation.
 
 Points under test: its process, the law of messages, privacy by enumeration, and length.
 """

@@ -1,4 +1,4 @@
-"""PrivUnitG.
+"""Tests of PrivUnitG.
 
 Points under test: density and privacy by quadrature, moments, loss, and sampler; and its gain over few bits.
 """

@@ -1,4 +1,4 @@
-"""ProjUnit and FastProjUnit.
+"""Tests of ProjUnit and FastProjUnit.
 
 Points under test: moments against simulation, published figures, and the proven bound on the bias.
 """

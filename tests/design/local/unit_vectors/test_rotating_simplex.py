@@ -1,4 +1,4 @@
-"""A rotating simplex.
+"""Tests of a rotating simplex.
 
 Points under test: its code by enumeration, privacy for every seed, error, and best number of closest corners.
 """

@@ -173,7 +173,7 @@ def _numbers(text: str) -> NDArray[np.uint8]:
     return np.asarray(_TABLE[np.minimum(codes, len(_TABLE) - 1)])
 
 
-# The table holds the number of each code below 128, and the common number of all others.
+# The table holds the number of each code below 128, and the common number of all other codes.
 _TABLE = np.full(129, OTHER, dtype=np.uint8)
 _TABLE[[ord(character) for character in CHARACTERS]] = np.arange(1, len(CHARACTERS) + 1)
 # A user's first input is an image or a text. Users may have no inputs.

@@ -270,7 +270,7 @@ def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) ->
         for word in said:
             if word in words:
                 inputs[row, words[word]] += 1
-        # Rare words count in the total, too.
+        # Rare words also count in the total.
         inputs[row] /= max(len(said), 1)
         labels[row, [tags[tag] for tag in post.tags.split("|") if tag in tags]] = 1
     return Examples(inputs, labels)

@@ -32,7 +32,7 @@ SPARSITY = 16
 DIGITS_GRADIENTS = "digits-gradients"
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
-# Largest dimension of drawn inputs: a vector then takes an eighth of a gigabyte, and encoding it a few times as much.
+# Largest dimension of drawn inputs: a vector then takes an eighth of a gigabyte, and its encoding a few times that memory.
 MOST_DRAWN_COORDINATES = 2**24
 
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {

@@ -244,7 +244,7 @@ def body_mass_index() -> DataColumn:
 
 
 def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) -> FloatArray:
-    """Return the average use of each grid input when these values are encoded with dithering.
+    """Return the average use of each grid input when given values are encoded with dithering.
 
     The result has shape (2**bits_in,) and sums to one. The prior shapes the table, and the table is public: take it from public or past
     data, never from the clients to be protected.

@@ -137,7 +137,7 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
 
     Raises ``DataError`` at the first text that is not UTF-8.
     """
-    # Columns go by number, because names may occur twice. The header is skipped as a row, since it may have line ends of its own.
+    # Columns go by number, because names may occur twice. The header is skipped as a row, since the header may have its own line ends.
     numbers = [str(number) for number in range(len(column.names))]
     chosen = numbers[column.names.index(column.name)]
     read = 0

@@ -391,7 +391,7 @@ class FrequencyMechanism(Mechanism):
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def error(self, items: ArrayLike | None = None) -> Error:
-        """Return the error of the frequencies for these items, or the worst error of the domain."""
+        """Return the error of the frequencies for given items, or the worst error of the domain."""
         worst = super().error(items)
         if items is None or worst.shared == 0:
             return worst
@@ -431,7 +431,7 @@ class FrequencyMechanism(Mechanism):
         return math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
 
     def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
-        """Return likely frequencies of groups of items, shape (groups, items), with these sums."""
+        """Return likely frequencies of groups of items, shape (groups, items), with given sums."""
         threshold = self.standing_frequency(clients)
         standing = np.where(decoded > threshold, decoded, 0.0)
         sums = standing.sum(axis=1)

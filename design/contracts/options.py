@@ -175,7 +175,7 @@ PARAMETER = "parameter"
 
 @dataclass(frozen=True)
 class _Parts:
-    """A field whose value is a record with parameters of its own."""
+    """A field whose value is a record with its own parameters."""
 
     kind: type
     changes: Mapping[str, Mapping[str, Any]]

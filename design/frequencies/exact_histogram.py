@@ -79,7 +79,7 @@ class HistogramCode(ABC):
         """
 
     def encode(self, items: ArrayLike) -> NDArray[Any]:
-        """Return the messages of clients with these items, shape (clients, measurements).
+        """Return the messages of clients with given items, shape (clients, measurements).
 
         Messages are residues modulo M in the narrowest unsigned words.
 

@@ -82,7 +82,7 @@ class ItemSketch:
 
     @property
     def direct(self) -> bool:
-        """Whether every item has a bucket of its own."""
+        """Whether every item has its own bucket."""
         return self.width >= self.categories
 
     @property

@@ -287,7 +287,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
-    # Steps range from enough for sampling a client's noise up to those with which the sum's noise is like Gaussian noise.
+    # Steps range from enough for sampling a client's noise up to numbers of steps with which the sum's noise is like Gaussian noise.
     def fewest_of(square: int) -> int:
         return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
 

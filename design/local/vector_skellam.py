@@ -190,7 +190,7 @@ class SkellamMechanism(VectorMechanism):
         noisy = bounded_rounding(positions, words.uniforms(len(positions)), 2.0, self.norm_bound)
         noisy += sample_skellam(self.noise_variance, noisy.shape, words)
         half = 1 << (self.bits - 1)
-        # The mask gives the remainder modulo a power of two, of negative numbers too.
+        # The mask gives the remainder modulo a power of two, also of negative numbers.
         wrapped = ((noisy + half) & (2 * half - 1)) - half
         return wrapped.astype(np.int8 if self.bits <= 8 else np.int16 if self.bits <= 16 else np.int32)
 

@@ -510,7 +510,7 @@ def _first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, in
 
 
 def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -> CpsgdMechanism:
-    """Return the mechanism with the smallest error among those within the bits."""
+    """Return the mechanism with the smallest error among mechanisms within the bits."""
     room = ((1 << bits) - 1) // smallest.clients
     most = min(room - 1, MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
 

@@ -191,7 +191,7 @@ class SparseSum(SketchedSecureSum):
         return np.asarray(self.ball.clip(estimate[None])[0])
 
     def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:
-        """Return least squares on the Lasso's coordinates, repeated without those in the noise.
+        """Return least squares on the Lasso's coordinates, repeated without noisy coordinates.
 
         The penalty counts only noise: the shrinkage of the other coordinates adds to it and lets the Lasso select a few wrong coordinates.
         """

@@ -300,8 +300,8 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
         raise ConvergenceError(
             f"largest Kashin coefficient must be at most {level:g}, got {_largest(current).max():g} after {most_steps} steps"
         )
-    # If the projections increased the largest coefficient, the shortest coefficients replace them: these are at most sqrt(dimension /
-    # size).
+    # If the projections increased the largest coefficient, the shortest coefficients replace them, whose values are at most sqrt(dimension
+    # / size).
     shortest = coefficients[waiting]
     largest, largest_shortest = _largest(current), _largest(shortest)
     better = largest <= largest_shortest

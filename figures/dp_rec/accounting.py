@@ -84,7 +84,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_epsilons(axes: Axes, accounts: pd.DataFrame, heights: NDArray[np.float64]) -> None:
-    """Draw the epsilons of a setting; hollow marks show those at the fewest sufficient bits."""
+    """Draw the epsilons of a setting; hollow marks are epsilons at the fewest sufficient bits."""
     for height, (_, account) in zip(heights, accounts.iterrows(), strict=True):
         finite = np.isfinite(account["epsilon"])
         epsilon = account["epsilon"] if finite else account["epsilon_at_minimum_bits"]

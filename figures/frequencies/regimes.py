@@ -150,7 +150,7 @@ class RegimePoint(Point):
 def regime_points(
     seed: int, clients: Sequence[int], categories: Sequence[int], epsilons: Sequence[float], budgets: tuple[float, ...]
 ) -> list[RegimePoint]:
-    """Return a point for each problem, those that take longest first."""
+    """Return a point for each problem, with the slowest problems first."""
     return [
         RegimePoint(seed=seed, clients=count, categories=items, epsilon=epsilon, budgets=budgets)
         for count in sorted(clients, reverse=True)

@@ -86,7 +86,7 @@ def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def errors_over_unsketched(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return measured errors at the rate of the gradients over those without a sketch.
+    """Return measured errors at the rate of the gradients over errors without a sketch.
 
     The rows are those of each population and number of clients.
     """

@@ -141,7 +141,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         steps=[0.1, 0.3, 1.0] if quick else [0.03, 0.1, 0.3, 1.0],
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
-    # Accuracies with one bit per coordinate vary by chance; those of a trusted server's noise do not.
+    # Accuracies with one bit per coordinate vary by chance, unlike accuracies with a trusted server's noise.
     tasks = grid_tasks(seed, common, [without, grid.trusted])
     return tasks + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
 

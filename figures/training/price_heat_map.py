@@ -53,7 +53,7 @@ SLACK = 4.0
 
 @dataclass(frozen=True)
 class CompressionSetting:
-    """A setting of the paper.
+    """A training's setting in Chen, Choquette-Choo, Kairouz, Suresh 2022.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ ROUNDING = 1e-10
 HALVINGS = 200
 # Newton's steps before halving, and their largest gap below the allowed delta (relative).
 MOST_TANGENTS, CLOSE = 40, 1e-12
-# A sum whose logarithm is larger than this is not near 1: it is summed directly, in log space.
+# A sum with a larger logarithm than this is not near 1, and is summed directly, in log space.
 LARGEST_NEAR_ONE = 0.5
 # By Jensen's inequality a sum is at least (1 - certain)^order, which is near 1 if order * certain is at most this.
 NEAR_WHOLE = 0.1

@@ -27,8 +27,8 @@ from .poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIAL
 
 # Logarithms of the smallest kept probabilities: of the other clients at either extreme, and of the sum of all clients.
 SMALLEST_LOGARITHM, SMALLEST_KEPT = -200.0, -700.0
-# Up to this many other clients, each number of them at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, as many
-# as these products permit.
+# Up to this many other clients, each number of them at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, whose
+# number the products limit.
 MOST_ALONE, MOST_CELLS, MOST_PRODUCTS = 64, 64, 8 * 10**9
 # Relative error of sums of that many products, in the divergence of a coin.
 ROUNDING = 1e-8
@@ -121,7 +121,7 @@ def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]
     lower = others // 2 + 1
     if others <= MOST_ALONE:
         return [(number, number) for number in range(lower)]
-    # With half of the others at either extreme, their windows have about this many values.
+    # If half of the other clients are at either extreme, the windows of both halves have about this many values.
     window = 2 * math.sqrt(-SMALLEST_LOGARITHM * others * trials * (0.25 - theta**2)) - 2 * SMALLEST_LOGARITHM
     count = int(min(max(MOST_PRODUCTS / window**2, 1), MOST_CELLS // 2))
     edges = [part * lower // count for part in range(count + 1)]

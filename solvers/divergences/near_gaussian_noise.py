@@ -39,7 +39,7 @@ LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
 POINTS = {16.0: 256, 40.0: 640}
 # Share of delta for events that P(S) <= e^x G(S) does not cover, each way.
 SPARED = 1e-4
-# Exponents t - 1 of the sums one way, and -t the other way.
+# Exponents t - 1 of the sums in one direction, and -t in the other direction.
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
 LARGEST_EXPONENT = 600.0
 # Error of L, over 1 and twice the largest values of the series in it. A series has at most 61 terms, whose absolute values add up to

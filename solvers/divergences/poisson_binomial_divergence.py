@@ -267,8 +267,8 @@ class _WindowedSums:
 def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _WindowedSums:
     """Return the privacy losses of the sum for either extreme of the client.
 
-    All other clients are at the upper extreme. Their sum is that of a window. The function omits incomplete sums of the client and the
-    other clients at the cut ends of the window.
+    All other clients are at the upper extreme. The sum of these clients lies in a window. The function omits incomplete sums of the client
+    and the other clients at the cut ends of the window.
     """
     window = binomial_window(others, 0.5 + theta, smallest)
     values = len(window.logarithms) + trials

@@ -142,7 +142,7 @@ class OneHotCurves:
 
 
 def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
-    """Return the curves for these numbers of items, at least 2 each."""
+    """Return the curves for given numbers of items, at least 2 each."""
     likeliest = LIKELIEST[None, :]
     others = sizes[:, None] - 1
     rest = (1 - likeliest) / others

@@ -200,7 +200,7 @@ def _wide_problems(problem: LetterProblem) -> list[LetterProblem]:
     inputs = max(problem.letters, min(WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES // problem.letters))
     grids = {min(problem.inputs_count, inputs)}
     # On a grid with an input for each letter, local privacy has other optima than on finer grids: the best tables of 16 letters came from
-    # either, and were up to 2 % better than those of the other. Under metric privacy the finer grid gained at most 0.03 %.
+    # either grid, and were up to 2 % better than those of the other grid. Under metric privacy the finer grid gained at most 0.03 %.
     if inputs == problem.letters and not problem.constraint.neighbours_only:
         grids.add(min(problem.inputs_count, max(inputs, WIDE_SEARCH_INPUTS)))
     return [problem.coarser(grid) for grid in sorted(grids)]

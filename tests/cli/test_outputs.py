@@ -220,7 +220,7 @@ def test_nothing_is_printed_past_the_one_console() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ways:
                 result.add((file.name, ast.unparse(node.func)))
-    # The example and the version have their own calls; all other output goes through the last one.
+    # The example and the version have their own calls; all other output goes through the last call.
     assert result == {("options.py", "typer.echo"), ("main.py", "typer.echo"), ("commands.py", "typer.echo")}
 
 

@@ -172,7 +172,7 @@ class HalfABit(OneBit):
 
 @dataclass(frozen=True)
 class OneSeed(OneBit):
-    """Faulty mechanism that draws from a generator of its own."""
+    """Faulty mechanism that draws from its own generator."""
 
     def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:  # noqa: ARG002 - that is what is wrong
         return super().encode(inputs, np.random.default_rng(0))

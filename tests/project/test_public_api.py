@@ -45,7 +45,7 @@ def members(kind: type) -> list[str]:
 
 
 def described(name: str) -> str:
-    """Return a function's signature, or a class's with its members in lines of their own."""
+    """Return a function's signature, or a class's with its members on separate lines."""
     value = getattr(quietbits, name)
     if not callable(value):
         return f"{name}: {type(value).__name__}"

@@ -64,7 +64,7 @@ class Dropout(nn.Module):
 
 
 class WordVectors(nn.Module):
-    """A vector for each word or character; these are given by numbers."""
+    """Vectors of words or characters, which are given by numbers."""
 
     def __init__(self, words: int, length: int) -> None:
         super().__init__()

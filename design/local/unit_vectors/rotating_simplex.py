@@ -238,7 +238,7 @@ def largest_normals_sum(count: int, largest: int) -> float:
     if largest in (0, count):
         return 0.0
     if largest > count / 2:
-        # All numbers together have the mean 0, so the smallest numbers have minus the sum of the others.
+        # All numbers together have the mean 0, so the smallest numbers have minus the sum of the largest numbers.
         return largest_normals_sum(count, count - largest)
     # The probability, as a function of the tail, falls within sqrt(largest) / count about largest / count, whose logarithm has the slope z.
     width = 1 / (math.sqrt(largest) * (1 + math.sqrt(2 * math.log(count / largest))))

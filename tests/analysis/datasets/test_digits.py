@@ -122,7 +122,7 @@ def test_counted_numbers_are_uniform_and_unrelated() -> None:
     for first, other in itertools.combinations(range(4), 2):
         cells = np.bincount((numbers[:, first] * 10).astype(int) * 10 + (numbers[:, other] * 10).astype(int), minlength=100)
         assert ((cells - 200) ** 2 / 200).sum() < 160
-    # The numbers of successive clients are independent, too.
+    # The numbers of successive clients are also independent.
     cells = np.bincount((numbers[:-1, 0] * 10).astype(int) * 10 + (numbers[1:, 0] * 10).astype(int), minlength=100)
     assert ((cells - 200) ** 2 / 200).sum() < 160
     assert (counted_uniforms(5, "other", np.arange(10), 4) != numbers[:10]).all()

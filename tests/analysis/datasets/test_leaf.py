@@ -88,7 +88,7 @@ def test_a_user_is_one_client_and_never_two(tmp_path: Path) -> None:
         femnist_data(tmp_path)
     write(tmp_path, leaf(USERS), leaf({"f0009_00": user(1)}))
     assert femnist_data(tmp_path).clients == 4
-    # The file has two objects of the same user; Python's json reader drops the first one silently.
+    # The file has two objects of the same user; Python's json reader drops the first object silently.
     path = tmp_path / "train" / "all_data_1.json"
     path.write_text(path.read_text().replace('"user_data": {', '"user_data": {"f0009_00": {"x": [], "y": []}, '))
     with pytest.raises(DataError, match=r"all_data_1\.json: is not a file of LEAF, ValueError: 1 keys of an object occur twice"):

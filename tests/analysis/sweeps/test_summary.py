@@ -40,7 +40,7 @@ def test_averages_and_ratios(tmp_path: Path) -> None:
     assert summary["label"].tolist() == ["laplace", "gaussian"] * 4
     assert summary["epsilon"].tolist() == [1, 1, 3, 3] * 2
     assert summary["repetitions"].tolist() == [3] * 8
-    # Clipping shortens all vectors of the sphere of radius 0.75; of the vectors with an L1 norm of 0.75, those with an L2 norm above 0.5.
+    # Clipping shortens all vectors of the sphere of radius 0.75, and vectors with an L1 norm of 0.75 if the L2 norm is above 0.5.
     assert summary["clipped_share"].tolist()[:4] == [1.0] * 4
     assert 0 <= summary["clipped_share"].iloc[4] < 1
     for row in summary.to_dict("records"):

@@ -171,7 +171,7 @@ def test_two_draws_of_one_private_point_keep_epsilon_and_have_the_stated_mean_an
         error = float(law @ np.square(decoded - vector).sum(axis=1))
         assert mechanism.variance([vector])[0] == pytest.approx(error, rel=2e-3)
     realised = float(np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max())
-    # Two draws reveal more than one about the point, which is epsilon private.
+    # Two draws reveal more about the point than a single draw; the point is epsilon private.
     assert CLDPL2Mechanism(epsilon, mechanism.ball).realised_epsilon * 1.02 < realised <= epsilon
     assert mechanism.realised_epsilon == mechanism.guarantee.epsilon == epsilon
 

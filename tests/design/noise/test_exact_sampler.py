@@ -215,7 +215,7 @@ def test_every_wedge_is_decided_as_in_60_digits(curve_and_reference: tuple[Curve
         offset = int(rng.integers(0, 2**cover.block_bits))
         point = int(cover.starts[brick]) + offset
         threshold = (cover.layers * reference(point) - int(cover.wedge_layers[brick - cover.rectangles])) * mpmath.mpf(2) ** 64
-        # Uniform numbers near the threshold need whole-number comparisons and a second word most often; the test adds random ones.
+        # Uniform numbers near the threshold need whole-number comparisons and a second word most often; the test adds random numbers.
         nearest = int(mpmath.floor(threshold))
         for uniform in (*range(nearest - 1, nearest + 3), nearest - 2**24, nearest + 2**24, *rng.integers(0, 2**63, size=2).tolist()):
             if 0 <= uniform < 2**64 and point != cover.starts[0]:

@@ -89,7 +89,7 @@ def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: 
     few = replace(mechanism, bits=bits)
     messages = few.encode(np.zeros((2, 5)), np.random.default_rng(0))
     assert messages.dtype == word
-    # Negative noise is stored as a residue, too.
+    # Negative noise is also stored as a residue.
     np.testing.assert_array_equal(messages, few.noisy_steps(np.zeros((2, 5)), np.random.default_rng(0)) % 2**bits)
     assert messages.max() == 2**bits - 1
     assert messages_modulo([-1, 3], 2**bits).dtype == word

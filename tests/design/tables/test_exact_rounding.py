@@ -33,7 +33,7 @@ def constraint_at(epsilon: float, inputs: int, metric: str | None) -> RatioConst
 
 
 def perturbed_letters(epsilon: float, inputs: int, letters: int, metric: str | None, seed: int, symmetric: bool) -> np.ndarray:
-    """Return letters that reach far enough: those of a stretched, perturbed randomised response."""
+    """Return letters that reach far enough, from a stretched, perturbed randomised response."""
     rng = np.random.default_rng(seed)
     spread = constraint_at(epsilon, inputs, metric).log_ratio * (1 if metric is None else inputs - 1)
     reach = 1 + (2 / np.expm1(spread) + 0.1 if metric is None else 6 / spread)

@@ -50,7 +50,7 @@ def test_sketches_that_were_stored_can_still_be_read() -> None:
 
 @pytest.mark.parametrize(("dimension", "width"), [(40, 3), (41, 3), (41, 7), (41, 5), (17, 16), (1, 1)])
 def test_blocks_do_not_matter(dimension: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whole numbers add up exactly in every order. With 8 coordinates per block, some of these rows are wider than a block.
+    # Whole numbers add up exactly in every order. With 8 coordinates per block, some rows are wider than a block.
     vectors = np.random.default_rng(3).integers(-1000, 1000, size=(2, dimension)).astype(float)
     sketch = CountMeanSketch(dimension, 1, width, seed=5)
     whole, restored, medians = sketch.encode(vectors), sketch.decode(np.arange(width)), sketch.decode_median(np.arange(width))

@@ -79,7 +79,7 @@ def test_it_is_one_matrix_and_decoding_its_transpose(kind: str) -> None:
     np.testing.assert_array_equal(sketches, before[1])
     assert sketch.encode(vectors[0, 0]).shape == (sketch.sketch_dimension,)
     assert sketch.encode(np.zeros((0, DIMENSION))).shape == (0, sketch.sketch_dimension)
-    # Sums of sketches are sketches of sums, and decode as such.
+    # Sums of sketches are sketches of sums, and are decoded like sketches.
     parts, total = sketch.encode(vectors).reshape(6, -1), vectors.reshape(6, -1).sum(axis=0)
     np.testing.assert_allclose(sketch.decode(parts.sum(axis=0)), sketch.decode(parts).sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(sketch.decode(parts.sum(axis=0)), sketch.decode(sketch.encode(total)), atol=1e-12)

@@ -86,7 +86,7 @@ def recovery_rows() -> Iterator[list[object]]:
 
 
 def missed() -> int:
-    """Return the number of missed coordinates over all these rounds."""
+    """Return the number of missed coordinates over all rounds."""
     return round(sum(result[-1] for case in CASES for result in recoveries(*case)))
 
 

@@ -43,7 +43,7 @@ def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
 
 
 def pair(values: int, scale: float, certain: float = 0.0) -> ExactPrivacyLoss:
-    """Return two distributions on the same values, and the mass that only the first one has."""
+    """Return two distributions on the same values, and the mass of the first distribution alone."""
     rng = np.random.default_rng(values)
     own = rng.dirichlet(np.ones(values))
     other = own * np.exp(scale * rng.normal(size=values))
@@ -93,7 +93,7 @@ def test_a_grid_reveals_more_and_keeps_both_masses(interval: float) -> None:
     assert above.any()
     assert own.sum() + grid._infinity_mass == pytest.approx(1.0, rel=1e-12)
     assert grid._infinity_mass == pytest.approx(1e-3 + loss.masses[above].sum(), rel=1e-12)
-    # Inside the grid, the second distribution keeps its masses, too.
+    # Inside the grid, the second distribution also keeps its masses.
     inside = ~above
     clipped = np.maximum(loss.losses[inside], -4 * interval)
     assert (own * np.exp(-positions)).sum() == pytest.approx((loss.masses[inside] * np.exp(-clipped)).sum(), rel=1e-12)

@@ -9,7 +9,7 @@ from quietbits.solvers.accounting import privacy_loss
 from quietbits.solvers.accounting.privacy_loss import FEW, dominating_privacy_loss, largest_hockey_sticks
 
 
-# With few pairs, all pairs are computed; with many pairs, only those that may be the largest.
+# With few pairs, all pairs are computed; with many pairs, only pairs that may be the largest.
 @pytest.mark.parametrize("count", [6, 30])
 @pytest.mark.parametrize("kind", ["random", "two values", "gaussian", "laplace", "alike"])
 def test_the_largest_divergences_are_those_of_all_pairs(kind: str, count: int) -> None:
@@ -124,7 +124,7 @@ def test_equal_rows_reveal_nothing() -> None:
 
 @pytest.mark.parametrize("distance", [0.15, 0.3, 1.0])
 def test_only_inputs_within_the_distance_are_compared(distance: float) -> None:
-    # The first rows differ least, the last ones most.
+    # The first rows differ least, the last rows most.
     table = np.cumsum(np.random.default_rng(2).random((8, 5)) * np.arange(1, 9)[:, None], axis=0) + 1
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((8, 8)))

@@ -317,7 +317,7 @@ def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: fl
 
 @pytest.mark.parametrize("order", [2.0, 40.0])
 def test_none_of_many_stands_for_others_that_may_be_larger_than_what_is_known(order: float) -> None:
-    # Some thousand pairs differ by more than rounding: the bounds are exact, and the largest divergence is known only from below.
+    # Some thousand pairs differ by more than rounding: the bounds are exact, and only a lower bound on the largest divergence is known.
     inputs = 64
     table = perturbed_response(inputs, 1e-3, np.random.default_rng(8))
     table /= table.sum(axis=1, keepdims=True)
@@ -397,8 +397,8 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
     pairs = rng.permutation(unequal_pairs(inputs))
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     factor = 1.0 if math.isinf(order) else order - 1
-    # Bounds of other pairs are up to four times too large, those of the largest pairs are close: these come late. The largest divergence is
-    # known from below.
+    # Bounds of other pairs are up to four times too large, those of the largest pairs are close, so the largest pairs come late. A lower
+    # bound on the largest divergence is known.
     bound = exact * factor * (2 + 2 * rng.random(len(pairs)))
     for place in (int(exact[:40].argmax()), 40 + int(exact[40:].argmax())):
         bound[place] = exact[place] * factor * 1.001

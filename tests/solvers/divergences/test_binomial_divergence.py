@@ -24,7 +24,7 @@ def law(trials: int, probability: Fraction) -> list[Fraction]:
 
 
 def directions(trials: int, probability: Fraction, shift: int) -> list[list[tuple[Fraction, Fraction]]]:
-    """Return the outcome probabilities of the noise and the shifted noise, both ways."""
+    """Return the outcome probabilities of the noise and the shifted noise, in both directions."""
     masses, nothing = law(trials, probability), [Fraction(0)] * shift
     pairs = list(zip(masses + nothing, nothing + masses, strict=True))
     return [pairs, [(other, own) for own, other in pairs]]

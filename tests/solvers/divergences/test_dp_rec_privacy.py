@@ -79,7 +79,7 @@ def mixture(shares: list[float], means: list[float], deviation: float = 1.0) -> 
 
 
 def index_moments(clip_ratio: float, population: int, samples: int, order: int) -> tuple[float, float]:
-    """Return ln E[(P/Q)^order] of samples and the sent index, both ways, by quadrature.
+    """Return ln E[(P/Q)^order] of samples and the sent index, in both directions, by quadrature.
 
     Under Q, all indices are equally likely. Under P, they have the probabilities of a client's weights with probability 1 / population.
     """
@@ -277,7 +277,7 @@ def relative_weights(length: float, samples: int, nodes: int) -> tuple[FloatArra
 
 
 def moments(weights: FloatArray, masses: FloatArray, population: int, order: int) -> tuple[float, float]:
-    """Return ln E[(P/Q)^order] both ways, for uniform indices Q and sent indices P."""
+    """Return ln E[(P/Q)^order] in both directions, for uniform indices Q and sent indices P."""
     ratios = 1 - 1 / population + weights / population
     return math.log(masses @ ratios**order), math.log(masses @ ratios ** (1 - order))
 

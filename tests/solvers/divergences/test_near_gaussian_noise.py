@@ -202,7 +202,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, name: str) -> list[NoiseRatio]:
 
 
 def markov_excess(offsets: np.ndarray, log_ratios: np.ndarray, variance: float, coordinates: int, log_spared: float) -> tuple[float, float]:
-    """Return x of the module's inequality both ways, from sums over the window."""
+    """Return x of the module's inequality in both directions, from sums over the window."""
     log_gaussian_masses = -(offsets**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
     excesses = []
     for sign in (1, -1):

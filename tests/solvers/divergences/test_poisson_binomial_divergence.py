@@ -314,7 +314,7 @@ def test_losses_of_stretches_are_above_the_sum_of_the_slopes_at_every_value(clie
         edges, exact, previous = module._stretches(mean, end, goal), loss, end
         assert len(bounds) == len(edges) - 1
         for edge, bound in zip(edges[1:], bounds, strict=True):
-            # The values are whole: a stretch that ends between two values has the last inner one.
+            # The values are whole: a stretch that ends between two values has the last inner value.
             value = math.floor(edge) if goal else math.ceil(edge)
             exact += math.fsum(slope(x) for x in range(min(previous, value), max(previous, value)))
             previous = value

@@ -233,7 +233,7 @@ class SQKRMechanism(VectorMechanism):
 
     @property
     def _second_moment(self) -> float:
-        """Expected squared norm of a message's signs, taken singly, over that of the ball."""
+        """Expected sum of a message's squared decoded signs, over the ball's squared radius."""
         return self.ball.dimension * self._constant**2 / (self.message_bits * self.contrast**2)
 
     @property

@@ -225,10 +225,10 @@ def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool
 def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     """Return a bound on a - 1 times the Rényi divergence of the indices of a draw.
 
-    The bound compares a draw with a client and a draw without, both ways, at order a. Without the client all indices are equally likely, u
-    = 1/K; with it they have the probability (1 - 1/N) u + (1/N) y u. Forth, E[((1 - 1/N) + y/N)^a] is a binomial sum whose moments of y are
-    at most exp(j^2 c^2 / 2), and 1 for the orders 0 and 1 (`sampled_log_moment`). Back, with l = a - 1, the function f(y) = ((1 - 1/N) +
-    y/N)^-l is at most
+    The bound compares a draw with a client and a draw without, in both directions, at order a. Without the client all indices are equally
+    likely, u = 1/K; with it they have the probability (1 - 1/N) u + (1/N) y u. The first direction, E[((1 - 1/N) + y/N)^a], is a binomial
+    sum whose moments of y are at most exp(j^2 c^2 / 2), and 1 for the orders 0 and 1 (`sampled_log_moment`). For the second direction, with
+    l = a - 1, the function f(y) = ((1 - 1/N) + y/N)^-l is at most
 
         1 - l (y - 1) / N + l (l + 1) / 2 (1 - 1/N)^-(l + 2) (y - 1)^2 / N^2,    where E[(y - 1)^2] <= exp(2 c^2) - 1,
 

@@ -106,7 +106,7 @@ class LongShortTermMemory(nn.Module):
 
 
 class LastPosition(nn.Module):
-    """The end of sequences."""
+    """Layer that keeps the last position of each sequence."""
 
     def forward(self, sequences: torch.Tensor) -> torch.Tensor:
         """Return the last position's units, shape (examples, units)."""

@@ -236,7 +236,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def scale(self) -> float:
-        """Mean of <z, v>."""
+        """Mean of the sent candidate's inner product with the unit vector."""
         return self.projection_mean
 
     def privacy(self) -> Privacy:

@@ -63,7 +63,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns for readers."""
+    """Return the columns of the table that readers see."""
     sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes"]
     return readable_columns(table, ["accuracy", *sent, "paper_data", "paper_percent"])
 

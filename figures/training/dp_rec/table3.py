@@ -41,7 +41,7 @@ def arrange_compression(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_compression(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns for readers."""
+    """Return the columns of the table that readers see."""
     names = ["label", "sent", "clip_ratio", "accuracy", "standard_error", "megabytes_up", "megabytes_down", "times_fewer_bytes_up"]
     return table[[*names, "paper_femnist_percent"]]
 

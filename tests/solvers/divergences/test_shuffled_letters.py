@@ -142,7 +142,7 @@ def test_a_population_realises_nearly_all_of_it(name: str) -> None:
     bound = ShuffledLetters(shares, clients).epsilon(delta)
 
     def realised(row: int, other: int, held: int, epsilon: float) -> float:
-        """Return the divergence if all other clients hold the same input, to a relative error of 1e-3."""
+        """Return the divergence for equal inputs of the other clients, to a relative 1e-3."""
         values = (shares[row] - math.exp(epsilon) * shares[other]) / shares[held]
         return positive_part_bound(values, shares[held], 0.0, clients, 1e-3)
 

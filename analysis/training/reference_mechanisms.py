@@ -62,7 +62,7 @@ class FloatMechanism(SummedVectors):
 
     @property
     def worst_variance(self) -> float:
-        """Zero: rounding errors are not counted."""
+        """Worst variance, 0.0: rounding errors are not counted."""
         return 0.0
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:  # noqa: ARG002 - nothing is random

@@ -1,6 +1,6 @@
 """Tests of populations of vectors.
 
-Points under test: the sets on which they are uniform, and chunks that depend on the dimension only.
+Points under test: the sets on which populations are uniform, and chunks that depend on the dimension only.
 """
 
 import numpy as np

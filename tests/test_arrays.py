@@ -1,4 +1,4 @@
-"""Module of the type names of arrays: it exports nothing else."""
+"""Distinct numbers of arrays, and refusals of masked values that NumPy would take for values."""
 
 import numpy as np
 import pytest

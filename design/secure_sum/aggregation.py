@@ -164,7 +164,7 @@ class _Progress:
 class MaskGraph:
     """A ring in random order: every client shares masks with the nearest clients on either side.
 
-    The ring is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
+    The graph is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
     Overhead*: a multiple of log(clients) neighbours suffices, in place of all clients as in Bonawitz et al. 2017, and masks then cost
     clients x neighbours vectors in place of clients**2.
 

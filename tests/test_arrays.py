@@ -1,4 +1,4 @@
-"""Distinct numbers of arrays, and refusals of masked values that NumPy would take for values."""
+"""Distinct numbers of arrays, and refusals of masked values."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The search for letters: the cost of less effort, and the value of a start from another design."""
+"""The search for letters: the cost of less effort, and the value of another start."""
 
 from functools import cache
 

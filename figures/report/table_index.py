@@ -36,7 +36,7 @@ BOUND = Ruler("lower_bound", "proven lower bound, however many bits", (0, (4, 2)
 
 
 def write_table_index(index: Path, failures: Sequence[TaskFailure] = ()) -> Path:
-    """Write an index's page beside the index that `design_tables` has written; return its path.
+    """Write the page of an index that `design_tables` has written, and return its path.
 
     Failures are listed below the tables.
     """

@@ -133,16 +133,16 @@ class OneHotCurves:
     slope: FloatArray
 
     def rate(self, distortion: FloatArray) -> FloatArray:
-        """Return a lower bound on the nats that each curve needs for a distortion."""
+        """Return lower bounds on the rates, in nats, that reach a distortion."""
         return np.asarray(np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0))
 
     def distortion(self, nats: FloatArray) -> FloatArray:
-        """Return a lower bound on the distortion of each curve for a rate."""
+        """Return lower bounds on the distortion at a rate."""
         return np.asarray(np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0))
 
 
 def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
-    """Return the curves for these numbers of items, at least 2 each."""
+    """Return the curves for given numbers of items, at least 2 each."""
     likeliest = LIKELIEST[None, :]
     others = sizes[:, None] - 1
     rest = (1 - likeliest) / others
@@ -172,7 +172,7 @@ class _CountedFamily:
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Priors in which each of some groups holds an independent item of a block of its own."""
+    """Priors in which each group holds an independent item of the group's own block."""
 
     parts: FloatArray
     share: FloatArray

@@ -1,4 +1,7 @@
-"""`quietbits sweep` as it is typed: the same bytes as the call, a table of averages, faults in one line."""
+"""`quietbits sweep` on the command line.
+
+Points under test: the same bytes as the call, a table of averages, one-line errors.
+"""
 
 import hashlib
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Accounts of binomial noise: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials."""
+"""Accounts of binomial noise.
+
+Points under test: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials.
+"""
 
 import math
 from itertools import product
@@ -25,7 +28,7 @@ ACCOUNTS = ("theorem-1", "exact", "rdp", "near-gaussian")
 
 
 def epsilons(report: AccountReport) -> tuple[float, ...]:
-    """By the theorem, exactly, and by Rényi divergences."""
+    """Return epsilon by the theorem, exactly, and by Rényi divergences."""
     return tuple(report.epsilon_by(name) for name in ACCOUNTS[:3])
 
 
@@ -44,7 +47,7 @@ def fewest(
 
 
 def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: np.ndarray) -> np.ndarray:
-    """Return the hockey-stick divergence of binomial noise shifted by a vector, by enumeration of all outputs."""
+    """Return the hockey-stick divergence of shifted binomial noise, by enumeration."""
     first, second = np.ones(1), np.ones(1)
     for shift in vector:
         value = np.arange(min(shift, 0), trials + max(shift, 0) + 1)
@@ -53,7 +56,7 @@ def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: n
     return np.maximum(first - np.exp(epsilons)[:, None] * second, 0).sum(axis=1)
 
 
-# Trials, probability, dimension, and sensitivities in steps of the scale.
+# Each shape has trials, probability, dimension, and sensitivities in steps of the scale.
 SHAPES = [
     (8, 0.5, 3, (3.0, 3.0, 3.0)),
     (8, 0.5, 3, (2.0, 2.0, 2.0)),
@@ -79,10 +82,10 @@ def test_no_vector_is_worse(trials: int, probability: float, dimension: int, sen
     reach = range(-int(linf), int(linf) + 1)
     for vector in product(reach, repeat=dimension):
         size = np.abs(vector)
-        # Coordinates in another order reveal as much.
+        # The order of the coordinates does not change the divergence.
         if tuple(sorted(vector)) == vector and size.sum() <= l1 and (size**2).sum() <= l2**2:
             assert np.all(deltas(trials, probability, vector, epsilons) <= bound * (1 + 1e-9) + 1e-15)
-    # The worst one is itself within the sensitivities.
+    # The worst shift is itself within the sensitivities.
     assert worst.shift <= linf
     assert worst.shift * worst.coordinates <= l1
     assert worst.shift**2 * worst.coordinates <= l2**2
@@ -93,7 +96,7 @@ def test_shapes_that_do_not_tell_the_worst() -> None:
     unknown = "l1, l2 and linf do not tell which vectors are the worst"
     assert worst_shift(0.5, 1.0, 10, 6.0, math.sqrt(12), 2.0) == WorstShift(None, None, unknown)
     assert worst_shift(0.5, 1.0, 10, 30.0, 6.0, 6.0) == WorstShift(None, None, unknown)
-    # Of two coordinates that move in opposite directions neither direction of one shift is the worse one for a biased coin.
+    # For a biased coin and two coordinates that move in opposite directions, neither direction of a single shift is the worst.
     assert worst_shift(0.3, 1.0, 10, 2.0, 2.0, 2.0) == WorstShift(None, None, unknown)
     assert worst_shift(0.5, 0.4, 1, 1.0, 1.0, 1.0).reason == (
         "linf must be a whole multiple of scale for the exact account, got 2.5 times the scale"
@@ -107,7 +110,7 @@ def test_sensitivities_that_are_nearly_whole() -> None:
 
 
 def test_trade_off_functions_of_shifts_add_up() -> None:
-    # f_t(1 - f_s) = f_(s+t) for shifts of one fair binomial number, also between the thresholds: what group privacy rests on.
+    # Group privacy rests on f_t(1 - f_s) = f_(s+t) for shifts of one fair binomial number, also between the thresholds.
     trials = 12
     level = np.linspace(0, 1, 401)
 
@@ -142,7 +145,7 @@ def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
 
 
 def test_renyi_divergences_serve_every_shape() -> None:
-    # Against the closed form of the Gaussian with the same variance, which a large number of trials is close to.
+    # A large number of trials is close to the Gaussian of the same variance, which has a closed form.
     account = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
     assert math.isinf(account.epsilon_by("exact"))
     assert gaussian_epsilon(50.0, 1e-6) < account.epsilon_by("rdp") < 1.2 * gaussian_epsilon(50.0, 1e-6)
@@ -235,7 +238,7 @@ def test_bad_arguments(call: object, message: str) -> None:
 
 def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
     account = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
-    # In steps of the scale: the square of 20.
+    # The sensitivity is 20 in steps of the scale.
     near = account.epsilon_by("near-gaussian")
     assert near == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
     assert math.isinf(account.epsilon_by("exact"))
@@ -249,12 +252,12 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
     account = binomial_account(*arguments)
     theorem = account.privacy.account("theorem-1")
-    # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
+    # The theorem is stated as published, and contradicted: its own epsilon has a delta of 0.76.
     assert theorem.bound.epsilon == binomial_theorem_epsilon(*arguments) == pytest.approx(186.1, abs=0.05)
     assert theorem.bound.details["doubtful"]
     assert not theorem.proven
     assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
-    # It was the guarantee that accounts stated until they told what is proven.
+    # Earlier accounts stated this epsilon as the guarantee, before they distinguished proven bounds.
     assert account.epsilon >= 297.3
     assert account.epsilon == account.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
     assert account.privacy.guarantee.epsilon == account.epsilon
@@ -268,7 +271,7 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]
 
 
-# Sampled rounds
+# Tests of sampled rounds
 
 
 def test_a_sampled_round_by_enumeration() -> None:
@@ -284,7 +287,7 @@ def test_a_sampled_round_by_enumeration() -> None:
     def largest(epsilon: float) -> float:
         return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
 
-    # Exact: the claim holds, and a slightly smaller one would not.
+    # The account is exact: the claim holds, and a slightly smaller epsilon would not.
     assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
     assert account.epsilon == exact < account.epsilon_by("rdp")
 
@@ -296,7 +299,7 @@ def test_sampled_rounds_by_the_theorem() -> None:
     single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
     composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
     assert account.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
-    # Of these only what holds of the rounds that a client is drawn for is known: 8 at most, but with probability 2e-7.
+    # Only the rounds in which the client takes part count for these accounts: more than 8 with probability 2e-7.
     own = binomial_account(*arguments, 5e-7, likely_participations(0.01, 100, 5e-7))
     for name in ("exact", "rdp"):
         assert account.epsilon_by(name) == own.epsilon_by(name)
@@ -312,7 +315,8 @@ def test_sampled_rounds_by_the_theorem() -> None:
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.1, 1), (0.1, 4), (0.5, 4)])
 def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: int) -> None:
-    # A vector that is there with probability q, shifted by 20, beside none: exactly, value by value, composed in either direction.
+    # The exact losses are composed in either direction: a vector that is present with probability q, shifted by 20, against an absent
+    # vector.
     trials, shift, delta = 6000, 20, 1e-5
     masses = shifted_binomial_pmf(trials)
     without = np.concatenate([masses, np.zeros(shift)])
@@ -327,7 +331,7 @@ def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: in
         exact.append(composed)
     noise = BinomialNoise(trials, 0.5, 1.0, 1, float(shift), float(shift), float(shift), "add-or-remove-one")
     result = noise.privacy().account("near-gaussian").bound(delta, rounds, PoissonSampling(share)).epsilon
-    # A variance of 1500 is near the least that is accounted for so.
+    # A variance of 1500 is near the smallest that this account supports.
     assert max(exact) <= result <= 1.12 * max(exact)
 
 

@@ -1,6 +1,8 @@
-"""A masked sum between clients that share nothing but letters: right for those who stay, and silent about everything else.
+"""A masked sum between clients that exchange letters only.
 
-Shares of a secret: as many as the threshold give it back, in any choice; fewer are consistent with every secret.
+Requirements: right for the survivors, and secret otherwise.
+
+Shares of a secret: any `threshold` shares give the secret back; fewer are consistent with every secret.
 """
 
 import itertools
@@ -29,7 +31,7 @@ from quietbits.design.secure_sum.masked_sum import (
 from quietbits.errors import InfeasibleError
 
 MODULUS = 1009
-# Numbers of nodes have 64 bits.
+# Node numbers have 64 bits.
 NUMBERS = (3, 2**64 - 1, 17, 2**63)
 
 
@@ -138,7 +140,7 @@ def flipped(content: bytes, bit: int) -> bytes:
 @pytest.mark.parametrize("bit", range(0, 8 * SHARE_BYTES, 11))
 @pytest.mark.parametrize(("kind", "dealer"), [("self_seeds", 2**63), ("masking_keys", 17)])
 def test_a_false_share_is_replaced_by_that_of_another_client_and_its_sender_named(kind: str, dealer: int, bit: int) -> None:
-    # Five clients, of which any three recover a secret; client 17 leaves.
+    # Any three of the five clients recover a secret; client 17 leaves.
     server, clients = opened((*NUMBERS, 5))
     messages = masked(server, clients, np.arange(5)[:, None])
     del messages[17]
@@ -163,7 +165,7 @@ def test_a_false_share_without_a_spare_client_is_refused_with_its_senders_name(k
 
 
 def test_every_other_client_may_be_replaced() -> None:
-    # Of seven clients three give false shares of everything: four suffice.
+    # Three of the seven clients give false shares of everything: four shares suffice.
     server, clients = opened(tuple(range(7)))
     messages = masked(server, clients, np.arange(7)[:, None])
     revealed = {number: clients[number].reveal(messages) for number in messages}
@@ -181,7 +183,7 @@ def test_a_dealer_whose_shares_give_another_secret_is_named(kind: str, consisten
     for number, client in clients.items():
         with monkeypatch.context() as patch:
             if number == 17:
-                # Its shares are of a secret of its choice, or of no secret at all: it commits to them as they are.
+                # The lying client deals shares of another secret, or of no secret, and commits to these shares.
                 def dealt(secret: bytes, shares: int, threshold: int, kind: str = kind, liar: MaskingClient = client) -> list[bytes]:
                     if secret != getattr(liar, kind):
                         return split_secret(secret, shares, threshold)
@@ -211,7 +213,7 @@ def test_a_letter_with_another_share_than_its_sender_committed_to_is_refused(kin
 
 
 def test_a_client_that_is_set_back_reveals_the_difference_of_two_sums() -> None:
-    # As the documentation says of an earlier document: a copy reveals again, with other survivors.
+    # The documentation describes this attack: a copy of a client reveals again, with other survivors.
     server, clients = opened((1, 2, 3, 4, 5))
     values = np.array([[7], [1], [2], [3], [4]])
     messages = masked(server, clients, values)
@@ -244,7 +246,7 @@ def test_every_choice_of_enough_shares_gives_the_secret_back() -> None:
 
 def test_fewer_shares_than_the_threshold_fit_every_secret() -> None:
     shares = split_secret(bytes(32), shares=3, threshold=3)
-    # A third share that makes two given ones belong to another secret: the line through them is bent by a multiple of (x - 1) (x - 2).
+    # A third share moves two given shares to another secret: a multiple of (x - 1) (x - 2) bends the line through them.
     other = 12345
     bend = other * pow(2, -1, PRIME)
     forged = (int.from_bytes(shares[2], "little") + bend * 2 * 1) % PRIME

@@ -1,4 +1,7 @@
-"""The proven divergences of a resampling, in fifty digits: they err upward, however close to nothing they are."""
+"""The proven divergences of a resampling, in fifty digits.
+
+The divergences are upper bounds, however close to zero.
+"""
 
 import math
 
@@ -48,7 +51,7 @@ def test_mirrored_targets_are_as_far_apart(target: float, reference: float) -> N
 
 
 def drawn_of_two(target: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Points of a Gaussian quadrature, the weight of each pair, and the probability that the first of two is taken."""
+    """Return quadrature points, pair weights, and the probability of the first point."""
     points, weights = np.polynomial.hermite_e.hermegauss(150)
     weights /= math.sqrt(2 * math.pi)
     return points, np.outer(weights, weights), expit(target * (points[:, None] - points[None, :]))

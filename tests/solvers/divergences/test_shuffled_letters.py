@@ -1,4 +1,6 @@
-"""Shuffled letters: the blanket's bound against enumeration of all that the others may hold, and against exact sums of binomials.
+"""Tests of shuffled letters.
+
+Points under test: the blanket's bound against enumeration of the other clients, and against exact binomial sums.
 
 The expected positive part of a sum: above exact sums, and close to them.
 
@@ -27,7 +29,7 @@ Law = dict[tuple[int, ...], float]
 
 
 def histogram_law(rows: list[np.ndarray]) -> Law:
-    """The law of the histogram of letters, one from each row."""
+    """Return the law of the histogram of letters, one from each row."""
     law: Law = {tuple([0] * len(rows[0])): 1.0}
     for row in rows:
         grown: Law = {}
@@ -40,7 +42,7 @@ def histogram_law(rows: list[np.ndarray]) -> Law:
 
 
 def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
-    """The largest hockey-stick divergence over all pairs of rows, and all rows of the others."""
+    """Return the largest hockey-stick divergence over row pairs and other clients' rows."""
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(len(table)), clients - 1):
         laws = [histogram_law([table[own], *table[list(others)]]) for own in range(len(table))]
@@ -50,7 +52,7 @@ def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
 
 
 def binary_delta(local: float, clients: int, epsilon: float) -> float:
-    """The blanket's divergence of binary randomised response, as a sum over binomials: E[max(0, sum)] / n."""
+    """Return the blanket's divergence of binary randomised response, as a binomial sum."""
     ratio, factor = math.exp(local), math.exp(epsilon)
     total, tosses = 0.0, np.ones(1)
     for seen, chance in enumerate(binom.pmf(np.arange(clients + 1), clients, 2 / (ratio + 1)).tolist()):
@@ -80,7 +82,7 @@ def test_no_population_of_a_few_clients_reveals_more(name: str, clients: int) ->
         exact = exact_delta(TABLES[name], clients, epsilon)
         assert exact * (1 - 1e-12) <= letters.delta(epsilon)
         if clients == 1:
-            # Nobody hides the only client.
+            # A single client has no other clients to hide it.
             assert letters.delta(epsilon) == pytest.approx(exact, rel=1e-3)
         if share == 0.0:
             assert letters.delta(epsilon) < 1.5 * exact
@@ -120,7 +122,7 @@ def test_the_worst_of_all_pairs_is_hardly_more_than_one_pair() -> None:
     table = three_bits().weights[[0, 2, 5, 7]]
     together = ShuffledLetters(table, 10_000).epsilon(1e-6)
     shares = table / table.sum(axis=1, keepdims=True)
-    # Each pair with the blanket of the whole table.
+    # Each pair uses the blanket of the whole table.
     blanket = shares.min(axis=0)
 
     def pair_delta(row: int, other: int, epsilon: float) -> float:
@@ -140,7 +142,7 @@ def test_a_population_realises_nearly_all_of_it(name: str) -> None:
     bound = ShuffledLetters(shares, clients).epsilon(delta)
 
     def realised(row: int, other: int, held: int, epsilon: float) -> float:
-        """Return the divergence where all others hold the same, to a share of 1e-3: their letters are the measure."""
+        """Return the divergence for equal inputs of the other clients, to a relative 1e-3."""
         values = (shares[row] - math.exp(epsilon) * shares[other]) / shares[held]
         return positive_part_bound(values, shares[held], 0.0, clients, 1e-3)
 
@@ -186,7 +188,7 @@ def test_random_tables_of_three_clients(seed: int, rows: int, letters: int) -> N
 
 @pytest.mark.parametrize("times", [2, 5])
 def test_the_loss_composes_upward(times: int) -> None:
-    # Two clients' binary letters: three histograms, and products of them.
+    # Two clients' binary letters give three histograms, and products of them over rounds.
     ratio, delta = math.exp(1.0), 1e-2
     letters = ShuffledLetters([[ratio, 1], [1, ratio]], 2)
     composed = letters.loss(delta, times).self_compose(times)
@@ -247,7 +249,7 @@ def test_sums_of_a_few_variables(seed: int, values: int, count: int, accuracy: f
 @pytest.mark.parametrize("count", [10, 1000, 10**5])
 @pytest.mark.parametrize("up", [0.5, 0.45, 0.01])
 def test_biased_tosses(count: int, up: float) -> None:
-    # Shifted so that the mean is negative by up to five standard deviations of the sum.
+    # The shift makes the mean negative by up to five standard deviations of the sum.
     for deviations in (0.0, 2.0, 5.0):
         shift = up + deviations * math.sqrt(up * (1 - up) / count)
         heads = np.arange(count + 1)
@@ -275,7 +277,7 @@ def test_a_larger_measure_has_a_larger_bound() -> None:
 
 
 def test_large_rare_values_do_not_overflow() -> None:
-    # Randomised response among 62 letters at epsilon 16.2, for two clients: the lattice alone says 1e304.
+    # For two clients with randomised response among 62 letters at epsilon 16.2, the lattice alone gives 1e304.
     value, up = 1.09093509e7, 9.16639613e-8
     bound = positive_part_bound(np.array([-value, value]), np.array([up, up]), 1 - 2 * up, 2, 1e-2)
     exact = (2 * value * up**2 + value * 2 * up * (1 - 2 * up)) / 2

@@ -401,3 +401,35 @@ def test_divergences_below_every_delta_leave_the_pure_epsilon() -> None:
     # At the pure epsilon rounding leaves a divergence of some 1e-16.
     letters = ShuffledLetters([[3, 1], [1, 3]], 1)
     assert letters.epsilon(1e-200) == letters.pure_epsilon
+
+
+def test_pairs_of_all_chunks_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.random.default_rng(3).integers(1, 50, size=(5, 4))
+    table[:, -1] += 200 - table.sum(axis=1)
+    together = [ShuffledLetters(table, 100).delta(epsilon) for epsilon in (0.0, 0.3)]
+    for chunk in (1, 2000):
+        monkeypatch.setattr(shuffled_letters, "CHUNK", chunk)
+        assert [ShuffledLetters(table, 100).delta(epsilon) for epsilon in (0.0, 0.3)] == pytest.approx(together, rel=1e-9)
+
+
+def test_a_small_rest_is_allowed_its_rounding() -> None:
+    count, rest = 1000, 1e-9
+    up = (1 - rest) / 2
+    bound = positive_part_bound(np.array([0.5, -0.5]), np.array([up, up]), rest, count, 1e-6)
+    # Without the rest half the mean absolute deviation of tosses, per toss; the rest changes it by a millionth at most.
+    exact = math.comb(count, count // 2) / 2 ** (count + 2)
+    assert 1 - 2e-6 <= bound / exact <= 1 + 3e-3
+
+
+def test_sums_of_positive_values_are_never_rounded_down() -> None:
+    mpmath.mp.dps = 50
+    rng = np.random.default_rng(4)
+    for count in (1, 100):
+        for _ in range(25):
+            values, probabilities = rng.exponential(size=100), rng.dirichlet(np.ones(101))
+            total = mpmath.fsum(map(mpmath.mpf, probabilities.tolist()))
+            mean = mpmath.fsum(
+                mpmath.mpf(value) * mpmath.mpf(share) for value, share in zip(values.tolist(), probabilities.tolist()[:-1], strict=True)
+            )
+            bound = positive_part_bound(values, probabilities[:-1], probabilities[-1], count, 1e-2)
+            assert mean * total ** (count - 1) <= bound <= mean * (1 + 1e-10)

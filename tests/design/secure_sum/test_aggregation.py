@@ -464,3 +464,10 @@ def test_what_is_refused() -> None:
         mask_cost(10, 10, 2, dropped=11)
     with pytest.raises(ValueError, match="reference_clients must be a whole number from 2"):
         rate_at_equal_cost(10, 1)
+
+
+@pytest.mark.parametrize("neighbours", [2, 4, 10, None])
+def test_more_than_half_of_the_neighbours_are_needed_without_a_threshold(neighbours: int | None) -> None:
+    # No two disjoint sets of neighbours may recover both secrets of a client.
+    secure_sum = SecureSum(12, 1, 7, neighbours)
+    assert 2 * secure_sum.shares_needed > secure_sum.degree >= secure_sum.shares_needed

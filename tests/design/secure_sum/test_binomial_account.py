@@ -13,13 +13,20 @@ from scipy.stats import binom
 
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
 from quietbits.design.contracts.registry import AccountReport
-from quietbits.design.secure_sum.binomial_account import BinomialNoise, WorstShift, binomial_account, worst_shift
+from quietbits.design.secure_sum import binomial_account as account_module
+from quietbits.design.secure_sum.binomial_account import ORDERS, BinomialNoise, WorstShift, binomial_account, worst_shift
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations
-from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon, shifted_binomial_losses
+from quietbits.solvers.divergences.binomial_divergence import (
+    shifted_binomial_delta,
+    shifted_binomial_epsilon,
+    shifted_binomial_losses,
+    shifted_binomial_renyi,
+)
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
 from quietbits.solvers.divergences.poisson_binomial_divergence import log_binomial
@@ -368,3 +375,57 @@ def test_a_distribution_as_wide_as_delta_needs_gives_the_same_epsilon(trials: in
     assert (len(narrow.forth.losses) < len(whole.forth.losses)) == (shift < 1000)
     for first, other in ((narrow.forth, whole.forth), (narrow.back, whole.back)):
         assert first.epsilon(delta) == pytest.approx(other.epsilon(delta), rel=1e-12)
+
+
+@pytest.mark.parametrize("probability", [0.3, 0.7])
+@pytest.mark.parametrize("delta", [1e-3, 0.1])
+def test_an_uneven_coin_is_exact_for_coordinates_that_move_either_way(probability: float, delta: float) -> None:
+    trials = 60
+    exact = binomial_account(trials, probability, 1.0, 4, 2.0, 1.8, 1.0, delta).epsilon_by("exact")
+    signs = list(product((1, -1), repeat=2))
+    assert max(deltas(trials, probability, pattern, np.array([exact]))[0] for pattern in signs) <= delta
+    assert max(deltas(trials, probability, pattern, np.array([exact * (1 - 1e-4)]))[0] for pattern in signs) > delta
+
+
+def test_shapes_without_a_worst_vector_say_so() -> None:
+    account = binomial_account(10**6, 0.5, 0.4, 1, 1.0, 1.0, 1.0, 1e-6)
+    assert reason(account, "exact") == "linf must be a whole multiple of scale for the exact account, got 2.5 times the scale"
+
+
+def expected_by_divergences(
+    noise: BinomialNoise, delta: float, rounds: int, shifts: list[int], coordinates: int
+) -> tuple[np.ndarray, float]:
+    """The documented bound and what it is converted at: divergences and failures of all coordinates and rounds add up."""
+    steps = np.array(shifts, dtype=float)[:, None]
+    neglected = 1e-9 * delta / (coordinates * rounds)
+    renyi = [shifted_binomial_renyi(noise.trials, noise.probability, shift, ORDERS, neglected) for shift in shifts]
+    divergences = np.array([each.divergences for each in renyi])
+    l1, l2 = noise.l1 / noise.scale, noise.l2 / noise.scale
+    bounds = (l2**2 * divergences / steps**2, l1 * divergences / steps, noise.dimension * divergences)
+    vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
+    return vector, delta - rounds * coordinates * max(each.failure for each in renyi)
+
+
+@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+def test_divergences_and_failures_of_all_coordinates_and_rounds_add_up(monkeypatch: pytest.MonkeyPatch, scale: float, rounds: int) -> None:
+    curves = []
+
+    def recorded(orders: np.ndarray, divergences: np.ndarray) -> RenyiCurve:
+        curves.append(RenyiCurve(orders, divergences))
+        return curves[-1]
+
+    monkeypatch.setattr(account_module, "RenyiCurve", recorded)
+    # Whether the worst vector is one of two coordinates that move by a step, or not determined: then every shift counts.
+    for probability, dimension, (l1, l2, linf), shifts, coordinates in (
+        (0.5, 2, (2, math.sqrt(2), 1), [1], 2),
+        (0.4, 6, (6, 4, 3), [1, 2, 3], 6),
+        (0.1, 100, (12, 6, 5), [1, 2, 3, 4, 5], 12),
+    ):
+        noise = BinomialNoise(2000, probability, scale, dimension, l1 * scale, l2 * scale, linf * scale)
+        for delta in (1e-6, 1e-12):
+            result = noise.privacy().account("rdp").bound(delta, rounds, None).epsilon
+            vector, spared = expected_by_divergences(noise, delta, rounds, shifts, coordinates)
+            # At high orders, smaller shifts may reveal more for their size.
+            np.testing.assert_allclose(curves[-1].divergences, vector, rtol=1e-9)
+            assert result == pytest.approx(RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared).epsilon, rel=1e-12)

@@ -125,3 +125,13 @@ def test_tangents_and_halvings_end_at_the_same_epsilon(multiplier: float, monkey
     by_tangents = [gaussian_epsilon(multiplier, delta) for delta in deltas]
     monkeypatch.setattr(gaussian_privacy, "_by_tangents", lambda *_: None)
     assert by_tangents == pytest.approx([gaussian_epsilon(multiplier, delta) for delta in deltas], rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("noise_multiplier", [1e-3, 0.01, 0.2, 0.99, 1.3])
+def test_the_bound_on_delta_is_never_rounded_down(noise_multiplier: float) -> None:
+    # Epsilons from far below to far above the mean loss, at which exponents are largest.
+    for deviations in (-3.0, -0.5, 0.0, 0.7, 2.0, 6.0, 20.0):
+        epsilon = 0.5 / noise_multiplier**2 + deviations / noise_multiplier
+        if epsilon >= 0:
+            exact = mpmath.log(precise_delta(noise_multiplier, epsilon))
+            assert exact <= gaussian_privacy._log_delta_bound(noise_multiplier, epsilon) <= exact + 1e-7

@@ -85,3 +85,9 @@ def test_a_million_rounds() -> None:
 def test_bad_arguments(arguments: tuple[float, int, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         composed_pure_epsilon(*arguments)
+
+
+def test_deltas_below_the_least_leave_the_sum_of_epsilons() -> None:
+    # Probabilities of the rarest answers are below the least float: a sum of them would pass for zero.
+    assert composed_pure_epsilon(0.1, 10_000, 1e-305) == 1000.0
+    assert composed_pure_epsilon(0.1, 10_000, 1e-299) < 500

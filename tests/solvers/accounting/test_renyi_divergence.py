@@ -145,9 +145,10 @@ def test_what_is_no_table_is_refused(weights: object) -> None:
         renyi_matrix(weights, 2.0)
 
 
-def test_rows_of_different_sums_are_refused() -> None:
-    with pytest.raises(ValueError, match="weights must have rows with the same sum"):
-        renyi_matrix([[1, 2], [2, 2]], 2.0)
+@pytest.mark.parametrize("weights", [[[1, 2], [2, 2]], [[0, 0], [0, 0]]])
+def test_rows_of_different_sums_and_of_none_are_refused(weights: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="weights must have rows with the same sum, above zero"):
+        renyi_matrix(weights, 2.0)
 
 
 @pytest.mark.parametrize("order", [40.0, 700.0, 65536.0, math.inf])

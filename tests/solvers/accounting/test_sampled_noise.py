@@ -64,6 +64,16 @@ def test_what_is_not_accounted_for_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"sampling must be Poisson .*: it is not accounted for by privacy loss distributions"):
             sampled_gaussian_loss(1.0, sampling, adjacency)
+    for sampling, adjacency in ((PoissonSampling(0.1), "replace-one"), (FixedSizeSampling(10, 1), "add-or-remove-one")):
+        with pytest.raises(ValueError, match=r"sampling must be Poisson .*: it is not accounted for by Rényi divergences"):
+            sampled_gaussian_curve(1.0, sampling, adjacency)
+
+
+def test_a_sample_of_everyone_has_the_divergences_of_the_noise() -> None:
+    curve = sampled_gaussian_curve(2.0, PoissonSampling(1.0), "add-or-remove-one")
+    whole = (curve.orders % 1 == 0) & (curve.orders <= 32)
+    assert curve.divergences[whole] == pytest.approx(curve.orders[whole] / 8, rel=1e-9)
+    assert np.all(curve.divergences >= curve.orders / 8 * (1 - 1e-12))
 
 
 @pytest.mark.parametrize(("multiplier", "probability"), [(0.6, 0.01), (1.0, 0.2), (4.0, 0.5)])

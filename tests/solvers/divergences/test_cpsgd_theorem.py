@@ -365,3 +365,9 @@ def test_the_theorem_s_condition_on_the_variance_counts_all_coordinates() -> Non
     assert binomial_theorem_epsilon(fewest, 0.5, 1.0, 1000, 1.0, 1.0, 1.0, 1e-6) > 0
     with pytest.raises(InfeasibleError, match=f"trials must be at least {fewest} for"):
         binomial_theorem_epsilon(fewest - 1, 0.5, 1.0, 1000, 1.0, 1.0, 1.0, 1e-6)
+
+
+def test_doubts_without_sensitivity_and_without_noise() -> None:
+    assert not is_theorem_doubtful(1.0, 100, 0.5, 1.0, 0.0, 1e-6)
+    # Noise of a millionth of the sensitivity hides nothing, whatever the theorem says.
+    assert is_theorem_doubtful(1.0, 4, 0.5, 1e-6, 1.0, 1e-6)

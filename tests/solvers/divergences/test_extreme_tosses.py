@@ -143,3 +143,8 @@ def test_as_many_values_are_left_out_as_there_are_at_most(trials: int, theta: fl
     first, _, log_left_out = module._pair(0, 0, trials, theta, largest)
     assert len(first) < trials + 1
     assert log_left_out == pytest.approx(module.SMALLEST_KEPT + largest + math.log(trials + 1), rel=1e-12)
+
+
+def test_a_single_cell_is_never_called_exact() -> None:
+    assert extreme_tosses(10, 1, 0.25).exact
+    assert not extreme_tosses(10, 1, 0.25, first_cell=True).exact

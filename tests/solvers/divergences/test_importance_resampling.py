@@ -84,7 +84,7 @@ def test_a_mixture_of_two_samples_by_quadrature(shift: float, share: float) -> N
     np.testing.assert_allclose(resampling_mixture_divergences(shift, 2, share, orders), expected, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize(("shift", "reference", "samples"), [(1.0, 0.0, 2**14), (2.0, -1.0, 64)])
+@pytest.mark.parametrize(("shift", "reference", "samples"), [(1.0, 0.0, 2**14), (2.0, -1.0, 64), (0.13, 0.83, 8)])
 def test_wider_and_finer_grids_change_nothing(monkeypatch: pytest.MonkeyPatch, shift: float, reference: float, samples: int) -> None:
     def computed() -> np.ndarray:
         moments = resampled_moments(abs(shift), samples)

@@ -52,6 +52,7 @@ def _print_one(entry: "Entry", provider: str | None) -> None:
     rows = [
         ("title", entry.title),
         ("paper", entry.paper),
+        *([("when to use it", entry.use)] if entry.use else []),
         *([("provided by", provider)] if provider is not None else []),
         ("trust model", entry.trust_model),
         ("adjacency", ", ".join(entry.adjacencies)),

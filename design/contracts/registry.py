@@ -255,6 +255,10 @@ class Entry:
         (Mironov 2012, *On significance of the least significant bits for differential privacy*), so the mechanism serves comparisons only.
     in_place_of_budget : InPlaceOfBudget or None
         The parameter that a training may state in place of a budget; None for mechanisms that are built for budgets only.
+    formula : str
+        The law of a message and its decoding: sentences with LaTeX between dollar signs. Empty without a formula.
+    use : str
+        When to use the mechanism, in a few sentences. Empty without advice.
     """
 
     name: str
@@ -277,6 +281,8 @@ class Entry:
     on_real_numbers: bool = False
     predict: Callable[[Task, Values], Values] = lambda *_: MappingProxyType({})
     in_place_of_budget: InPlaceOfBudget | None = None
+    formula: str = ""
+    use: str = ""
 
     def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task from design choices; missing choices have defaults.
@@ -516,6 +522,8 @@ class Entry:
             "name": self.name,
             "title": self.title,
             "paper": self.paper,
+            "use": self.use,
+            "formula": self.formula,
             "domains": [domain.__name__ for domain in self.domains],
             "norms": None if self.norms is None else [str(norm) if math.isinf(norm) else norm for norm in self.norms],
             "trust_model": self.trust_model,

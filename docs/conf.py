@@ -19,6 +19,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx_design",
     "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
@@ -82,7 +83,7 @@ html_theme_options = {
 copyright = author  # noqa: A001 - Sphinx's name
 
 
-def write_generated_pages(app: Any) -> None:
+def write_generated_pages(app: Any, _: Any) -> None:
     """Write the pages that the package itself describes, before Sphinx reads the sources."""
     reference = Path(app.srcdir) / "reference" / "generated"
     home_picture.write(reference / "home.svg")
@@ -94,4 +95,4 @@ def write_generated_pages(app: Any) -> None:
 def setup(app: Any) -> None:
     """Register the generated pages and the renderer of mathematics."""
     math_markup.setup(app)
-    app.connect("builder-inited", write_generated_pages, priority=100)
+    app.connect("config-inited", write_generated_pages)

@@ -51,7 +51,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     interval : tuple of float
         Public interval (low, high) of the values.
     metric : str or None
-        Which of the two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the
+        Which of the two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with ``|y - y'|``; the
         noise is the same for both.
     delta : float
         Failure probability of the stated `guarantee`, from 0, for pure privacy, to below 1.

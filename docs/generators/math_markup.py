@@ -11,7 +11,7 @@ def inline_math(translator: Any, node: Any) -> None:
     """Write a formula of a sentence."""
     from docutils import nodes
 
-    translator.body.append(f'<span class="math">{tex2mathml(node.astext(), as_block=False)}</span>')
+    translator.body.append(f'<span class="formula">{tex2mathml(node.astext(), as_block=False)}</span>')
     raise nodes.SkipNode
 
 
@@ -19,7 +19,7 @@ def display_math(translator: Any, node: Any) -> None:
     """Write a formula in a paragraph of its own."""
     from docutils import nodes
 
-    translator.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    translator.body.append(f'<div class="displayed-formula">{tex2mathml(node.astext(), as_block=True)}</div>')
     raise nodes.SkipNode
 
 

@@ -16,7 +16,7 @@ from quietbits.design.contracts.registry import Entry, Values
 from quietbits.errors import InfeasibleError
 
 CLIENTS = 1000
-EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
 # Accounts, message and bits are those at this epsilon.
 EPSILON = 2.0
 DELTA = 1e-5
@@ -27,7 +27,7 @@ ITEMS = 64
 CHOICES = {"sparsity": 8, "distinct_items": 16}
 NONZERO = 8
 # Message lengths to try, in shares of the usual one.
-SHARES = (1 / 8, 1 / 4, 1 / 2, 2)
+SHARES = (1 / 4, 1 / 2)
 
 
 @dataclass(frozen=True)

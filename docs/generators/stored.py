@@ -13,14 +13,19 @@ ROOT = Path(quietbits.__file__).parent
 FOLDER = ROOT / "build" / "site-results"
 
 
+# Code that the results depend on: the package, and the modules here that compute them.
+SOURCES = ("analysis", "design", "figures", "solvers", "docs/generators/home_picture.py", "docs/generators/mechanism_errors.py")
+
+
 @cache
-def package_digest() -> str:
-    """Return a digest of the package's code, and of the generators of the site."""
+def code_digest() -> str:
+    """Return a digest of the code that the results depend on."""
     digest = hashlib.sha256()
-    floors = ("analysis", "design", "docs/generators", "figures", "solvers")
-    for path in sorted(path for floor in floors for path in (ROOT / floor).rglob("*.py")):
-        digest.update(path.relative_to(ROOT).as_posix().encode())
-        digest.update(path.read_bytes())
+    for source in SOURCES:
+        path = ROOT / source
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.relative_to(ROOT).as_posix().encode())
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
@@ -29,10 +34,10 @@ def stored(name: str, compute: Callable[[], Any]) -> Any:
     path = FOLDER / f"{name}.json"
     if path.exists():
         document = json.loads(path.read_text(encoding="utf-8"))
-        if document["digest"] == package_digest():
+        if document["digest"] == code_digest():
             return document["result"]
     result = compute()
     FOLDER.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"digest": package_digest(), "result": result}), encoding="utf-8")
+    path.write_text(json.dumps({"digest": code_digest(), "result": result}), encoding="utf-8")
     # What is returned is what a later build reads.
     return json.loads(path.read_text(encoding="utf-8"))["result"]

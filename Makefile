@@ -70,13 +70,13 @@ bench: $(INSTALLED)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo "quietbits[bench] was not installed" >&2
 	set -e; for benchmark in benchmarks/*.py benchmarks/long_runs/*.py; do echo "== $$benchmark"; OMP_NUM_THREADS=1 $(VENV)/bin/python "$$benchmark"; done
 
-# Attack the package by random cases: docs/attack.md. Failed cases are written to attack/failures/ as tests.
+# Attack the package by random cases: docs/development/attack.md. Failed cases are written to attack/failures/ as tests.
 SEED ?= 0
 MINUTES ?= 10
 attack: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m quietbits.attack --seed $(SEED) --minutes $(MINUTES)
 
-# Put small faults into proofs and certificates, and report unnoticed faults: docs/attack.md. The same command goes on.
+# Put small faults into proofs and certificates, and report unnoticed faults: docs/development/attack.md. The same command goes on.
 SHARE ?= 0.1
 mutate: $(INSTALLED)
 	OMP_NUM_THREADS=1 $(VENV)/bin/python -m quietbits.attack.mutate --seed $(SEED) --minutes $(MINUTES) --share $(SHARE)

@@ -1,8 +1,11 @@
 """How results show themselves: a line, a table in a notebook, and a picture."""
 
 import html
+import math
+import re
 import unicodedata
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,6 +15,8 @@ if TYPE_CHECKING:
 BLUE, GREY = "#0072b2", "#555555"
 # Python calls these two characters unprintable, but many scripts need them between letters.
 JOINERS = "\u200c\u200d"
+EXPONENT = re.compile(r"\b(\d(?:\.\d+)?)e([+-]?\d+)\b")
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def printable(text: str, encoding: str = "utf-8") -> str:
@@ -37,6 +42,60 @@ def printable(text: str, encoding: str = "utf-8") -> str:
 
 def _is_plain(character: str) -> bool:
     return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
+
+
+def in_figures(value: float | None, digits: int = 3) -> str:
+    """Return a number as people write it.
+
+    Whole numbers have all their digits, others the given number of significant ones; thousands have separators. Only numbers below 1e-4,
+    or from 1e12 on, have an exponent.
+
+    Examples
+    --------
+    >>> [in_figures(value) for value in (18432.0, 1234.56, 0.12345, 0.5, 6.934e-5, None)]
+    ['18,432', '1,235', '0.123', '0.5', '6.93e-05', '–']
+    """
+    if value is None or math.isnan(value):
+        return "\N{EN DASH}"
+    if math.isinf(value):
+        return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+    if value == 0:
+        return "0"
+    if not 1e-4 <= abs(value) < 1e12:
+        return f"{value:.{digits}g}"
+    if value == round(value):
+        return f"{value:,.0f}"
+    text = f"{value:,.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def with_powers(text: str) -> str:
+    """Return text in which powers of ten replace exponents.
+
+    Examples
+    --------
+    >>> with_powers("from 1e-05 to 6.93e-05")
+    'from 10⁻⁵ to 6.93 × 10⁻⁵'
+    """
+    return EXPONENT.sub(_power, text)
+
+
+def _power(match: re.Match[str]) -> str:
+    power = "10" + f"{int(match[2])}".translate(SUPERSCRIPTS)
+    return power if match[1] == "1" else f"{match[1]} \N{MULTIPLICATION SIGN} {power}"
+
+
+def listed(words: Sequence[str], most: int = 6) -> str:
+    """Return words as a list in a sentence, at most the given number of them.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(list("abcde"), most=3)
+    ('a, b and c', 'a, b, c and 2 more')
+    """
+    if len(words) > most:
+        return f"{', '.join(words[:most])} and {len(words) - most} more"
+    return " and ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 class Shown(ABC):

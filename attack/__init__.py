@@ -1,1 +1,1 @@
-"""Attacks on quietbits by random cases, for a number of minutes: `make attack`, see docs/attack.md."""
+"""Attacks on quietbits by random cases, for a number of minutes: `make attack`, see docs/development/attack.md."""

@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+import shlex
 import sys
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ..errors import ConvergenceError
-from ..files import STANDARD_OUTPUT, check_output, is_stream
+from ..files import STANDARD_OUTPUT, check_output, is_stream, shown_path
 from .commands import Group, complain, echo, on_screen, one_line_usage
 
 if TYPE_CHECKING:
@@ -184,13 +185,21 @@ def resumable(folder: Path) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
 
 
-def run_resumable(output: Path, run: "Callable[[OnStep], Path]", show: "Callable[[Path, tuple[TaskFailure, ...]], None]") -> None:
+def run_resumable(
+    output: Path,
+    run: "Callable[[OnStep], Path]",
+    show: "Callable[[Path, tuple[TaskFailure, ...]], None]",
+    *,
+    beside: Iterable[str] = (),
+) -> None:
     """Run tasks with a progress bar; show the file of results and the failed tasks.
 
-    Failures are raised after that.
+    Failures are raised after that. Before any task runs, an ``OSError`` refuses a folder in which a file of `beside` cannot be written.
     """
     from ..analysis.sweeps.run import IncompleteSweepError
 
+    if output.is_dir():
+        check_outputs(*(output / name for name in beside))
     try:
         with resumable(output), progress_bar() as on_step:
             path = run(on_step)
@@ -198,6 +207,11 @@ def run_resumable(output: Path, run: "Callable[[OnStep], Path]", show: "Callable
         show(error.results_path, error.failures)
         raise
     show(path, ())
+
+
+def typed_command() -> str:
+    """Return the typed command; escapes replace bytes of file names that are not UTF-8."""
+    return shown_path(shlex.join(["quietbits", *sys.argv[1:]]))
 
 
 def check_there(file: Path) -> None:

@@ -1,7 +1,5 @@
 """`quietbits estimate` and `quietbits demo`: mechanisms on a statistic of real data."""
 
-import shlex
-import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +8,7 @@ import typer
 
 from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group, complain
-from .console import check_outputs, console, or_none, progress_bar, say, show_document, working
+from .console import check_outputs, console, or_none, progress_bar, say, show_document, typed_command, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
 from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of
 
@@ -82,7 +80,7 @@ def estimate_mean_command(
         for warning in study.warnings:
             complain(f"WARNING: {warning}")
         if output != STANDARD_OUTPUT:
-            say(dumps(results_document(study, command=_command_line()), allow_nan=False))
+            say(dumps(results_document(study, command=typed_command()), allow_nan=False))
     else:
         _print_study(study)
         _say_files(Report=report, Results=output)
@@ -140,7 +138,7 @@ def estimate_frequencies_command(
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
 
-        write_frequency_report(study, report, command=_command_line())
+        write_frequency_report(study, report, command=typed_command())
     show_document(study.document(), json, output)
     if not json:
         _print_frequencies(study)
@@ -211,19 +209,14 @@ def _run_study(
         return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
 
 
-def _command_line() -> str:
-    """Return the typed command; escapes replace bytes of file names that are not UTF-8."""
-    return shown_path(shlex.join(["quietbits", *sys.argv[1:]]))
-
-
 def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) -> None:
     from ..analysis.study.results_file import write_results
     from ..figures.report.report import write_report
 
     if report is not None:
-        write_report(study, report, command=_command_line())
+        write_report(study, report, command=typed_command())
     if results is not None:
-        write_results(study, results, command=_command_line())
+        write_results(study, results, command=typed_command())
 
 
 def _say_files(**files: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""`quietbits plan`: every mechanism for a task, ranked, with its cost and its command."""
+"""`quietbits plan`: the recommended mechanism of each trust model, and the ranking behind it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,20 +7,29 @@ import typer
 
 from ..errors import InfeasibleError
 from ..files import STANDARD_OUTPUT
+from ..shown import in_figures
 from .console import check_outputs, console, in_lines, progress_bar, say, warn
 from .options import Epsilon, Json, Seed, Workers
 from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.table import Table
 
     from ..analysis.planner.record import Plan, PlannedMechanism
 
 KINDS = (".csv", ".parquet", ".html", ".json")
 # Headings take two lines, to leave room for mechanisms in a narrow terminal.
-HEADINGS = ("error", "worst", "bits per\nclient", "over\nbound", "over\ncentral", "epsilon\ndelta", "client\ntime", "server\ntime")
-# Headings of columns whose cells may take several lines.
-WORDY = ("over\nbound", "epsilon\ndelta")
+HEADINGS = (
+    "bits per\nclient",
+    "relative\nerror",
+    "error per\ncoordinate",
+    "squared\nerror",
+    "over\nbound",
+    "over\ncentral",
+    "client\ntime",
+)
 
 
 def plan_command(
@@ -35,13 +44,19 @@ def plan_command(
     interval: Interval = None,
     bits: Annotated[
         float | None,
-        typer.Option(help="Most bits of a coordinate: of a vector's, of an item's, of a number; a message has so many times more."),
+        typer.Option(help="Largest number of bits for each coordinate of a vector, for each item of the list, or for a number."),
     ] = None,
-    message_bits: Annotated[float | None, typer.Option(help="Most bits of a whole message, instead of those of a coordinate.")] = None,
+    message_bits: Annotated[float | None, typer.Option(help="Largest number of bits of a whole message, instead of --bits.")] = None,
     trust: Annotated[str | None, typer.Option(help="local, shuffled, secure-sum or central: that trust model alone.")] = None,
     rounds: Rounds = 1,
+    tolerance: Annotated[
+        float, typer.Option(help="Excess over the least squared error that a recommended mechanism may have for a shorter message.")
+    ] = 0.02,
     population: Annotated[
-        str | None, typer.Option(help="What errors are predicted for: sphere, uniform (numbers), zipf (items), or as in simulate.")
+        str | None,
+        typer.Option(
+            help="Inputs that errors are predicted for, as in simulate; by default positive-sphere, rising (numbers) or zipf (items)."
+        ),
     ] = None,
     nonzero: Annotated[
         int | None,
@@ -49,6 +64,7 @@ def plan_command(
     ] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Design choice of the mechanisms that have it.")] = None,
     check: Annotated[bool, typer.Option("--check", help="Simulate the first three, and flag what is off by over 10 %.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show dominated mechanisms, references and refusals, too.")] = False,
     workers: Workers = 1,
     seed: Seed = 0,
     json: Json = False,
@@ -57,12 +73,14 @@ def plan_command(
         typer.Option(help="Write the plan here: .csv, .parquet, .json, or .html for a page with a picture; - is standard output, as JSON."),
     ] = None,
 ) -> None:
-    """Rank every mechanism for a task, or say why it cannot serve (`plan_task`, `check_plan`).
+    """Recommend a mechanism for each trust model, and rank all mechanisms (`plan_task`, `advise`, `check_plan`).
 
-    The exit code is 2 if no mechanism can serve the task.
+    The recommended mechanism has the shortest message within the tolerance of the least squared error; its guarantee holds for the
+    program that runs, not on real numbers only. The exit code is 2 if no mechanism can serve the task.
     """
     from ..analysis.catalogue.registry import REGISTRY
     from ..analysis.catalogue.shared_options import typed_options
+    from ..analysis.planner.advice import advise
     from ..analysis.planner.check import check_plan
     from ..analysis.planner.plan import plan_task
     from ..design.contracts.task import Task
@@ -76,8 +94,17 @@ def plan_command(
     options = typed_options("the registry", tuple(registered.values()), option or [])
     with progress_bar() as on_step:
         plan = plan_task(
-            task, population=population, nonzero=nonzero, trust=trust, options=options, seed=seed, workers=workers, on_step=on_step
+            task,
+            population=population,
+            nonzero=nonzero,
+            trust=trust,
+            options=options,
+            tolerance=tolerance,
+            seed=seed,
+            workers=workers,
+            on_step=on_step,
         )
+        plan = advise(plan, workers=workers, on_step=on_step)
         if check:
             plan = check_plan(plan, seed=seed, on_step=on_step)
     if output is not None:
@@ -87,7 +114,7 @@ def plan_command(
 
         say(dumps(plan.document(), allow_nan=False))
     else:
-        _print(plan)
+        _print(plan, every=every)
         if output is not None:
             say(f"Plan: {output}")
     if not plan.feasible:
@@ -109,7 +136,7 @@ def _write(plan: "Plan", output: Path) -> None:
     from ..files import write_atomically
 
     if output.suffix == ".html":
-        from ..figures.planner.pareto import write_plan_page
+        from ..figures.planner.plan_page import write_plan_page
 
         write_plan_page(plan, output)
     elif output.suffix == ".json" or output == STANDARD_OUTPUT:
@@ -124,88 +151,116 @@ def _write(plan: "Plan", output: Path) -> None:
         write_atomically(output, buffer.getvalue())
 
 
-def _print(plan: "Plan") -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def _print(plan: "Plan", *, every: bool) -> None:
+    from rich.padding import Padding
 
-    from ..analysis.planner.record import population_in_words, task_in_words
+    from ..analysis.planner.words import population_in_words, task_in_words
     from ..design.contracts.registry import REAL_NUMBERS
 
     screen = console()
     screen.print(task_in_words(plan.task))
-    population = population_in_words(plan.population, plan.task.domain, plan.nonzero)
-    screen.print(f"Errors: squared L2 distance from the mean, one round, population {population}; worst: of all inputs.")
+    screen.print(population_in_words(plan))
+    for advice in plan.advice:
+        screen.print()
+        title = in_lines(f"{advice.trust_model}: {advice.mechanism or 'no recommendation'}")
+        title.stylize("bold")
+        screen.print(title)
+        for sentence in advice.sentences:
+            screen.print(Padding(sentence, (0, 0, 0, 2)))
+        for command in advice.commands:
+            screen.print(f"  $ {command}", soft_wrap=True)
     for model in plan.trust_models:
-        screen.print(_ranking(plan, model))
-    references = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")
-    references.add_column("reference")
-    for heading in ("error", "of the average of all rounds", "worst"):
-        references.add_column(heading, justify="right")
-    for reference in plan.references:
-        numbers = (_short(reference.predicted_error), _short(reference.predicted_error_of_rounds), _short(reference.worst_error))
-        references.add_row(reference.title if reference.reason is None else f"{reference.title}: {reference.reason}", *numbers)
-    screen.print(references)
-    if plan.feasible:
-        screen.print("Commands:")
-        for mechanism in plan.feasible:
-            screen.print(f"  {mechanism.command or mechanism.name}", soft_wrap=True)
-        if named := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
-            screen.print(f"{', '.join(named)}: {REAL_NUMBERS}.")
-    if plan.infeasible:
-        refused = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
-        for refusal in plan.refusals:
-            refused.add_row(refusal.reason, ", ".join(refusal.mechanisms))
-        screen.print(refused)
+        shown = plan.of(model) if every else plan.frontier(model)
+        screen.print()
+        screen.print(_ranking(plan, model, shown))
+        for note in _notes(plan, model, shown):
+            screen.print(Padding(note, (0, 0, 0, 2)))
+    screen.print()
+    screen.print(_references(plan))
+    if references := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
+        screen.print(f"{', '.join(references)}: {REAL_NUMBERS}.")
+    if plan.infeasible and every:
+        screen.print(_refusals(plan))
+    elif plan.infeasible:
+        screen.print(f"{len(plan.infeasible)} mechanisms cannot serve; --all shows why.")
     for mechanism in plan.feasible:
         if mechanism.check is not None and mechanism.check.off:
             warn(f"{mechanism.name}: the measured error is {100 * mechanism.check.excess:+.0f} % off its prediction")
 
 
-def _ranking(plan: "Plan", model: str) -> "Table":
+def _ranking(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "Table":
+    """Return some mechanisms of a trust model as a table."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(title=f"Trust model: {model}", box=SIMPLE_HEAD, title_justify="left")
     table.add_column("mechanism", no_wrap=True)
     several = plan.task.rounds > 1
-    checked = any(planned.check for planned in plan.of(model))
+    checked = any(planned.check for planned in shown)
     headings = (*HEADINGS, *(("average\nof all\nrounds",) if several else ()), *(("off by",) if checked else ()))
     for heading in headings:
         # The column must not cut numbers: a number wider than its column would lose its end.
-        table.add_column(in_lines(heading), justify="right", no_wrap=heading not in WORDY)
-    for planned in plan.of(model):
-        cells = [*_cells(planned), *([_short(planned.predicted_error_of_rounds)] if several else [])]
+        table.add_column(in_lines(heading), justify="right", no_wrap=True)
+    for planned in shown:
+        cells = [*_cells(planned), *([in_figures(planned.predicted_error_of_rounds)] if several else [])]
         if checked:
             cells.append("" if planned.check is None else f"{100 * planned.check.excess:+.1f} %{' !' if planned.check.off else ''}")
-        table.add_row(planned.name, *cells)
-    reasons = dict.fromkeys(planned.bound_reason for planned in plan.of(model) if planned.bound_reason)
-    if reasons:
-        table.caption = "; ".join(reasons)
+        table.add_row(f"{planned.name}{' *' if planned.recommended else ''}", *cells)
     return table
 
 
+def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "Iterator[str]":
+    """Yield what the table of a trust model leaves out, with the guarantees and the reasons why bounds are missing."""
+    from ..analysis.planner.words import guarantees_in_words
+
+    yield f"{'* Recommended. ' if model in plan.recommended else ''}{guarantees_in_words(plan, model)}"
+    folded = [planned for planned in plan.of(model) if planned not in shown]
+    for kind, on_real_numbers in (("Dominated, with longer messages and larger errors", False), ("References on real numbers", True)):
+        if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:
+            yield f"{kind} (--all shows them): {', '.join(names)}."
+    for reason in dict.fromkeys(planned.bound_reason for planned in shown):
+        if reason is not None:
+            yield f"{reason[0].upper()}{reason[1:]}."
+
+
 def _cells(planned: "PlannedMechanism") -> tuple[str, ...]:
-    bound = "none" if planned.ratio_to_bound is None else _short(planned.ratio_to_bound)
+    from ..analysis.planner.words import percentage, seconds_in_words
+
     return (
-        _short(planned.predicted_error),
-        _short(planned.worst_error),
         f"{planned.bits_per_client:,.6g}",
-        bound,
-        _short(planned.ratio_to_central),
-        f"{planned.epsilon:.3g}, {planned.delta:g}",
-        _seconds(planned.client_seconds),
-        _seconds(planned.server_seconds),
+        percentage(planned.relative_error or 0.0),
+        in_figures(planned.error_per_coordinate),
+        in_figures(planned.predicted_error),
+        "none" if planned.ratio_to_bound is None else in_figures(planned.ratio_to_bound),
+        in_figures(planned.ratio_to_central),
+        "" if planned.client_seconds is None else seconds_in_words(planned.client_seconds),
     )
 
 
-def _short(value: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:.3g}" if value == 0 or 1e-2 <= abs(value) < 1e5 else f"{value:.2e}"
+def _references(plan: "Plan") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from ..analysis.planner.words import percentage
+
+    table = Table(title="References: not mechanisms of the registry", box=SIMPLE_HEAD, title_justify="left")
+    table.add_column("reference")
+    several = plan.task.rounds > 1
+    for heading in ("relative error", "squared error", *(["of the average of all rounds"] if several else [])):
+        table.add_column(heading, justify="right")
+    for reference in plan.references:
+        relative = "" if reference.relative_error is None else percentage(reference.relative_error)
+        average = [in_figures(reference.predicted_error_of_rounds)] if several else []
+        title = reference.title if reference.reason is None else f"{reference.title}: {reference.reason}"
+        table.add_row(title, relative, in_figures(reference.predicted_error), *average)
+    return table
 
 
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return ""
-    unit, name = next((unit, name) for unit, name in ((1.0, "s"), (1e-3, "ms"), (0.0, "µs")) if value >= unit)
-    return f"{value / (unit or 1e-6):.0f} {name}"
+def _refusals(plan: "Plan") -> "Table":
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="Cannot serve", box=SIMPLE_HEAD, title_justify="left", show_header=False)
+    for refusal in plan.refusals:
+        table.add_row(refusal.reason, ", ".join(refusal.mechanisms))
+    return table

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 POPULATION_HELP = (
     "sphere, positive-sphere, uniform-l1, uniform-cube, sparse, sparse-mean, digits-gradients (of a network with as many parameters as "
-    "there are coordinates); for numbers uniform or ends; for items uniform, zipf or geometric."
+    "there are coordinates); for numbers uniform, rising or ends; for items uniform, zipf or geometric."
 )
 SIMULATION: dict[str, tuple[Any, Any]] = {
     "population": (

@@ -1,17 +1,20 @@
-"""`quietbits sweep`: the experiments of a TOML file, run, saved and summarised."""
+"""`quietbits sweep`: the experiments of a TOML file, run, saved, summarised, and shown on a page."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import check_there, console, in_lines, run_resumable, say, warn
+from .console import check_there, console, in_lines, run_resumable, say, typed_command, warn
 from .options import Cache, Dask, FileSeed, Workers, example_option
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..analysis.sweeps.run import TaskFailure
 
 # A data frame of this many rows takes a gigabyte.
 MOST_SUMMED_ROWS = 2_000_000
-# Columns that are shown only if they hold several values.
-VARIED = ("trust_model", "population", "nonzero", "scale", "clients", "dimension", "norm", "clip_norm", "rounds", "delta")
 
 
 def sweep_command(
@@ -25,7 +28,7 @@ def sweep_command(
 ) -> None:
     """Compare mechanisms of the registry in many settings (`load_sweep`, `run_tasks`).
 
-    An interrupted sweep resumes.
+    An interrupted sweep resumes. The folder also gets a page and a summary.
     """
     check_there(spec)
     from dataclasses import replace
@@ -39,51 +42,55 @@ def sweep_command(
     run_resumable(
         output,
         lambda on_step: run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step),
-        lambda path, _: _print_summary(path),
+        _show,
+        beside=("report.html", "summary.csv"),
     )
 
 
-def _print_summary(path: Path) -> None:
-    from math import isnan
-
+def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
     import pandas as pd
     from pyarrow.parquet import read_metadata
-    from rich.table import Table
 
     from ..analysis.sweeps.summary import summarise_sweep
+    from ..figures.report.sweep_page import remove_sweep_page, write_sweep_page
 
-    if read_metadata(path).num_rows > MOST_SUMMED_ROWS:
-        say(f"Results: {path}; they are too many to sum up here: {MOST_SUMMED_ROWS} rows at most")
+    rows = read_metadata(path).num_rows
+    if not 0 < rows <= MOST_SUMMED_ROWS:
+        remove_sweep_page(path.parent)
+        many = f"; they are too many to sum up here: {MOST_SUMMED_ROWS} rows at most" if rows else ""
+        say(f"Results: {path}{many}")
         return
     results = pd.read_parquet(path)
-    if len(results):
-        summary = summarise_sweep(results)
-        varied = [name for name in VARIED if name in summary and summary[name].nunique(dropna=False) > 1]
-        table = Table(title="Mean squared error of the estimated mean")
-        table.add_column("mechanism")
-        # Headings take two lines, to leave room for mechanisms in a narrow terminal.
-        for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "answer\nzero", "MSE /\ncentral"):
-            table.add_column(in_lines(heading.replace("_", " ")), justify="right")
-        for row in summary.to_dict("records"):
-            settings = (f"{row[name]:g}" if isinstance(row[name], int | float) else str(row[name]) for name in varied)
-            numbers = (f"{row['bits_per_client']:g}", f"{row['epsilon']:g}", f"{row['mean_squared_error']:.4g}")
-            maybe = (("standard_error", ".2g"), ("zero_squared_error", ".4g"), ("ratio_to_central", ".4g"))
-            table.add_row(
-                row["label"], *settings, *numbers, *("" if isnan(row[name]) else format(row[name], style) for name, style in maybe)
-            )
-        screen = console()
-        screen.print(table)
-        for promise in summary[["adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-            screen.print(f"Guarantees: {promise['adjacency']} adjacency, {promise['trust_model']} trust model.")
-        clipped = summary["clipped_share"].max()
-        if clipped > 0:
-            screen.print(
-                f"Clipped: up to {100 * clipped:.3g} % of a setting's vectors lay outside the ball; MSE is from the mean of clipped ones.",
-            )
-        if summary["ratio_to_central"].notna().any():
-            screen.print("Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.")
-        useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
-        if len(useless):
-            names = ", ".join(dict.fromkeys(useless["label"]))
-            warn(f"WARNING: in {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
+    page = write_sweep_page(results, path.parent, failures, command=typed_command())
+    _print_summary(summarise_sweep(results))
+    say(f"Report: {page}")
     say(f"Results: {path}")
+
+
+def _print_summary(summary: "pd.DataFrame") -> None:
+    from rich.table import Table
+
+    from ..analysis.sweeps.budgets import budget_warnings, guarantee_sentence
+    from ..analysis.sweeps.summary import SETTINGS, usefulness_warnings
+    from ..shown import in_figures
+
+    shown = summary.assign(epsilon=summary["epsilon"].where(~summary["is_reference"], summary["realised_epsilon"]))
+    varied = [name for name in ("trust_model", *SETTINGS) if name != "epsilon" and shown[name].nunique(dropna=False) > 1]
+    flag = ["flag"] if shown["flag"].any() else []
+    table = Table(title="Mean squared error of the estimate")
+    table.add_column("mechanism")
+    # Headings take two lines, to leave room for mechanisms in a narrow terminal.
+    for heading in (*varied, "bits per\nclient", "epsilon", "MSE", "s.e.", "answer\nzero", "MSE /\ncentral", *flag):
+        table.add_column(in_lines(heading.replace("_", " ")), justify="right")
+    for row in shown.to_dict("records"):
+        settings = (row[name] if isinstance(row[name], str) else in_figures(row[name]) for name in varied)
+        digits = {"bits_per_client": 4, "epsilon": 4, "mean_squared_error": 4, "standard_error": 2, "zero_squared_error": 4}
+        numbers = (in_figures(row[name], count) for name, count in (digits | {"ratio_to_central": 4}).items())
+        table.add_row(row["label"], *settings, *numbers, *(row[name] for name in flag))
+    screen = console()
+    screen.print(table)
+    screen.print(guarantee_sentence(summary))
+    if summary["ratio_to_central"].notna().any():
+        screen.print("Central: Gaussian noise that a trusted server would add, for the same epsilon, delta and adjacency.")
+    for sentence in (*budget_warnings(summary, SETTINGS), *usefulness_warnings(summary)):
+        warn(f"WARNING: {sentence}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .commands import complain
-from .console import check_there, grid, run_resumable, say, working
+from .console import check_there, grid, run_resumable, say, typed_command, warn, working
 from .options import Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -37,25 +37,34 @@ def design_grid_command(
         tables = replace(tables, seed=seed)
 
     def show(index: Path, failures: "tuple[TaskFailure, ...]") -> None:
-        write_table_index(index, failures)
+        write_table_index(index, failures, command=typed_command())
         _print_index(index)
 
-    run_resumable(output, lambda on_step: design_tables(tables, output, workers=workers, dask=dask, on_step=on_step), show)
+    run_resumable(
+        output,
+        lambda on_step: design_tables(tables, output, workers=workers, dask=dask, on_step=on_step),
+        show,
+        beside=("index.html",),
+    )
 
 
 def _print_index(index: Path) -> None:
-    import pyarrow.parquet as pq
+    from ..analysis.sweeps.budgets import budget_warnings, guarantee_sentence
+    from ..figures.report.table_index import PAGE_NAME, index_rows, metric_sentence
+    from ..shown import in_figures
 
-    from ..figures.report.table_index import PAGE_NAME
-
-    columns = pq.read_table(index).to_pydict()
-    gaps = [gap for gap in columns.get("optimality_gap", ()) if gap is not None]
+    tables = index_rows(index)
+    gaps = tables["optimality_gap"].dropna() if len(tables) else ()
     rows = (
-        ("tables", f"{len(columns.get('file', ()))}, each as JSON and as a C header, in {index.parent}"),
-        ("largest optimality gap", f"{max(gaps):.3g}" if gaps else "none"),
+        ("tables", f"{len(tables):,}, each as JSON and as a C header, in {index.parent}"),
+        ("largest optimality gap", f"{in_figures(100 * max(gaps))} %" if len(gaps) else "none"),
         ("index", f"{index}, {index.with_name(PAGE_NAME)}"),
     )
     grid("Tables designed and certified", rows)
+    if len(tables):
+        say(guarantee_sentence(tables))
+        for sentence in filter(None, (*budget_warnings(tables, ("epsilon", "metric")), metric_sentence(tables))):
+            warn(f"WARNING: {sentence}")
 
 
 def verify_tables(folder: Path, json: bool) -> None:

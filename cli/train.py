@@ -1,18 +1,17 @@
 """`quietbits train`: the trainings of a TOML file, run, saved and shown."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..files import shown_path
-from .console import check_there, console, in_lines, run_resumable, say
+from .console import check_there, console, in_lines, run_resumable, say, typed_command, warn
 from .options import Cache, Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ..analysis.sweeps.run import TaskFailure
 
 
 def train_command(
@@ -40,47 +39,54 @@ def train_command(
     run_resumable(
         output,
         lambda on_step: run_training(grid, output, workers=workers, cache=cache, dask=dask, on_step=on_step),
-        lambda path, _: _show(path),
+        _show,
+        beside=("report.html", "summary.csv"),
     )
 
 
-def _show(path: Path) -> None:
+def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
     import pandas as pd
 
-    from ..analysis.training.summary import summarise_training
-    from ..figures.training.page import write_training_page
+    from ..figures.training.page import compared_trainings, remove_training_page, write_training_page
 
     results = pd.read_parquet(path)
     if len(results):
-        page = path.parent / "report.html"
-        write_training_page(results, page, command=shown_path(shlex.join(["quietbits", *sys.argv[1:]])))
-        _print_summary(summarise_training(results))
+        page = write_training_page(results, path.parent, failures, command=typed_command())
+        _print_summary(compared_trainings(results))
         say(f"Report: {page}")
+    else:
+        remove_training_page(path.parent)
     say(f"Results: {path}")
 
 
 def _print_summary(summary: "pd.DataFrame") -> None:
     from rich.table import Table
 
-    from ..analysis.training.summary import VARIED, short_value
+    from ..analysis.sweeps.budgets import budget_warnings, guarantee_sentence
+    from ..analysis.training.summary import OF_A_BUDGET, PROBLEM, VARIED, short_value
 
-    varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
+    varied = [name for name in VARIED if name not in OF_A_BUDGET and summary[name].nunique(dropna=False) > 1]
     table = Table(title="Accuracy after the last round")
     table.add_column("mechanism")
     amplified, unamplified = (summary[f"epsilon_{name}"].notna().any() for name in ("amplified", "unamplified"))
-    numbers = {"accuracy": "accuracy", "s.e.": "standard_error", "epsilon": "epsilon"}
-    numbers |= {"epsilon,\namplified": "epsilon_amplified"} if amplified else {}
-    numbers |= {"epsilon,\nunamplified": "epsilon_unamplified"} if unamplified else {}
-    numbers |= {"MB up": "megabytes_up", "MB down": "megabytes_down"}
-    for heading in (*varied, *numbers):
+    columns = {"accuracy": "accuracy", "s.e.": "standard_error", "epsilon": "realised_epsilon"}
+    columns |= {"epsilon,\namplified": "epsilon_amplified"} if amplified else {}
+    columns |= {"epsilon,\nunamplified": "epsilon_unamplified"} if unamplified else {}
+    columns |= {"MB up": "megabytes_up", "MB down": "megabytes_down"}
+    columns |= {"flag": "flag"} if summary["flag"].any() else {}
+    for heading in (*varied, *columns):
         table.add_column(in_lines(heading.replace("_", " ")), justify="right")
     for row in summary.to_dict("records"):
-        table.add_row(row["label"], *(short_value(row[name]) for name in (*varied, *numbers.values())))
+        table.add_row(row["label"], *(short_value(row[name]) for name in (*varied, *columns.values())))
     screen = console()
     screen.print(table)
-    for promise in summary[["label", "delta", "adjacency", "trust_model"]].drop_duplicates().to_dict("records"):
-        screen.print(f"{promise['label']}: delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}.")
+    for promise in summary[["label", "delta", "adjacency", "trust_model", "is_reference"]].drop_duplicates().to_dict("records"):
+        stated = f"delta {promise['delta']:g}, {promise['adjacency']}, {promise['trust_model']}"
+        screen.print(f"{promise['label']}: {'not private, or not proven to be' if promise['is_reference'] else stated}.")
     if amplified:
-        screen.print("Amplified: of local mechanisms, against those who see all messages and not who sent them.")
+        screen.print("Amplified: of local mechanisms, against an observer who sees all messages but not their senders.")
     if unamplified:
-        screen.print("Unamplified: of sums and trusted servers, where it is no secret who takes part.")
+        screen.print("Unamplified: of sums and trusted servers, if everybody knew who takes part.")
+    screen.print(guarantee_sentence(summary))
+    for sentence in budget_warnings(summary, PROBLEM):
+        warn(f"WARNING: {sentence}")

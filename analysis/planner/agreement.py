@@ -13,7 +13,7 @@ from ...progress import OnStep, silent
 from ..random_streams import named_stream
 from .check import check_mechanism
 from .plan import plan_task
-from .record import task_in_words
+from .words import task_in_words
 
 # Errors of few coordinates vary, so that many rounds would have to be simulated.
 FEWEST_COORDINATES, MOST_COORDINATES = 8, 128

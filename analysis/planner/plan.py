@@ -2,14 +2,14 @@
 
 import math
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
-from ...arguments import check_choice, check_integer, number_text
+from ...arguments import check_choice, check_integer, check_real, number_text
 from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import TRUST_MODELS, Guarantee
 from ...design.contracts.mechanism import Mechanism
@@ -24,14 +24,14 @@ from .bound import proven_bound
 from .durations import PredictedDuration, predict_duration
 from .population import PopulationSample, draw_sample, usual_population
 from .prediction import PredictedError, predict_error
-from .record import Plan, PlannedMechanism, TriedDesign, ranked
-from .references import references
+from .recommendation import marked, recommended_design, shortest_design
+from .record import TOLERANCE, Plan, PlannedMechanism, TriedDesign, ranked
+from .references import Reference, references, root_errors
 
-# Among designs whose errors are within this factor of the least, the planner takes the shortest message.
-CLOSE = 1.01
 # A guarantee computed by another method may exceed the budget by this factor.
 ROUNDING = 1 + 1e-9
 MOST_WORKERS = 1024
+T = TypeVar("T")
 HELD = {NormBall: "vectors (a dimension)", Interval: "numbers (an interval)", Categories: "items (a number of categories)"}
 
 
@@ -42,6 +42,7 @@ def plan(
     nonzero: int | None = None,
     trust: str | None = None,
     options: Values = MappingProxyType({}),
+    tolerance: float = TOLERANCE,
     seed: int = 0,
 ) -> pd.DataFrame:
     """Return a tidy table with the predicted error of every mechanism, or why it cannot serve.
@@ -57,7 +58,9 @@ def plan(
     >>> bool(frame[frame["feasible"]]["bits_per_coordinate"].max() <= 1)
     True
     """
-    return plan_task(task, population=population, nonzero=nonzero, trust=trust, options=options, seed=seed, timed=False).to_frame()
+    return plan_task(
+        task, population=population, nonzero=nonzero, trust=trust, options=options, tolerance=tolerance, seed=seed, timed=False
+    ).to_frame()
 
 
 def plan_task(
@@ -67,29 +70,34 @@ def plan_task(
     nonzero: int | None = None,
     trust: str | None = None,
     options: Values = MappingProxyType({}),
+    tolerance: float = TOLERANCE,
     seed: int = 0,
     timed: bool = True,
     workers: int = 1,
     on_step: OnStep = silent,
 ) -> Plan:
-    """Predict and rank every mechanism of the registry for a task.
+    """Predict and rank every mechanism of the registry for a task, and recommend one for each trust model.
 
-    Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits; of those whose predicted errors are
-    within a hundredth of the least, the one with the shortest message is chosen.
+    Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits. Among those whose predicted errors are
+    within the tolerance of the least, the shortest message is chosen. The recommended mechanism of a trust model has the shortest message
+    among all designs within the tolerance of the trust model's least error. It is releasable: its guarantee is not of real numbers only. It
+    is unbiased if an unbiased mechanism can serve (`TriedDesign.unbiased`). With several rounds, errors are those of the average of all
+    rounds.
 
     Parameters
     ----------
     task : Task
         What is wanted.
     population : str or None
-        Source of the inputs that errors are predicted for, as in `input_chunks`; None for the usual one: uniform on the sphere or on the
-        interval, or Zipf's law for items.
+        Source of the inputs that errors are predicted for, as in `input_chunks`; None for `usual_population`.
     nonzero : int or None
         Coordinates of a vector of a sparse population that are not zero; None for the option ``sparsity``, or one in 16 without it.
     trust : str or None
         ``"local"``, ``"shuffled"``, ``"secure-sum"`` or ``"central"``: mechanisms of other trust models are left out; None for all.
     options : mapping
         Design choices, by name, that every entry keeps which has them, such as ``sparsity``.
+    tolerance : float
+        Excess over the least error that a shorter message may have, from 0 to 1.
     seed : int
         Root seed of the sample that predictions average over.
     timed : bool
@@ -104,10 +112,43 @@ def plan_task(
     ValueError
         If there is no such population, trust model or option, or the domain has no such population.
     """
-    population = population or usual_population(check_task(task).domain)
-    check_inputs(population, task.domain, nonzero)
     if trust is not None:
         check_choice("trust", trust, TRUST_MODELS)
+    asked = _asked(task, population, nonzero, options, seed, timed, tolerance)
+    names = [name for name, entry in REGISTRY.items() if trust in (None, entry.trust_model)]
+    planned = dict[str, PlannedMechanism]()
+    for mechanism in _all_planned(names, asked, workers):
+        planned[mechanism.name] = mechanism
+        on_step(len(planned), len(names), mechanism.name)
+    recommended = list[str]()
+    for model in dict.fromkeys(mechanism.trust_model for mechanism in planned.values()):
+        best = recommended_design((mechanism for mechanism in planned.values() if mechanism.trust_model == model), asked.tolerance)
+        if best is None:
+            continue
+        name, design, most_error = best
+        recommended.append(name)
+        if design.options != planned[name].options:
+            planned[name] = _planned(entry_named(name), asked, most_error)
+    mechanisms = marked(ranked(planned[name] for name in names), recommended)
+    return Plan(task, asked.population, mechanisms, asked.references, asked.nonzero, asked.tolerance, asked.options, seed)
+
+
+def plan_mechanism(name: str, task: Task, plan: Plan, options: Values = MappingProxyType({})) -> PlannedMechanism:
+    """Predict a mechanism for another task, as a plan does, without durations.
+
+    Arguments beside the task are those of the plan, with some more design choices. The mechanism is infeasible where its entry cannot
+    serve the task.
+    """
+    every = {**plan.options, **options}
+    asked = _asked(task, plan.population, plan.nonzero, every, plan.seed, timed=False, tolerance=plan.tolerance)
+    return _planned(entry_named(name), asked)
+
+
+def _asked(task: Task, population: str | None, nonzero: int | None, options: Values, seed: int, timed: bool, tolerance: float) -> "_Asked":
+    """Check the arguments of a plan, and draw its sample."""
+    population = population or usual_population(check_task(task).domain)
+    check_inputs(population, task.domain, nonzero)
+    tolerance = check_real("tolerance", tolerance, low=0.0, high=1.0)
     _check_options(options)
     if population in SPARSE_POPULATIONS:
         if nonzero is None and options.get("sparsity") is not None:
@@ -119,15 +160,7 @@ def plan_task(
         if options["sparsity"] < nonzero:
             raise ValueError(f"nonzero must be at most the sparsity that errors are stated for, {options['sparsity']}, got {nonzero}")
     sample = draw_sample(population, task.domain, task.clients, seed, nonzero)
-    compared = references(task, sample)
-    central = compared[1].predicted_error
-    asked = _Asked(task, population, nonzero, options, seed, sample, central, timed)
-    names = [name for name, entry in REGISTRY.items() if trust in (None, entry.trust_model)]
-    planned = dict[str, PlannedMechanism]()
-    for mechanism in _all_planned(names, asked, workers):
-        planned[mechanism.name] = mechanism
-        on_step(len(planned), len(names), mechanism.name)
-    return Plan(task, population, ranked(planned[name] for name in names), compared, nonzero)
+    return _Asked(task, population, nonzero, options, seed, sample, references(task, sample), timed, tolerance)
 
 
 def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[PlannedMechanism]:
@@ -136,23 +169,26 @@ def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[Pl
     for name in names:
         (can if isinstance(asked.task.domain, REGISTRY[name].domains) else cannot).append(name)
     yield from (_planned_by_name(name, asked) for name in cannot)
+    yield from in_processes(_planned_by_name, [(name, asked) for name in can], workers)
+
+
+def in_processes(call: Callable[..., T], arguments: list[tuple[Any, ...]], workers: int) -> Iterator[T]:
+    """Yield the results of calls as they are finished; worker processes know the script's mechanisms."""
     if check_integer("workers", workers, low=1, high=MOST_WORKERS) == 1:
-        yield from (_planned_by_name(name, asked) for name in can)
+        yield from (call(*each) for each in arguments)
         return
     from joblib import Parallel, delayed, parallel_config
 
     with parallel_config(backend="loky", inner_max_num_threads=1):
         registered = REGISTRY.packed()
-        results = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")(
-            delayed(_planned_elsewhere)(name, asked, registered) for name in can
+        yield from Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1, pre_dispatch="all")(
+            delayed(_called_elsewhere)(call, each, registered) for each in arguments
         )
-        yield from results
 
 
-def _planned_elsewhere(name: str, asked: "_Asked", registered: bytes) -> PlannedMechanism:
-    """Return an entry's part of the plan, made in a worker that knows the script's mechanisms."""
+def _called_elsewhere(call: Callable[..., T], arguments: tuple[Any, ...], registered: bytes) -> T:
     REGISTRY.adopt(registered)
-    return _planned_by_name(name, asked)
+    return call(*arguments)
 
 
 def _planned_by_name(name: str, asked: "_Asked") -> PlannedMechanism:
@@ -173,8 +209,14 @@ class _Asked:
     options: Values
     seed: int
     sample: PopulationSample
-    central: float | None
+    references: tuple[Reference, Reference]
     timed: bool
+    tolerance: float
+
+    @property
+    def central(self) -> float | None:
+        """Error of the central Gaussian."""
+        return self.references[1].predicted_error
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,14 +229,14 @@ class _Design:
     error: PredictedError
 
 
-def _planned(entry: Entry, asked: _Asked) -> PlannedMechanism:
+def _planned(entry: Entry, asked: _Asked, most_error: float = math.inf) -> PlannedMechanism:
     refused = PlannedMechanism(entry.name, entry.title, entry.trust_model, False, asked.task.adjacency)
     try:
         _check_asked(entry, asked)
         designs = _designs(entry, asked)
     except (ValueError, ConvergenceError) as error:
         return replace(refused, reason=_reason(str(error), entry))
-    return _described(entry, asked, designs)
+    return _described(entry, asked, designs, most_error)
 
 
 def _check_asked(entry: Entry, asked: _Asked) -> None:
@@ -249,11 +291,12 @@ def _design(entry: Entry, asked: _Asked, values: Values) -> _Design:
     return _Design(built.values, mechanism, guarantee, predict_error(mechanism, asked.sample, task.rounds))
 
 
-def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMechanism:
+def _described(entry: Entry, asked: _Asked, designs: list[_Design], most_error: float) -> PlannedMechanism:
     task = asked.task
-    least = min(design.error.of_population for design in designs)
-    close = [design for design in designs if design.error.of_population <= CLOSE * least]
-    chosen = min(close, key=lambda design: (design.mechanism.bits_per_client, design.error.of_population))
+    tried = [_tried(design, task.dimension) for design in designs]
+    shortest = shortest_design(tried, asked.tolerance, most_error)
+    chosen = designs[tried.index(shortest)]
+    per_coordinate, relative = root_errors(chosen.error.of_population, task.domain)
     bound = proven_bound(entry, task, chosen.mechanism, asked.central)
     duration = PredictedDuration()
     if asked.timed:
@@ -271,6 +314,8 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
         adjacency=task.adjacency,
         predicted_error=chosen.error.of_population,
         predicted_error_of_rounds=chosen.error.of_all_rounds,
+        error_per_coordinate=per_coordinate,
+        relative_error=relative,
         worst_error=chosen.error.worst,
         bias_bound=chosen.error.bias_bound,
         bits_per_client=chosen.mechanism.bits_per_client,
@@ -285,14 +330,16 @@ def _described(entry: Entry, asked: _Asked, designs: list[_Design]) -> PlannedMe
         server_seconds=duration.server,
         options=tuple(chosen.values.items()),
         command=command,
+        design_command=None if task.sampling is not None else design_command(entry, task, chosen.values),
         on_real_numbers=entry.on_real_numbers,
-        tried=tuple(_tried(design, task.dimension) for design in sorted(designs, key=lambda design: design.mechanism.bits_per_client)),
+        tried=tuple(sorted(tried, key=lambda design: design.bits_per_coordinate)),
+        unbiased=shortest.unbiased,
     )
 
 
 def _tried(design: _Design, dimension: int) -> TriedDesign:
     bits, error = design.mechanism.bits_per_client / dimension, design.error
-    return TriedDesign(tuple(design.values.items()), bits, error.of_population, error.worst)
+    return TriedDesign(tuple(design.values.items()), bits, error.of_population, error.of_all_rounds, error.worst, error.bias_bound)
 
 
 def _reason(message: str, entry: Entry) -> str:
@@ -309,24 +356,53 @@ def simulate_command(entry: Entry, task: Task, values: Values, population: str, 
     domain = task.domain
     words: list[str] = ["quietbits", "simulate", entry.name, *_option("clients", task.clients)]
     match domain:
-        case Categories():
-            words += _option("categories", domain.size)
         case Interval():
             words += ["--interval", number_text(domain.low), number_text(domain.high)]
         case _:
-            words += [*_option("dimension", domain.dimension), *_option("norm", domain.norm)]
-            words += _option("clip", domain.clip_norm) if domain.clip_norm != 1 else []
-    words += [*_option("epsilon", task.epsilon), *_option("delta", task.delta), *_option("adjacency", task.adjacency)]
-    words += _option("rounds", task.rounds) if task.rounds > 1 else []
+            words += _vectors_or_items(domain)
+    words += [*_budget_options(task), *_chosen_options(entry, values), *_option("population", population)]
+    words += _option("nonzero", nonzero) if nonzero is not None else []
+    return shlex.join([*words, *(_option("seed", seed) if seed else [])])
+
+
+def design_command(entry: Entry, task: Task, values: Values) -> str:
+    """Return the `quietbits calibrate` command that designs a mechanism for a task, and writes it to a file.
+
+    The file has the lookup table of a mechanism that has one, and the parameters of every other mechanism.
+    """
+    if task.sampling is not None:
+        raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
+    domain = task.domain
+    words: list[str] = ["quietbits", "calibrate", entry.name, *_option("clients", task.clients)]
+    match domain:
+        case Interval():
+            words += [*_option("low", domain.low), *_option("high", domain.high)]
+        case _:
+            words += _vectors_or_items(domain)
+    return shlex.join([*words, *_budget_options(task), *_chosen_options(entry, values), *_option("output", f"{entry.name}.json")])
+
+
+def _vectors_or_items(domain: NormBall | Categories) -> list[str]:
+    if isinstance(domain, Categories):
+        return _option("categories", domain.size)
+    clip = _option("clip", domain.clip_norm) if domain.clip_norm != 1 else []
+    return [*_option("dimension", domain.dimension), *_option("norm", domain.norm), *clip]
+
+
+def _budget_options(task: Task) -> list[str]:
+    rounds = _option("rounds", task.rounds) if task.rounds > 1 else []
+    return [*_option("epsilon", task.epsilon), *_option("delta", task.delta), *_option("adjacency", task.adjacency), *rounds]
+
+
+def _chosen_options(entry: Entry, values: Values) -> list[str]:
+    words = list[str]()
     flags = {option.name: option.flags for option in entry.options}
     for name, value in values.items():
         if isinstance(value, bool) and flags[name]:
             words.append(flags[name].split("/")[0 if value else 1])
         elif value is not None:
             words += _option(name, value)
-    words += _option("population", population)
-    words += _option("nonzero", nonzero) if nonzero is not None else []
-    return shlex.join([*words, *(_option("seed", seed) if seed else [])])
+    return words
 
 
 def _option(name: str, value: Any) -> list[str]:

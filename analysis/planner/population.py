@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 from ...design.contracts.domains import Categories, Domain, Interval
+from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.norm_ball import NormBall
 from ..random_streams import named_stream
 from ..simulation.populations import input_chunks, item_probabilities
 
-USUAL: dict[type, str] = {NormBall: "sphere", Interval: "uniform", Categories: "zipf"}
+# Their means are far from the answers that need no message, so that errors can be told from these answers' errors.
+USUAL: dict[type, str] = {NormBall: "positive-sphere", Interval: "rising", Categories: "zipf"}
 # Predictions average over at most this many clients, and over fewer where their inputs together exceed this number of coordinates.
 MOST_DRAWN, MOST_COORDINATES = 512, 2**18
 # A sample mean within this many standard errors of zero counts as zero.
@@ -20,8 +22,27 @@ CLEAR = 6.0
 
 
 def usual_population(domain: Domain) -> str:
-    """Return the default population: uniform on the sphere or interval, or Zipf's law for items."""
+    """Return the default population, whose mean is not zero.
+
+    Vectors are uniform on the part of the sphere without negative coordinates, numbers have a density that rises linearly from the low end
+    of the interval, and items follow Zipf's law.
+    """
     return USUAL[type(domain)]
+
+
+def input_scale(domain: Domain) -> float:
+    """Return the largest L2 distance of an input from the middle: a clip norm, or half an interval.
+
+    For balls of a norm above 2, it is the L2 norm of the ball's longest vectors. For items it is 1, the frequency of an item that all
+    clients hold.
+    """
+    match domain:
+        case Interval():
+            return (domain.high - domain.low) / 2
+        case Categories():
+            return 1.0
+        case _:
+            return l2_radius(domain)
 
 
 @dataclass(frozen=True, eq=False)

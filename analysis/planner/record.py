@@ -2,13 +2,13 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ...design.contracts.domains import Categories, Domain, Interval
+from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import TRUST_MODELS
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.task import Task
@@ -19,14 +19,30 @@ if TYPE_CHECKING:
     from ...shown import Axes
 
 
+# Excess over the least error that a recommended mechanism may have for a shorter message.
+TOLERANCE = 0.02
+# Largest squared bias of a design that counts as unbiased, as a share of the error of the average of all rounds.
+SMALL_BIAS = 0.1
+
+
 @dataclass(frozen=True)
 class TriedDesign:
-    """A tried set of design choices: bits of a message per coordinate, and the predicted error."""
+    """A tried set of design choices: bits of a message per coordinate, and errors.
+
+    Fields are those of `PlannedMechanism` with the same names.
+    """
 
     options: tuple[tuple[str, Any], ...]
     bits_per_coordinate: float
     predicted_error: float
+    predicted_error_of_rounds: float
     worst_error: float
+    bias_bound: float
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether the squared bias is at most a tenth of the error of the average of all rounds."""
+        return self.bias_bound**2 <= SMALL_BIAS * self.predicted_error_of_rounds
 
 
 @dataclass(frozen=True)
@@ -74,6 +90,9 @@ class PlannedMechanism:
         Expected error of one round, for the plan's population.
     predicted_error_of_rounds : float or None
         Expected error of the average over all rounds.
+    error_per_coordinate, relative_error : float or None
+        Square root of the predicted error over the number of coordinates; square root of the predicted error over the largest L2 norm of
+        an input (`input_scale`).
     worst_error : float or None
         Upper bound on the expected error of a round over the domain, with the bound on the bias.
     bias_bound : float or None
@@ -92,8 +111,8 @@ class PlannedMechanism:
         Predicted durations, as in `PredictedDuration`.
     options : tuple of (str, value)
         The design choices that were made.
-    command : str or None
-        Command that simulates the mechanism.
+    command, design_command : str or None
+        Commands that simulate the mechanism, and that design it and write it to a file.
     tried : tuple of TriedDesign
         All design choices that keep to the task.
     check : CheckedError or None
@@ -101,7 +120,13 @@ class PlannedMechanism:
     mechanism : Mechanism or None
         Mechanism that the design choices build.
     on_real_numbers : bool
-        Whether the guarantee is of real numbers only, as `Entry.on_real_numbers` says.
+        Whether the guarantee is of real numbers only, as `Entry.on_real_numbers` says: a reference, and no mechanism for releases.
+    unbiased : bool
+        Whether the chosen design counts as unbiased over all rounds (`TriedDesign.unbiased`).
+    on_frontier : bool
+        Whether no other releasable mechanism of the trust model has a message and an error as small, and one of them smaller.
+    recommended : bool
+        Whether the plan recommends the mechanism for its trust model.
     """
 
     name: str
@@ -113,6 +138,8 @@ class PlannedMechanism:
     rank: int | None = None
     predicted_error: float | None = None
     predicted_error_of_rounds: float | None = None
+    error_per_coordinate: float | None = None
+    relative_error: float | None = None
     worst_error: float | None = None
     bias_bound: float | None = None
     bits_per_client: float | None = None
@@ -127,10 +154,14 @@ class PlannedMechanism:
     server_seconds: float | None = None
     options: tuple[tuple[str, Any], ...] = ()
     command: str | None = None
+    design_command: str | None = None
     tried: tuple[TriedDesign, ...] = ()
     check: CheckedError | None = None
     mechanism: Mechanism | None = field(default=None, compare=False, repr=False)
     on_real_numbers: bool = False
+    unbiased: bool = False
+    on_frontier: bool = False
+    recommended: bool = False
 
     def document(self) -> dict[str, Any]:
         """Return the fields as JSON, without the tried designs and the mechanism itself.
@@ -151,6 +182,92 @@ class Refusal:
     mechanisms: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Relaxation:
+    """Effect of one relaxed constraint.
+
+    Attributes
+    ----------
+    constraint : str
+        ``"epsilon"``, ``"delta"`` or ``"bits"``.
+    value : float or None
+        The relaxed value; None for no limit of bits.
+    mechanism : str
+        The mechanism that is best then.
+    predicted_error : float
+        Its squared error of the average of all rounds.
+    text : str
+        The effect in words.
+    """
+
+    constraint: str
+    value: float | None
+    mechanism: str
+    predicted_error: float
+    text: str
+
+
+@dataclass(frozen=True)
+class ClientsNeeded:
+    """Number of clients, in two digits, from which the relative error is at most a share; None if none is found."""
+
+    relative_error: float
+    clients: int | None
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Advice for a trust model.
+
+    Attributes
+    ----------
+    trust_model : str
+        The trust model.
+    mechanism : str or None
+        The recommended mechanism; None if no releasable mechanism can serve.
+    reason : str
+        Why it is recommended, or why none is.
+    alternatives : tuple of str
+        Comparisons with the releasable mechanism of least error beside it, and with the longest of the shorter messages on the frontier.
+    relaxations : tuple of Relaxation
+        Constraints whose relaxation lowers the error.
+    clients_needed : tuple of ClientsNeeded
+        Numbers of clients for relative errors of 10 % and 1 %.
+    zero_wins : bool
+        Whether the answer without messages has at most the mechanism's error.
+    zero : str or None
+        Comparison with the answer without messages, and what to do, where that answer wins.
+    commands : tuple of str
+        Commands that design and export the mechanism, and that simulate it.
+    """
+
+    trust_model: str
+    mechanism: str | None
+    reason: str
+    alternatives: tuple[str, ...] = ()
+    relaxations: tuple[Relaxation, ...] = ()
+    clients_needed: tuple[ClientsNeeded, ...] = ()
+    zero_wins: bool = False
+    zero: str | None = None
+    commands: tuple[str, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The advice in sentences: reason, answer without messages, alternative, clients, relaxations."""
+        needed = [
+            f"{'about ' if item.clients > 1 else ''}{item.clients:,} for {100 * item.relative_error:g} %"
+            for item in self.clients_needed
+            if item.clients is not None
+        ]
+        counts = f"Clients needed for a relative error: {', '.join(needed)}." if needed else None
+        every = (self.reason, self.zero, *self.alternatives, counts, *(relaxation.text for relaxation in self.relaxations))
+        return tuple(text for text in every if text)
+
+    def document(self) -> dict[str, Any]:
+        """Return the advice as JSON holds it."""
+        return asdict(self)
+
+
 @dataclass(frozen=True, repr=False)
 class Plan(Shown):
     """The registry's answer to a task.
@@ -167,6 +284,14 @@ class Plan(Shown):
         The answer zero, and a trusted server's Gaussian noise.
     nonzero : int or None
         Coordinates of a vector of a sparse population that are not zero; None for the other populations.
+    tolerance : float
+        Excess over the least error that a recommended mechanism may have for a shorter message.
+    options : mapping
+        Design choices that every mechanism keeps which has them.
+    seed : int
+        Root seed of the sample that predictions average over.
+    advice : tuple of Advice
+        Advice for each trust model (`analysis.planner.advice.advise`); empty until it is asked for.
     """
 
     task: Task
@@ -174,12 +299,21 @@ class Plan(Shown):
     mechanisms: tuple[PlannedMechanism, ...]
     references: tuple[Reference, ...]
     nonzero: int | None = None
+    tolerance: float = TOLERANCE
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    advice: tuple[Advice, ...] = ()
 
     @property
     def line(self) -> str:
-        """Number of mechanisms that can serve, and the best of each trust model."""
-        first = ", ".join(f"{model} {self.of(model)[0].name}" for model in self.trust_models)
-        return f"{len(self.feasible)} of {len(self.mechanisms)} mechanisms can serve; the least error: {first or 'none'}"
+        """Number of mechanisms that can serve, and the recommended mechanism of each trust model."""
+        names = ", ".join(f"{name} ({model})" for model, name in self.recommended.items())
+        return f"{len(self.feasible)} of {len(self.mechanisms)} mechanisms can serve; recommended: {names or 'none'}"
+
+    @property
+    def recommended(self) -> dict[str, str]:
+        """Name of the recommended mechanism of each trust model that has one."""
+        return {mechanism.trust_model: mechanism.name for mechanism in self.feasible if mechanism.recommended}
 
     def draw(self, axes: "Axes") -> None:
         """Draw predicted error against bits of feasible mechanisms, with the references as lines."""
@@ -230,13 +364,22 @@ class Plan(Shown):
         """Return the mechanisms that can serve in a trust model, the least error first."""
         return tuple(mechanism for mechanism in self.feasible if mechanism.trust_model == trust_model)
 
+    def frontier(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
+        """Return the mechanisms of a trust model that are recommended, checked, or on the frontier; all if none is."""
+        every = self.of(trust_model)
+        return tuple(item for item in every if item.on_frontier or item.recommended or item.check) or every
+
+    def named(self, name: str) -> PlannedMechanism:
+        """Return a mechanism of the plan by its name."""
+        return next(mechanism for mechanism in self.mechanisms if mechanism.name == name)
+
     def checked(self, checks: dict[str, CheckedError]) -> "Plan":
         """Return the plan with simulated errors of some mechanisms, by name."""
         mechanisms = (replace(mechanism, check=checks.get(mechanism.name, mechanism.check)) for mechanism in self.mechanisms)
         return replace(self, mechanisms=tuple(mechanisms))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a tidy table with a row per mechanism: predictions, references and measured errors."""
+        """Return a tidy table with a row per mechanism: results first, then references and the task."""
         task = _task_columns(self.task, self.population, self.nonzero)
         errors = {f"{reference.name.replace('-', '_')}_error": reference.predicted_error for reference in self.references}
         rows = []
@@ -247,6 +390,7 @@ class Plan(Shown):
             document["options"] = json.dumps(document["options"])
             rows.append(document | {f"check_{name}": value for name, value in measured.items()} | errors | task)
         frame = pd.DataFrame(rows)
+        frame = frame[[*RESULTS, *(name for name in frame if name not in RESULTS)]]
         numbers = [name for name in frame if frame[name].isna().all()]
         return frame.astype(dict.fromkeys([name for name in numbers if name not in TEXTS], float))
 
@@ -261,8 +405,11 @@ class Plan(Shown):
                 "options": json.dumps(dict(design.options)),
                 "bits_per_coordinate": design.bits_per_coordinate,
                 "predicted_error": design.predicted_error,
+                "predicted_error_of_rounds": design.predicted_error_of_rounds,
                 "worst_error": design.worst_error,
                 "chosen": design.options == mechanism.options,
+                "recommended": mechanism.recommended and design.options == mechanism.options,
+                "on_real_numbers": mechanism.on_real_numbers,
                 "lower_bound": mechanism.lower_bound,
                 **errors,
                 **task,
@@ -273,16 +420,24 @@ class Plan(Shown):
         return pd.DataFrame(rows)
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as JSON holds it: `mechanisms`, `references`, and the `task`."""
+        """Return the plan as JSON holds it: task, recommendations, advice, mechanisms and references."""
         return {
             "task": _task_columns(self.task, self.population, self.nonzero),
+            "tolerance": self.tolerance,
+            "recommended": self.recommended,
+            "advice": [advice.document() for advice in self.advice],
             "mechanisms": [mechanism.document() for mechanism in self.mechanisms],
             "references": [reference.document() for reference in self.references],
         }
 
 
+# The first columns of a plan's table.
+RESULTS = (
+    *("name", "trust_model", "recommended", "on_frontier", "bits_per_client", "relative_error", "error_per_coordinate"),
+    *("predicted_error", "epsilon", "delta", "adjacency", "ratio_to_bound", "client_seconds", "feasible", "reason"),
+)
 # Text columns that may be missing in all rows.
-TEXTS = ("reason", "bound_reason", "command", "check_off", "sampling")
+TEXTS = ("reason", "bound_reason", "command", "design_command", "check_off", "sampling")
 
 
 def ranked(mechanisms: Iterable[PlannedMechanism]) -> tuple[PlannedMechanism, ...]:
@@ -325,32 +480,3 @@ def _task_columns(task: Task, population: str, nonzero: int | None) -> dict[str,
 
 def _json(norm: float) -> float | str:
     return "inf" if math.isinf(norm) else norm
-
-
-def population_in_words(population: str, domain: Domain, nonzero: int | None) -> str:
-    """Return the population's name, and the non-zero coordinates of sparse vectors."""
-    return population if nonzero is None else f"{population} ({nonzero:,} of {domain.dimension:,} coordinates are not zero)"
-
-
-def task_in_words(task: Task) -> str:
-    """Return a task in one line.
-
-    Examples
-    --------
-    >>> task_in_words(Task(Interval(0.0, 5.0), 100, 1.0, 0.0, "replace-one"))
-    '100 clients, numbers from 0 to 5, epsilon = 1, replace-one adjacency'
-    """
-    match task.domain:
-        case Interval(low, high):
-            held = f"numbers from {low:g} to {high:g}"
-        case Categories(size):
-            held = f"one of {size:,} items"
-        case ball:
-            held = f"vectors of {ball.dimension:,} coordinates, L{ball.norm:g} norm at most {ball.clip_norm:g}"
-    parts = [f"{task.clients:,} clients", held, f"epsilon = {task.epsilon:g}"]
-    parts += [f"delta = {task.delta:g}"] if task.delta else []
-    parts += [f"{task.rounds} rounds"] if task.rounds > 1 else []
-    limits = ((task.bits, "a coordinate"), (task.message_bits if task.bits is None else None, "a message"))
-    parts += [f"at most {bits:g} bit{'s' if bits != 1 else ''} {of}" for bits, of in limits if bits is not None]
-    parts += [str(task.sampling)] if task.sampling is not None else []
-    return ", ".join([*parts, f"{task.adjacency} adjacency"])

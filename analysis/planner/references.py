@@ -1,14 +1,14 @@
 """References of a plan: answering zero, and a trusted server's Gaussian noise."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ...design.contracts.domains import Categories, Domain, Interval
-from ...design.contracts.gaussian import l2_radius
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.task import Task
 from ..simulation.mean import central_squared_error
-from .population import PopulationSample
+from .population import PopulationSample, input_scale
 
 ANSWER_ZERO, CENTRAL_GAUSSIAN = "answer-zero", "central-gaussian"
 
@@ -29,6 +29,8 @@ class Reference:
         Expected error of the average over all rounds; an unbiased estimate's error falls with their number.
     worst_error : float or None
         The largest over the domain.
+    error_per_coordinate, relative_error : float or None
+        As for `PlannedMechanism`.
     bits_per_client : float
         Bits of a message; 64 for each coordinate that is not compressed.
     reason : str or None
@@ -41,6 +43,8 @@ class Reference:
     predicted_error: float | None
     predicted_error_of_rounds: float | None
     worst_error: float | None
+    error_per_coordinate: float | None
+    relative_error: float | None
     bits_per_client: float
     reason: str | None = None
 
@@ -59,10 +63,26 @@ def references(task: Task, sample: PopulationSample) -> tuple[Reference, Referen
     if central is None:
         reason = "delta must be above 0, clients not sampled, and epsilon from 0.001 to 100, for this Gaussian noise"
     averaged = None if central is None else central / task.rounds
+    worst = _worst_zero(task.domain)
     return (
-        Reference(ANSWER_ZERO, _zero_title(task.domain), None, zero, zero, _worst_zero(task.domain), 0.0),
-        Reference(CENTRAL_GAUSSIAN, "Gaussian noise that a trusted server adds", "central", central, averaged, central, bits, reason),
+        Reference(ANSWER_ZERO, _zero_title(task.domain), None, zero, zero, worst, *root_errors(zero, task.domain), 0.0),
+        Reference(
+            CENTRAL_GAUSSIAN,
+            "Gaussian noise that a trusted server adds",
+            "central",
+            central,
+            averaged,
+            central,
+            *((None, None) if central is None else root_errors(central, task.domain)),
+            bits,
+            reason,
+        ),
     )
+
+
+def root_errors(squared_error: float, domain: Domain) -> tuple[float, float]:
+    """Return the root mean squared error per coordinate, and that of all coordinates over `input_scale`."""
+    return math.sqrt(squared_error / domain.dimension), math.sqrt(squared_error) / input_scale(domain)
 
 
 def _zero_title(domain: Domain) -> str:
@@ -70,16 +90,10 @@ def _zero_title(domain: Domain) -> str:
         case Interval():
             return "answer the middle of the interval: no messages"
         case Categories():
-            return "answer that all items are as frequent: no messages"
+            return "answer that all items are equally frequent: no messages"
         case _:
             return "answer zero: no messages"
 
 
 def _worst_zero(domain: Domain) -> float:
-    match domain:
-        case Interval():
-            return ((domain.high - domain.low) / 2) ** 2
-        case Categories():
-            return 1 - 1 / domain.size
-        case _:
-            return l2_radius(domain) ** 2
+    return 1 - 1 / domain.size if isinstance(domain, Categories) else input_scale(domain) ** 2

@@ -37,6 +37,8 @@ MOST_DRAWN_COORDINATES = 2**24
 
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
     "uniform": lambda clients, rng: rng.uniform(-1.0, 1.0, clients),
+    # The distribution function is the square of the share of the interval.
+    "rising": lambda clients, rng: 2 * np.sqrt(rng.random(clients)) - 1,
     "ends": lambda clients, rng: np.where(rng.integers(0, 2, clients) == 1, 1.0, -1.0),
 }
 """Numbers from -1 to 1, by the population's name."""
@@ -194,8 +196,8 @@ def input_chunks(
     Parameters
     ----------
     kind : str
-        For a ball, as in `population_chunks`, scaled by its clip_norm. For an interval, ``"uniform"`` on it, or ``"ends"``: either end with
-        probability 1/2. For categories, as in `item_chunks`.
+        For a ball, as in `population_chunks`, scaled by its clip_norm. For an interval, ``"uniform"`` on it, ``"rising"``: with a density
+        that rises linearly from 0 at the low end, or ``"ends"``: either end with probability 1/2. For categories, as in `item_chunks`.
     domain : NormBall, Interval or Categories
         What mechanisms clip to.
     clients : int

@@ -3,6 +3,14 @@
 import numpy as np
 import pandas as pd
 
+from ...shown import in_figures, listed
+from .budgets import with_flags
+
+# Columns that set a problem, beside the mechanism, in the order in which tables show those that vary.
+SETTINGS = (
+    *("population", "nonzero", "scale", "clients", "dimension", "categories", "low", "high", "norm", "clip_norm", "rounds"),
+    *("delta", "epsilon"),
+)
 # Columns that do not belong to a setting.
 MEASURED = ("repetition", "seed", "metric", "value")
 AVERAGED = {
@@ -29,8 +37,8 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         the mean of the clipped inputs) with its `standard_error` (missing for one repetition), `unclipped_squared_error`,
         `predicted_squared_error` and `worst_squared_error` (from the mechanism's own variances), `zero_squared_error` (of answering
         zero, or the interval's middle), `clipped_share`, `wrapped_coordinates`
-        (missing where nothing is added up modulo M); and `ratio_to_central`, the mean squared error over `central_error` (missing where
-        there is no such noise).
+        (missing where nothing is added up modulo M); `ratio_to_central`, the mean squared error over `central_error` (missing where
+        there is no such noise); and `is_reference` and `flag`, which tell rows that do not keep the whole budget (`with_flags`).
     """
     if results.empty:
         raise ValueError("results must have rows, got none: every task of the sweep has failed")
@@ -49,4 +57,16 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     )
     # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
-    return summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
+    return with_flags(summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"]))
+
+
+def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
+    """Return a sentence on rows that are worse than no data, if there are any, and one on clipped inputs."""
+    sentences = []
+    useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
+    if len(useless):
+        names = listed(list(dict.fromkeys(useless["label"])))
+        sentences.append(f"In {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
+    if (clipped := summary["clipped_share"].max()) > 0:
+        sentences.append(f"Up to {in_figures(100 * clipped)} % of a row's inputs were clipped; errors are from the clipped ones.")
+    return tuple(sentences)

@@ -3,6 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from ...shown import in_figures
+from ..sweeps.budgets import with_flags
+
 # Settings that a short table shows if they differ between runs.
 VARIED = (
     *(
@@ -20,6 +23,10 @@ VARIED = (
     ),
     *("server", "server_rate", "momentum", "clip", "norm", "clipping", "target_epsilon", "round_epsilon", "secret_sampling", "download"),
 )
+# Settings that state a budget; tables show the epsilon of all rounds instead.
+OF_A_BUDGET = ("target_epsilon", "round_epsilon")
+# Settings that must be equal where accuracies are compared; the others are choices of a training.
+PROBLEM = ("data", "split", "dirichlet_alpha", "clients")
 # Columns that differ between seeds of a setting.
 OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "messages", "bytes_up", "bytes_down")
 
@@ -27,10 +34,8 @@ OF_A_RUN = ("run", "seed", "round", "accuracy", "clip_norm", "participants", "me
 def short_value(value: object) -> str:
     """Return a setting or result as tables show it."""
     if value is None or value != value:
-        return "-"
-    if isinstance(value, float):
-        return "∞" if value == np.inf else f"{value:,.4g}"
-    return str(value)
+        return "\N{EN DASH}"
+    return in_figures(value, 4) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
 
 
 def with_totals(results: pd.DataFrame) -> pd.DataFrame:
@@ -70,3 +75,12 @@ def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
         standard_error=(accuracy["std"] / np.sqrt(accuracy["count"])).to_numpy(),
         **{name: bytes_sent[name].to_numpy() for name in ("megabytes_up", "megabytes_down")},
     )
+
+
+def with_budget_flags(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return a summary with the columns of `with_flags`, and the budget as `epsilon`.
+
+    The budget is the target of all rounds, or the epsilon of all rounds where noise or a single round's epsilon is given.
+    """
+    budget = summary["target_epsilon"].astype(float).fillna(summary["epsilon"])
+    return with_flags(summary.assign(realised_epsilon=summary["epsilon"], realised_delta=summary["delta"], epsilon=budget))

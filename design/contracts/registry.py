@@ -36,6 +36,8 @@ ROUND_EPSILON = Option("epsilon", float, "Pure privacy parameter of one round.",
 CLIENTS = Option("clients", int, "Number of clients.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population")
 # A placeholder for delta: accounts that are finite at delta = 0 do not depend on it.
 ANY_DELTA = 1e-5
+LOW = Option("low", float, "Low end of the interval of the clients' numbers.")
+HIGH = Option("high", float, "High end of the interval of the clients' numbers.")
 ORDER = Option("order", float, "Rényi order above 1, or inf: show the divergence of one coefficient there; none by default.", None)
 CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATEGORIES, unit="items")
 
@@ -379,7 +381,7 @@ class Entry:
             return bare
         alone: Any = 1 if self.trust_model == "local" else REQUIRED
         clients = replace(CLIENTS, default=alone)
-        every = (*bare, *self._size(required=not bare and not self.has_bare_account), clients, *self.options)
+        every = (*bare, *self._size(required=not bare and not self.has_bare_account), *self._ends, clients, *self.options)
         return tuple({option.name: option for option in reversed(every)}.values())[::-1]
 
     @property
@@ -394,11 +396,19 @@ class Entry:
         if NormBall not in self.domains:
             return ()
         ball = self._usual_norm(options_of(NormBall))
-        needed = required and self.domains[0] is NormBall
+        needed = required and self.domains == (NormBall,)
         dimension = (
             {"default": REQUIRED} if needed else {"default": None, "help": "Number of coordinates; without it, no mechanism is built."}
         )
         return tuple(replace(option, **dimension) if option.name == "dimension" else option for option in ball)
+
+    @property
+    def _ends(self) -> tuple[Option, ...]:
+        """Options of the interval: the unit interval by default, or none where clients may hold vectors instead."""
+        if Interval not in self.domains:
+            return ()
+        usual = (None, None) if NormBall in self.domains else (0.0, 1.0)
+        return tuple(replace(option, default=default) for option, default in zip((LOW, HIGH), usual, strict=True))
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
         usual = 2.0 if self.norms is None else self.norms[0]
@@ -443,7 +453,7 @@ class Entry:
         The values are those of `calibration_options`. The subject has its task (`AccountSubject.task`). Without a dimension of the vectors
         the subject is bare noise, or the epsilon of one round.
         """
-        sized = Categories in self.domains or values.get("dimension") is not None
+        sized = Categories in self.domains or any(values.get(name) is not None for name in ("dimension", "low", "high"))
         if sized and self.noise is not None:
             self._check_bare(values)
         if not sized and self.has_bare_account:
@@ -456,6 +466,8 @@ class Entry:
                 if epsilon > LARGEST_PURE_EPSILON:
                     raise InfeasibleError(f"epsilon per round would have to be above {LARGEST_PURE_EPSILON:g}, got {epsilon:g}: add rounds")
                 return self.bare_subject(epsilon, budget.adjacency)
+        if not sized and self.domains[0] is NormBall:
+            raise ValueError(f"dimension must be given for {self.name}, or low and high for numbers of an interval, got neither")
         task = self.task_of(values, budget)
         chosen = {option.name: values[option.name] for option in self.options}
         mechanism = self.mechanism_for(task, chosen)
@@ -464,7 +476,9 @@ class Entry:
             if reached > budget.epsilon:
                 reason = f"which is built for what is proven, got {budget.method!r}"
                 raise ValueError(f"method must be left out for {self.name}, {reason}: by that account epsilon is {reached:g}")
-        return replace(self.subject(mechanism, budget.adjacency, {**values, **self.predict(task, chosen)}), task=task)
+        unused = () if isinstance(task.domain, NormBall) else ("dimension", "norm", "clip")
+        details = {name: value for name, value in values.items() if name not in unused and not (name in ("low", "high") and value is None)}
+        return replace(self.subject(mechanism, budget.adjacency, {**details, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
         """Raise ValueError for options of bare noise where a mechanism is built for vectors."""
@@ -480,6 +494,14 @@ class Entry:
             domain = Categories(values["categories"])
         elif NormBall in self.domains and values["dimension"] is not None:
             domain = NormBall(values["dimension"], parse_norm(values["norm"]), values["clip"])
+        ends = {name: values[name] for name in ("low", "high") if values.get(name) is not None}
+        if ends:
+            if isinstance(domain, NormBall):
+                raise ValueError(f"dimension must be left out for numbers of an interval, got {values['dimension']}")
+            if len(ends) == 1:
+                (name,) = {"low", "high"} - ends.keys()
+                raise ValueError(f"{name} must be given with the interval's other end, {ends}")
+            domain = Interval(**ends)
         kept = {item.name: getattr(budget, item.name) for item in fields(budget)}
         return Task(domain, values.get("clients", 1), **kept)
 

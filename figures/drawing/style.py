@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 # Width of a page's text block, in inches, and the smallest type, in points.
 WIDTH = 7.0
 SMALLEST_TYPE = 8.0
-# Characters of the smallest type on a line of the full width, and lines of a caption: docs/figures.md states the rules.
+# Characters of the smallest type on a line of the full width, and lines of a caption: docs/how-to/reproduce-figures.md states the rules.
 CAPTION_CHARACTERS = 112
 CAPTION_LINES = 3
 # Points of a title's type, its characters on a line of the full width, and inches of a line and of the gap below.

@@ -1,7 +1,7 @@
 """Necessary bits of frequencies against used bits: schemes by worst error and message.
 
 Every scheme is a point in this plane. The bounds are Theorem 5.1 and Corollary 5.1 of Chen, Özgür, Cormode, Bharadwaj 2023 with constants
-(`docs/frequency-limits.md`).
+(`docs/proofs/frequency-limits.md`).
 """
 
 import math

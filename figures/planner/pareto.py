@@ -1,34 +1,25 @@
-"""Designs of a plan, error against bits: a figure, and an offline HTML page.
-
-The page is self-contained and has rankings, bounds and commands.
-"""
+"""Designs of a plan, error against bits."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter
 
 from ...analysis.planner.plan import plan_task
-from ...analysis.planner.record import Plan, task_in_words
 from ...design.contracts.norm_ball import NormBall
-from ...design.contracts.registry import REAL_NUMBERS
 from ...design.contracts.task import Task
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
-from ..drawing.style import GREY, WIDTH, add_caption, print_style, solve_layout
+from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
 from ..entry import FigureEntry
 from ..findings import Finding
 from ..point import Point
-from ..report.pages import fill_template, write_page
-from ..report.report_figures import svg_text
 
 MARKS: Mapping[str, Mark] = MappingProxyType({"local": BLUE, "shuffled": ORANGE, "secure-sum": VERMILION, "central": GREEN})
 # A design whose error exceeds the best of its trust model by this factor is left out, and counted in the caption.
@@ -39,7 +30,6 @@ NEAR = (0.3, 0.5)
 UP: Mapping[str, Any] = MappingProxyType({"rotation": 20, "verticalalignment": "bottom"})
 DOWN: Mapping[str, Any] = MappingProxyType({"rotation": -40, "verticalalignment": "top"})
 QUICK: Mapping[str, Any] = MappingProxyType({"clients": 1000, "dimension": 32})
-TEMPLATE = "plan.html.jinja"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +71,7 @@ def draw_plan(frame: pd.DataFrame) -> Figure:
     first = frame.iloc[0]
     if pd.notna(first["central_gaussian_error"]):
         axes.axhline(first["central_gaussian_error"], color=GREY, linestyle=(0, (5, 3)), linewidth=1.0, label="central Gaussian")
-    axes.axhline(first["answer_zero_error"], color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label="answer zero")
+    axes.axhline(first["answer_zero_error"], color=GREY, linestyle=(0, (1, 1)), linewidth=1.2, label="no messages")
     axes.set(xscale="log", yscale="log", xlabel="bits of a message over the number of coordinates")
     axes.set_ylabel("predicted squared L2 error of the mean")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -105,7 +95,8 @@ def _turn_up(figure: Figure, axes: Axes) -> None:
 
 
 def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up: bool) -> None:
-    ordered = series.sort_values(["bits_per_coordinate", "predicted_error"])
+    releasable = series[~series["on_real_numbers"].astype(bool)]
+    ordered = (releasable if len(releasable) else series).sort_values(["bits_per_coordinate", "predicted_error"])
     least = ordered["predicted_error"].cummin()
     front = ordered[(ordered["predicted_error"] <= least) & ~least.duplicated()]
     axes.scatter(series["bits_per_coordinate"], series["predicted_error"], s=9, color=mark.colour, alpha=0.35, linewidth=0)
@@ -114,7 +105,12 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
     errors = [*front["predicted_error"], front["predicted_error"].iloc[-1]]
     axes.plot(bits, errors, color=mark.colour, linestyle=mark.line, drawstyle="steps-post", label=model)
     axes.plot(front["bits_per_coordinate"], front["predicted_error"], color=mark.colour, marker=mark.marker, linestyle="")
-    for row in _apart(front.drop_duplicates("mechanism").to_dict("records")):
+    recommended = series[series["recommended"].astype(bool)]
+    ring = {"marker": "o", "markersize": 11, "markerfacecolor": "none", "linestyle": ""}
+    axes.plot(recommended["bits_per_coordinate"], recommended["predicted_error"], color=mark.colour, **ring)
+    # The recommended mechanism is named first, at its own point.
+    named = pd.concat([recommended, front[~front["mechanism"].isin(recommended["mechanism"])]])
+    for row in _apart(named.drop_duplicates("mechanism").to_dict("records")):
         axes.annotate(
             row["mechanism"],
             (row["bits_per_coordinate"], row["predicted_error"]),
@@ -156,7 +152,8 @@ def _caption(frame: pd.DataFrame, left_out: int) -> str:
     return (
         f"{first['clients']:,.0f} clients with {held}; ε = {first['task_epsilon']:g}, δ = {first['task_delta']:g}{rounds}, "
         f"{first['adjacency']} adjacency. Points: designs, with predicted errors for the population {first['population']}; lines: the "
-        "least within a number of bits; bounds: of the best design of each trust model." + hidden
+        "least of releasable designs within a number of bits; rings: recommended designs; bounds: of the best design of each trust model."
+        f"{hidden}"
     )
 
 
@@ -182,30 +179,3 @@ FIGURE = FigureEntry(
         Finding("local", lambda frame: _least(frame, "local")),
     ),
 )
-
-
-def write_plan_page(plan: Plan, path: Path) -> None:
-    """Write a plan as a self-contained HTML file; replace an existing file."""
-    write_page(path, plan_page_html(plan))
-
-
-def plan_page_html(plan: Plan) -> str:
-    """Return a plan as HTML."""
-    filters = {"short": _short, "seconds": _seconds, "percent": lambda value: f"{100 * value:+.1f} %"}
-    figure = Markup()
-    if plan.feasible:
-        with print_style():
-            # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
-            figure = Markup(svg_text(draw_plan(plan.designs_frame()), "plan"))  # noqa: S704 -- see above
-    words = task_in_words(plan.task)
-    return fill_template(TEMPLATE, filters, folder=Path(__file__).parent, plan=plan, words=words, figure=figure, real_numbers=REAL_NUMBERS)
-
-
-def _short(value: float | None) -> str:
-    return "none" if value is None else f"{value:,.4g}"
-
-
-def _seconds(value: float | None) -> str:
-    if value is None:
-        return "none"
-    return f"{value:,.3g} s" if value >= 1 else f"{1e3 * value:.2g} ms"

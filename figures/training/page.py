@@ -4,20 +4,26 @@ The page is self-contained.
 """
 
 import math
+from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from ...analysis.training.summary import VARIED, short_value, summarise_training, with_totals
+from ...analysis.sweeps.budgets import GUARANTEE, best_rows, budget_warnings, guarantee_sentence
+from ...analysis.sweeps.run import TaskFailure
+from ...analysis.training.summary import OF_A_BUDGET, PROBLEM, VARIED, short_value, summarise_training, with_budget_flags, with_totals
+from ...files import write_atomically
+from ...shown import in_figures, listed
 from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
-from ..report.pages import fill_template, write_page
-from ..report.report_figures import report_style, svg_text
+from ..report.comparison_plot import page_figure, varied_columns
+from ..report.pages import write_page
+from ..report.report_figures import report_style
+from ..report.results_page import Column, ResultsPage, results_page_html, versions_of
 
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 # Widest line of a legend with several columns, in characters.
@@ -27,7 +33,9 @@ AXES = (
     ("epsilon", "proven ε of all rounds so far", True),
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
-TEMPLATE = "training.html.jinja"
+PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
+# Private settings that are drawn, and that a sentence names, at most.
+MOST_SERIES, MOST_NAMED = 8, 4
 # Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without it, for others.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
@@ -99,39 +107,117 @@ def series_rows(results: pd.DataFrame) -> int:
     return int(labelled(results)["series"].nunique())
 
 
-def write_training_page(results: pd.DataFrame, path: Path, *, command: str | None = None) -> None:
-    """Write the page of `run_training`'s results: an HTML file that loads nothing else.
+def write_training_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
+    """Write the page and the summary of `run_training`'s results beside them; return the page's path.
 
-    An existing file is replaced.
+    Existing files are replaced.
     """
-    write_page(path, training_page_html(results, command=command))
+    html = training_page_html(results, failures, command=command)
+    write_atomically(folder / SUMMARY_NAME, compared_trainings(results).to_csv(index=False).encode())
+    write_page(folder / PAGE_NAME, html)
+    return folder / PAGE_NAME
 
 
-def training_page_html(results: pd.DataFrame, *, command: str | None = None) -> str:
-    """Return the page as HTML."""
+def remove_training_page(folder: Path) -> None:
+    """Remove the page and the summary of earlier results from a folder."""
+    for name in (PAGE_NAME, SUMMARY_NAME):
+        (folder / name).unlink(missing_ok=True)
+
+
+def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:
+    """Return the page of trainings as HTML."""
+    summary = compared_trainings(results)
+    drawn, left_out = _drawn_runs(results, summary)
     with report_style():
-        # The figure is made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
-        figure = Markup(svg_text(draw_curves(results, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(results)), "training"))  # noqa: S704
-    summary = summarise_training(results)
-    # Omit columns that apply to no setting, and state values that all settings share in a sentence.
-    varied = [name for name in VARIED if summary[name].nunique(dropna=False) > 1]
-    shared = {name: summary[name].iloc[0] for name in VARIED if name not in varied and summary[name].notna().all()}
+        figure = page_figure(draw_curves(drawn, WIDTH, HEIGHT + LINE_HEIGHT * series_rows(drawn)), "training")
+    varied = varied_columns(summary, VARIED)
+    shared = [name for name in VARIED if name not in varied and summary[name].notna().all()]
+    guarantee = varied_columns(summary, ("trust_model", "adjacency", "delta"))
     assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name not in BOTH_WAYS]
-    return fill_template(
-        TEMPLATE,
-        {"short": short_value},
-        folder=Path(__file__).parent,
-        rows=summary.to_dict("records"),
-        varied=varied,
-        shared=shared,
-        assumed=assumed,
-        both_ways=[name for name in BOTH_WAYS if summary[name].notna().any()],
-        figure=figure,
-        command=command,
-        versions={
-            name.removeprefix("version_"): ", ".join(map(str, results[name].dropna().unique()))
-            for name in map(str, results)
-            if name.startswith("version_")
-        },
-        seeds=sorted(results["seed"].unique().tolist()),
+    hidden = f" Not drawn: {left_out} settings of the lowest accuracy." if left_out else ""
+    return results_page_html(
+        ResultsPage(
+            title="Trainings: accuracy against rounds, ε and bytes",
+            statement=training_statement(summary),
+            setting=tuple(f"{name.replace('_', ' ')} {short_value(summary[name].iloc[0])}" for name in shared),
+            guarantee=guarantee_sentence(summary),
+            warnings=budget_warnings(summary, PROBLEM),
+            figure=figure,
+            caption="Accuracy on test examples that no client has; lines are means over seeds, shades the smallest and the largest. In the "
+            f"panel of ε a line across is the last accuracy of a run without a finite ε.{hidden}",
+            columns=(
+                Column("label", "Mechanism"),
+                *(Column(name, name.replace("_", " ").capitalize(), digits=4) for name in varied if name not in OF_A_BUDGET),
+                Column("accuracy", "Accuracy", digits=4, error="standard_error"),
+                Column("realised_epsilon", "ε", digits=4),
+                *(Column(name, f"ε, {name.removeprefix('epsilon_')}", digits=4) for name in BOTH_WAYS),
+                *(Column(name, f"ε, {name.removeprefix('epsilon_').replace('_', ' ')}", digits=4) for name in assumed),
+                *(Column(name, "δ" if name == "delta" else name.replace("_", " ").capitalize()) for name in guarantee),
+                Column("bits_per_client", "Bits per client", digits=4),
+                Column("megabytes_up", "MB up", digits=4),
+                Column("megabytes_down", "MB down", digits=4),
+                Column("flag", "Flag"),
+            ),
+            rows=summary.assign(
+                is_best=best_rows(summary, "accuracy", PROBLEM, largest=True),
+                # A reference promises nothing in any trust model.
+                trust_model=summary["trust_model"].where(~summary["is_reference"], ""),
+            ),
+            notes=_notes(summary, assumed),
+            failures=failures,
+            data=((SUMMARY_NAME, "the rows above, with all digits and all columns"), ("results.parquet", "a row for each run and round")),
+            provenance=(
+                ("Command", command or ""),
+                ("Seeds", ", ".join(map(str, sorted(results["seed"].unique().tolist())))),
+                ("Versions", versions_of(results)),
+            ),
+        )
     )
+
+
+def compared_trainings(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the summary of trainings with its references and flags."""
+    return with_budget_flags(summarise_training(results))
+
+
+def training_statement(summary: pd.DataFrame) -> str:
+    """Return the sentence that states the best accuracy of each guarantee, and that of the references apart."""
+    private = summary[~summary["is_reference"]]
+    groups = private.groupby(list(GUARANTEE), sort=False, dropna=False)["accuracy"]
+    best = private.loc[groups.idxmax().dropna()].sort_values("accuracy", ascending=False)
+    words = [
+        f"{row['label']} {in_figures(row['accuracy'])} (ε = {in_figures(row['epsilon'])}, {row['trust_model']})"
+        for row in best.to_dict("records")
+    ]
+    kind = "a reference" if (~summary["is_reference"]).any() else "references only"
+    references = summary[summary["is_reference"]].drop_duplicates("label")
+    apart = [f"{row['label']} {in_figures(row['accuracy'])}" for row in references.to_dict("records")]
+    head = (
+        f"Best accuracy after the last round, for each guarantee: {listed(words, MOST_NAMED)}" if words else "Accuracy after the last round"
+    )
+    return f"{head}; without a finite ε, as {kind}: {listed(apart, MOST_NAMED)}." if apart else f"{head}."
+
+
+def _drawn_runs(results: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, int]:
+    """Return the runs to draw, references and those of the highest accuracy, and how many settings are left out."""
+    frame = labelled(results)
+    last = frame.groupby("run", sort=False).tail(1).groupby("series", sort=False).agg({"label": "first", "accuracy": "mean"})
+    is_reference = last["label"].isin(summary.loc[summary["is_reference"], "label"])
+    kept = {*last.index[is_reference], *last.loc[~is_reference, "accuracy"].nlargest(MOST_SERIES).index}
+    return results[frame["series"].isin(kept)], len(last) - len(kept)
+
+
+def _notes(summary: pd.DataFrame, assumed: Sequence[str]) -> tuple[str, ...]:
+    notes = ["ε is proven, of all rounds together, for what one client holds. Of local mechanisms it is that of a client in every round."]
+    if summary["is_reference"].any():
+        notes.append("Rows in italics have no finite ε: they are references, never the best.")
+    if best_rows(summary, "accuracy", PROBLEM, largest=True).any():
+        notes.append("Shaded: the best accuracy among rows of the same data and guarantee.")
+    if summary["epsilon_amplified"].notna().any():
+        notes.append("Amplified: of local mechanisms, against an observer who sees all messages but not their senders.")
+    if summary["epsilon_unamplified"].notna().any():
+        notes.append("Unamplified: of sums and trusted servers, if everybody knew who takes part.")
+    if assumed:
+        names = listed([name.removeprefix("epsilon_").replace("_", " ") for name in assumed])
+        notes.append(f"{names}: accounts that are not proven, or assume something about other clients.")
+    return tuple(notes)

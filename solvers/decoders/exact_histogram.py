@@ -3,7 +3,7 @@
 The solver is an integer program.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem 4.2,
-describe a decoder that tries all histograms. `docs/exact-histograms.md` describes the method and its reach.
+describe a decoder that tries all histograms. `docs/how-to/exact-histograms.md` describes the method and its reach.
 
 Branch and bound (`HistogramTree`) finds all histograms with given sums. A branch is a box of counts. HiGHS finds the real point of the box
 that violates the equations least. If it violates them, the multipliers w of that program, rounded to whole numbers, show that no point of

@@ -1,7 +1,7 @@
 """Blahut and Arimoto's accelerated iteration for the rate-distortion function.
 
 The result has a certificate. Rates are in nats. The least distortion of each source symbol is subtracted from its distortions, and their
-mean from the target: the subtraction shifts the curve and keeps s D from cancelling. `docs/frequency-limits.md` has the proofs.
+mean from the target: the subtraction shifts the curve and keeps s D from cancelling. `docs/proofs/frequency-limits.md` has the proofs.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Lower bounds of compression on the error of a mean of vectors, for given bits.
 
 Vectors lie in the L2 ball. The bounds hold for every encoder and decoder, with private or shared randomness, and are lower bounds after
-rounding. Shared randomness must not depend on the vectors. `docs/limits.md` has the proofs.
+rounding. Shared randomness must not depend on the vectors. `docs/proofs/compression-limits.md` has the proofs.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Lower bounds on coordinate noise of vectors with independent messages and a Rényi budget.
 
 The Chapman-Robbins bound is the Cramér-Rao limit on a grid: the variance of an unbiased estimate at row k is at least
-``(i - k)**2 / chi2(P_i || P_k)`` squared grid steps, whatever the letters; `docs/theory.md` bounds chi2 by the accounted divergence.
+``(i - k)**2 / chi2(P_i || P_k)`` squared grid steps, whatever the letters; `docs/proofs/renyi-tables.md` bounds chi2 by the accounted divergence.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Lower bounds of compression on the error of frequencies, for messages of given bits.
 
 Each of n clients holds one of d items; the server estimates the vector of shares of clients. The bounds hold for every encoder and decoder,
-private or not, with shared randomness that does not depend on the items, and are lower bounds after rounding. `docs/frequency-limits.md`
+private or not, with shared randomness that does not depend on the items, and are lower bounds after rounding. `docs/proofs/frequency-limits.md`
 has the proofs.
 
 A `Packing` is an explicit set of histograms of which any two are far apart: Lemma 5.2 of Chen, Özgür, Cormode, Bharadwaj (2023), with all

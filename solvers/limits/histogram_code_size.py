@@ -1,7 +1,7 @@
 """A computed union bound on the rows of a random matrix that distinguish histograms.
 
 The matrix S has Bernoulli(1/2) entries, and S mu distinguishes histograms mu. The bound is theorem 4.2 of Chen, Özgür, Cormode, Bharadwaj
-2023, *The communication cost of security and privacy in federated frequency estimation*, with all constants. `docs/exact-histograms.md` has
+2023, *The communication cost of security and privacy in federated frequency estimation*, with all constants. `docs/proofs/exact-histograms.md` has
 the proofs. The entries of S are independent of the histogram; all sizes are upper bounds.
 """
 

@@ -1,6 +1,6 @@
 """Entropy in bits of the histogram of n items of d categories, a bound on messages.
 
-A result is a lower and an upper bound on the entropy, with rounding and truncation included. `docs/frequency-limits.md` has the proofs.
+A result is a lower and an upper bound on the entropy, with rounding and truncation included. `docs/proofs/frequency-limits.md` has the proofs.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Lower bounds on an estimate's error from priors: the worst case is at least the average.
 
-`docs/limits.md` has the proofs.
+`docs/proofs/compression-limits.md` has the proofs.
 """
 
 from dataclasses import dataclass

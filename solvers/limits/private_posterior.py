@@ -2,7 +2,7 @@
 
 The mechanism's messages make all vectors e^epsilon indistinguishable; the vector is a uniformly random unit vector. Given a message, the
 posterior density is between a and a e^epsilon for some a, and the posterior mean is longest where the density is a e^epsilon on a cap. That
-mean m solves (e^epsilon - 1) E (X - m)^+ = m, X a coordinate of a uniformly random unit vector (`docs/limits.md`).
+mean m solves (e^epsilon - 1) E (X - m)^+ = m, X a coordinate of a uniformly random unit vector (`docs/proofs/privacy-limits.md`).
 """
 
 import functools

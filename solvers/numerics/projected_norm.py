@@ -1,6 +1,6 @@
 """The norm of a random projection of a unit vector: its mean, and bounds for Hadamard rows.
 
-The mean is exact for a uniformly random subspace. `docs/theory.md`, Unit vectors, has the proof of `hadamard_bias`.
+The mean is exact for a uniformly random subspace. `docs/proofs/unit-vectors.md` has the proof of `hadamard_bias`.
 """
 
 import math

@@ -19,7 +19,7 @@ ITEMS = ["plan", "--clients", 500, "--categories", 20, "--epsilon", 1, "--adjace
 # What the JSON of each mechanism has at least.
 KEYS = {
     *("name", "trust_model", "feasible", "reason", "predicted_error", "bits_per_client", "bits_per_coordinate", "epsilon", "delta"),
-    *("adjacency", "ratio_to_bound", "ratio_to_central", "command"),
+    *("adjacency", "ratio_to_bound", "ratio_to_central", "command", "design_command", "recommended", "on_frontier", "relative_error"),
 }
 
 
@@ -46,6 +46,16 @@ def test_commands_run_and_simulate_what_was_predicted(answered: dict[str, Any], 
         assert simulated["predicted_squared_error"] == pytest.approx(entry["predicted_error"], rel=0.02)
         assert simulated["bits_per_client"] == entry["bits_per_client"]
         assert (simulated["epsilon"], simulated["delta"]) == (entry["epsilon"], entry["delta"])
+        designed = answer(*shlex.split(entry["design_command"])[1:])
+        assert designed["bits_per_client"] == entry["bits_per_client"]
+        assert designed["epsilon"] == pytest.approx(entry["epsilon"], rel=1e-9)
+
+
+def test_each_trust_model_has_one_recommendation(answered: dict[str, Any]) -> None:
+    rows = {item["trust_model"]: item for item in answered["mechanisms"] if item["recommended"]}
+    assert {model: item["name"] for model, item in rows.items()} == answered["recommended"]
+    assert all(item["feasible"] and not item["on_real_numbers"] for item in rows.values())
+    assert [item["mechanism"] for item in answered["advice"] if item["mechanism"]] == list(answered["recommended"].values())
 
 
 def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
@@ -59,6 +69,9 @@ def test_vectors_and_numbers_have_commands_that_run(answer: Answer) -> None:
             assert simulated["on_real_numbers"] == entry["on_real_numbers"]
             assert simulated["bits_per_client"] == entry["bits_per_client"]
             assert simulated["predicted_squared_error"] == pytest.approx(entry["predicted_error"], rel=0.3)
+            designed = answer(*shlex.split(entry["design_command"])[1:])
+            assert designed["bits_per_client"] == entry["bits_per_client"]
+            assert designed["epsilon"] == pytest.approx(entry["epsilon"], rel=1e-9)
 
 
 def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
@@ -78,8 +91,14 @@ def test_files_of_every_kind_are_written(run: Run, folder: Path) -> None:
 def test_what_people_read_has_a_table_for_each_trust_model(run: Run) -> None:
     result = run(*ITEMS, "--clients", 50, "--delta", 1e-5, "--check")
     assert result.exit_code == 0, result.output
-    for text in ("Trust model: local", "Trust model: secure-sum", "References", "Commands:", "Cannot serve", "off by"):
+    first = result.stdout.index("local: ")
+    assert result.stdout.index("secure-sum: ") < result.stdout.index("Trust model: local")
+    assert first < result.stdout.index("$ quietbits calibrate ") < result.stdout.index("$ quietbits simulate ")
+    for text in ("Trust model: local", "Trust model: secure-sum", "References", "Clients needed", "--all shows", "off by", " *"):
         assert text in result.stdout
+    every = run(*ITEMS, "--all").stdout
+    assert "Cannot serve" in every
+    assert "Dominated" not in every
 
 
 @pytest.mark.parametrize(

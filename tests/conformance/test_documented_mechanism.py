@@ -1,4 +1,4 @@
-"""The worked example of docs/adding-a-mechanism.md: a package of two files, and every command and test has its mechanism."""
+"""The worked examples of docs/development/adding-a-mechanism.md: a package of two files, and commands and tests have its mechanism."""
 
 import json
 import os
@@ -21,10 +21,11 @@ from quietbits.analysis.conformance.mechanism_suite import conformance_suite
 from quietbits.cli.main import app
 from quietbits.design.contracts.registry import Entry
 
-DOCUMENT = Path(quietbits.__file__).parent / "docs" / "adding-a-mechanism.md"
+DOCUMENT = Path(quietbits.__file__).parent / "docs" / "development" / "adding-a-mechanism.md"
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 (PROJECT,) = (text for language, text in BLOCKS if language == "toml")
 (MODULE,) = (text for language, text in BLOCKS if language == "python")
+(VECTORS,) = (text for language, text in BLOCKS if language == "py" and "VectorMechanism" in text)
 (SHOWN,) = (text for language, text in BLOCKS if language == "text")
 COMMANDS = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
 # The program that a user's shell finds stands for the environment's own: its interpreter with the program's module.
@@ -44,15 +45,16 @@ name = ["coin", "cldp"]
 """
 
 
-def documented_entry() -> Entry:
-    """Return the entry of the example."""
+def documented_entry(module: str) -> Entry:
+    """Return the entry of an example."""
     names = {"__name__": __name__}
-    exec(compile(MODULE, str(DOCUMENT), "exec"), names)  # noqa: S102
+    exec(compile(module, str(DOCUMENT), "exec"), names)  # noqa: S102
     return names["ENTRY"]
 
 
-ENTRY = documented_entry()
+ENTRY = documented_entry(MODULE)
 TestDocumented = conformance_suite(ENTRY, Trial(audited_share=0.5))
+TestDocumentedVectors = conformance_suite(documented_entry(VECTORS))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The settings of docs/choosing.md are what the planner says of them now.
+"""The settings of docs/how-to/typical-settings.md are what the planner says of them now.
 
 Run as a script, this file writes them there; the difference is then part of the change.
 """
@@ -14,13 +14,14 @@ from click.testing import CliRunner
 
 import quietbits
 from quietbits.analysis.planner.plan import plan_task
-from quietbits.analysis.planner.record import Plan, PlannedMechanism, task_in_words
+from quietbits.analysis.planner.record import Plan, PlannedMechanism
+from quietbits.analysis.planner.words import task_in_words
 from quietbits.cli.main import app
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
-PAGE = Path(quietbits.__file__).parent / "docs" / "choosing.md"
+PAGE = Path(quietbits.__file__).parent / "docs" / "how-to" / "typical-settings.md"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 REASON = "<!-- given: regenerated -->\n"
 # Another version of a library may end at a neighbouring design.
@@ -118,7 +119,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
     zero, central = plan.references
     refused = [refusal for refusal in plan.refusals if not refusal.reason.startswith(("clients must hold", "trust must"))]
     lines = [
-        f"### {setting.title}",
+        f"## {setting.title}",
         "",
         f"    {setting.command}",
         "",
@@ -159,7 +160,7 @@ def _short(value: float | None) -> str:
 
 def sections(text: str) -> dict[str, str]:
     """Return the settings' sections by title."""
-    _, *result = re.split(r"^### ", text, flags=re.MULTILINE)
+    _, *result = re.split(r"^## ", text, flags=re.MULTILINE)
     return {section.partition("\n")[0]: section.partition("\n")[2].strip() for section in result}
 
 
@@ -198,7 +199,7 @@ def test_the_commands_ask_for_the_settings(setting: TypicalSetting, monkeypatch:
 
 
 def main() -> None:
-    head, _, _ = PAGE.read_text(encoding="utf-8").partition("\n### ")
+    head, _, _ = PAGE.read_text(encoding="utf-8").partition("\n## ")
     body = "\n\n".join(map(section, SETTINGS))
     PAGE.write_text(f"{head.rstrip()}\n\n{body}\n", encoding="utf-8")
 

@@ -7,7 +7,7 @@ A comment in a page says how the numbers that follow it are computed, up to the 
 
 The first is an f-string whose text is in the page, with its numbers. The second returns the rows of the next table, without the head, as
 lists of cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
-`docs_numbers/shared.py`, and those of the module of `docs_numbers` that has the page's name, in `docs_numbers/papers` for papers' pages.
+`docs_numbers/shared.py`, and those of the page's module: `docs_numbers/explanations/secure_sum.py` for `docs/explanations/secure-sum.md`.
 Tests leave out `computed slowly` and `table slowly`. A number that the program cannot print has its reason above its paragraph, list or
 table, one of `GIVEN`:
 
@@ -16,7 +16,7 @@ table, one of `GIVEN`:
     python tests/project/test_docs_numbers.py           # write the numbers into the pages
     python tests/project/test_docs_numbers.py --all     # those that take long, too
     python tests/project/test_docs_numbers.py --count   # how many numbers of each page are neither computed nor have a reason
-    python tests/project/test_docs_numbers.py --typed training      # those of one page, with their lines
+    python tests/project/test_docs_numbers.py --typed papers/mvu    # those of one page, with their lines
 """
 
 import ast
@@ -37,7 +37,8 @@ import quietbits
 
 ROOT = Path(quietbits.__file__).parent
 MODULES = Path(__file__).parent / "docs_numbers"
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+# Folders that Sphinx writes start with an underscore.
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("[!_]*/**/*.md")])
 COMMENT = re.compile(r"<!-- (computed|table)( slowly)?:\s(.*?)\s*-->\n?", re.DOTALL)
 # Thousands may be apart, and a sign may be typographic.
 NUMBER = re.compile(r"[-\u2212]?(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
@@ -132,6 +133,12 @@ class Statement:
         return match, numbers
 
 
+def name(page: Path) -> str:
+    """Return the path of a page below `docs`, without its suffix; other pages have their own name."""
+    docs = ROOT / "docs"
+    return page.relative_to(docs).with_suffix("").as_posix() if page.is_relative_to(docs) else page.stem
+
+
 @cache
 def namespace(page: Path) -> dict[str, object]:
     """Return the names that a page's expressions may use."""
@@ -143,9 +150,8 @@ def namespace(page: Path) -> dict[str, object]:
 
 
 def module_of(page: Path) -> Path:
-    """Return where the functions of a page are: pages of papers and other pages may have the same name."""
-    folder = MODULES / "papers" if page.parent.name == "papers" else MODULES
-    return folder / f"{page.stem.lower().replace('-', '_')}.py"
+    """Return the path of a page's functions."""
+    return MODULES / f"{name(page).lower().replace('-', '_')}.py"
 
 
 @cache
@@ -189,7 +195,7 @@ ALL = [statement for page in PAGES for statement in statements(page, page.read_t
 
 
 @pytest.mark.parametrize(
-    "statement", [item for item in ALL if not item.slow], ids=lambda value: f"{value.page.stem}-{' '.join(value.source.split())[:40]}"
+    "statement", [item for item in ALL if not item.slow], ids=lambda value: f"{name(value.page)}-{' '.join(value.source.split())[:40]}"
 )
 def test_a_page_prints_what_the_program_computes(statement: Statement) -> None:
     match, numbers = statement.place(statement.page.read_text(encoding="utf-8"))
@@ -207,7 +213,7 @@ TO_DO: set[str] = set()
 """Pages of which numbers are still typed without a reason."""
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem not in TO_DO], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [page for page in PAGES if name(page) not in TO_DO], ids=name)
 def test_no_number_is_typed_without_a_reason(page: Path) -> None:
     assert typed_numbers(page.read_text(encoding="utf-8"), page)[1] == []
 
@@ -300,7 +306,7 @@ def main() -> None:
             total, typed = typed_numbers(page.read_text(encoding="utf-8"), page)
             print(f"{page.relative_to(ROOT)}: {len(typed)} typed numbers of {total}")
         elif "--typed" in sys.argv:
-            if page.stem == sys.argv[-1]:
+            if name(page) == sys.argv[-1]:
                 print("\n".join(typed_numbers(page.read_text(encoding="utf-8"), page)[1]))
         else:
             print("".join(f"{change}\n" for change in rewrite(page, lambda value: "--all" in sys.argv or not value.slow)), end="")

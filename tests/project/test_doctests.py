@@ -1,10 +1,12 @@
-"""Every example in a docstring runs, and prints what it says."""
+"""Every example in a docstring or a page runs, and prints what it says."""
 
 import doctest
 import importlib
 import linecache
 import pkgutil
+import re
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,9 @@ import quietbits
 
 # By module name: collected by path, the checkout's folder would be imported as a second package beside quietbits.
 MODULES = ["quietbits", *sorted(module.name for module in pkgutil.walk_packages(quietbits.__path__, "quietbits."))]
+
+DOCS = Path(quietbits.__file__).parent / "docs"
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "```pycon" in page.read_text(encoding="utf-8"))
 
 NEED_TORCH = "quietbits.analysis.training.models.torch_"
 
@@ -36,3 +41,10 @@ def test_examples_print_what_they_say(package: str) -> None:
         linecache.clearcache()
         failures[name] = doctest.testmod(importlib.import_module(name)).failed
     assert {name: failed for name, failed in failures.items() if failed} == {}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_examples_of_a_page_print_what_they_say(page: Path) -> None:
+    text = "\n".join(re.findall(r"^```pycon\n(.*?)^```$", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE))
+    example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    assert doctest.DocTestRunner().run(example) == doctest.TestResults(failed=0, attempted=text.count(">>> "))

@@ -2,8 +2,8 @@
 
 A message is the number of a public point.
 
-Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*. The proofs are in `docs/theory.md`, Unit
-vectors. `TailPoints` are points of a Poisson process beyond a horizon: only points with rare marks are drawn, and the others are counted.
+Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*. The proofs are in `docs/proofs/random-coding.md`.
+`TailPoints` are points of a Poisson process beyond a horizon: only points with rare marks are drawn, and the others are counted.
 """
 
 import math

@@ -119,7 +119,7 @@ class BestCap:
 
     With X a coordinate of a uniformly random unit vector, the mean of <x, v> is (e^epsilon - 1) E[X; X >= t] / Z, Z = 1 + (e^epsilon - 1)
     P(X >= t). Its derivative in t vanishes where it equals t, its largest value: **the best threshold is the mean itself**, which
-    `posterior_odds` finds, and no private message has a longer one (`docs/theory.md`, Unit vectors).
+    `posterior_odds` finds, and no private message has a longer one (`docs/proofs/unit-vectors.md`).
 
     Attributes
     ----------

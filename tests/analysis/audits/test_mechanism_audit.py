@@ -263,7 +263,7 @@ def test_bad_arguments_are_refused(options: dict[str, Any], message: str) -> Non
 
 
 def test_the_example_of_the_documentation_runs() -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "audit.md").read_text(encoding="utf-8")
+    text = (Path(quietbits.__file__).parent / "docs" / "how-to" / "audit.md").read_text(encoding="utf-8")
     example = text.split("```python\n")[1].split("```")[0]
     assert "result.refutes(1.0)" in example
     exec(example, {})  # noqa: S102 - the example is the project's own

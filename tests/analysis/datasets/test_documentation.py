@@ -8,7 +8,7 @@ import pytest
 import quietbits
 from quietbits.analysis.datasets.named_data import DATA_NAMES, digits_data
 
-TEXT = (Path(quietbits.__file__).parent / "docs" / "data.md").read_text(encoding="utf-8")
+TEXT = (Path(quietbits.__file__).parent / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
 
 
 def test_its_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""The app of docs/flower.md on a real SuperLink and real SuperNodes, of which two are killed as they train.
+"""The app of docs/how-to/flower.md on a real SuperLink and real SuperNodes, of which two are killed as they train.
 
 The round of a local mechanism is right for all, that of a secure sum for those who stayed, or refused where too few did.
 """
@@ -28,7 +28,7 @@ from quietbits import NormBall, Task
 from quietbits.analysis.federation.round_plan import RoundPlan
 
 ROOT = Path(quietbits.__file__).parent
-DOCUMENT = (ROOT / "docs" / "flower.md").read_text(encoding="utf-8")
+DOCUMENT = (ROOT / "docs" / "how-to" / "flower.md").read_text(encoding="utf-8")
 EPSILON, LARGEST, LOCAL_EPSILON = 1000.0, 2500.0, 20.0
 # Of the second round's training.
 TIMEOUT = 10.0

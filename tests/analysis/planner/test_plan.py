@@ -12,7 +12,8 @@ from quietbits.analysis.catalogue.lower_bounds import local_lower_bound
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.analysis.planner.bound import proven_bound
 from quietbits.analysis.planner.plan import plan_task
-from quietbits.analysis.planner.record import Plan, population_in_words
+from quietbits.analysis.planner.record import Plan
+from quietbits.analysis.planner.words import population_in_words
 from quietbits.analysis.simulation.mean import central_squared_error
 from quietbits.design.contracts.domains import Categories, Interval
 from quietbits.design.contracts.guarantee import TRUST_MODELS
@@ -97,8 +98,12 @@ def test_the_references_are_not_mechanisms(plan: Plan) -> None:
     zero, central = plan.references
     assert (zero.name, central.name) == ("answer-zero", "central-gaussian")
     assert not {zero.name, central.name} & {mechanism.name for mechanism in plan.mechanisms}
-    # The mean of n independent vectors of the sphere has the squared length 1/n on average.
-    assert zero.predicted_error == pytest.approx(1 / VECTORS.clients, rel=1e-2)
+    # A coordinate of the positive sphere has the mean Gamma(d/2) / (sqrt(pi) Gamma((d + 1)/2)).
+    dimension = VECTORS.dimension
+    coordinate = math.exp(math.lgamma(dimension / 2) - math.lgamma((dimension + 1) / 2)) / math.sqrt(math.pi)
+    square = dimension * coordinate**2
+    assert zero.predicted_error == pytest.approx(square + (1 - square) / VECTORS.clients, rel=1e-2)
+    assert zero.relative_error == pytest.approx(math.sqrt(zero.predicted_error))
     assert zero.worst_error == 1
     guarantee = quietbits.Guarantee(2.0, "replace-one", "central", delta=1e-5)
     assert central.predicted_error == central_squared_error(VECTORS.domain, VECTORS.clients, guarantee)
@@ -162,11 +167,10 @@ def test_options_that_are_asked_for_are_kept(plan_only: Callable[..., None]) -> 
     # One in 16 is too many to be decoded from fewer measurements.
     assert without.nonzero == 18
     assert "sparsity must be smaller for 411 measurements to be fewer than 300 coordinates, got 18" in sparse.reason
-    assert population_in_words("sparse-mean", task.domain, 18) == "sparse-mean (18 of 300 coordinates are not zero)"
-    assert population_in_words("sphere", task.domain, None) == "sphere"
+    assert population_in_words(without).startswith("Population: sparse-mean (18 of 300 coordinates are not zero); its mean is 100 % of ")
     with pytest.raises(ValueError, match="nonzero must be at most the sparsity that errors are stated for, 4, got 5"):
         plan_task(task, population="sparse-mean", nonzero=5, options={"sparsity": 4}, timed=False)
-    with pytest.raises(ValueError, match="nonzero must be left out for the population sphere"):
+    with pytest.raises(ValueError, match="nonzero must be left out for the population positive-sphere"):
         plan_task(task, nonzero=5, timed=False)
 
 
@@ -177,6 +181,18 @@ def test_a_mechanism_without_privacy_is_never_feasible(plan_only: Callable[..., 
     result = plan_task(VECTORS, timed=False)
     assert [mechanism.name for mechanism in result.feasible] == ["laplace"]
     assert result.infeasible[0].reason.startswith("guarantee must be within epsilon = 2 and delta = 1e-05, got epsilon = 50")
+
+
+def test_errors_are_stated_in_three_units(plan: Plan, other: Plan) -> None:
+    for item, scale in ((plan, 1.0), (other, 1.0 if isinstance(other.task.domain, Categories) else 2.0)):
+        for mechanism in item.feasible:
+            assert mechanism.relative_error == pytest.approx(math.sqrt(mechanism.predicted_error) / scale)
+            assert mechanism.error_per_coordinate == pytest.approx(math.sqrt(mechanism.predicted_error / item.task.dimension))
+
+
+def test_the_frame_begins_with_the_results(plan: Plan) -> None:
+    names = ["name", "trust_model", "recommended", "on_frontier", "bits_per_client", "relative_error", "error_per_coordinate"]
+    assert list(plan.to_frame())[:7] == names
 
 
 def test_durations_are_measured_where_they_can_be(plan: Plan, other: Plan) -> None:

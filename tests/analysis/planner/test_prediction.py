@@ -52,7 +52,7 @@ def test_a_mean_that_is_clear_is_kept_and_noise_is_not_taken_for_one() -> None:
 
 
 def test_populations_are_the_usual_ones() -> None:
-    assert [usual_population(domain) for domain in (BALL, Interval(), Categories(3))] == ["sphere", "uniform", "zipf"]
+    assert [usual_population(domain) for domain in (BALL, Interval(), Categories(3))] == ["positive-sphere", "rising", "zipf"]
 
 
 def test_the_first_three_are_simulated_and_agree(plan_only: Callable[..., None]) -> None:

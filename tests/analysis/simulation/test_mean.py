@@ -386,7 +386,7 @@ def test_the_central_reference() -> None:
 
 
 def test_the_example_of_the_documentation_runs() -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
-    example = text.split("## Simulating a round")[1].split("```python\n")[1].split("```")[0]
+    text = (Path(quietbits.__file__).parent / "docs" / "how-to" / "simulate-a-secure-sum.md").read_text(encoding="utf-8")
+    example = text.split("```python\n")[1].split("```")[0]
     assert "wrapped_coordinates == 0" in example
     exec(example, {})  # noqa: S102 - the example is the project's own

@@ -27,8 +27,10 @@ def test_numbers_lie_in_the_interval_and_its_ends_are_exact(kind: str) -> None:
     if kind == "ends":
         assert set(result.tolist()) == {0.1, 0.7}
     # Means of 10 000 numbers, of a standard deviation of at most half the length: 5 standard errors.
-    assert abs(result.mean() - 0.4) < 5 * 0.3 / 100
-    assert result.std() == pytest.approx({"uniform": 0.3 / np.sqrt(3), "ends": 0.3}[kind], rel=0.02)
+    means = {"uniform": 0.4, "rising": 0.5, "ends": 0.4}
+    deviations = {"uniform": 0.3 / np.sqrt(3), "rising": 0.6 / np.sqrt(18), "ends": 0.3}
+    assert abs(result.mean() - means[kind]) < 5 * 0.3 / 100
+    assert result.std() == pytest.approx(deviations[kind], rel=0.02)
 
 
 def test_a_larger_scale_leaves_the_interval_around_its_middle() -> None:
@@ -51,7 +53,7 @@ def test_chunks_are_small_hold_every_client_and_do_not_depend_on_how_many_follow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("sphere", Interval(), None), "population must be one of uniform, ends, got 'sphere'"),
+        (("sphere", Interval(), None), "population must be one of uniform, rising, ends, got 'sphere'"),
         (("uniform", NormBall(2, 2.0), None), "population must be one of uniform-l1, .*, got 'uniform'"),
         (("uniform", Interval(), 3), "nonzero must be left out for numbers and items, got 3"),
         (("sphere", NormBall(2, 2.0), 1), "nonzero must be left out for the population sphere"),

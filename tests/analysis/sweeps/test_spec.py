@@ -237,7 +237,7 @@ def mechanism(**values: Any) -> dict[str, Any]:
         (NUMBERS_ONLY | {"interval": []}, "interval must have at least one value, got none"),
         (NUMBERS_ONLY | {"interval": 3}, r"interval must be \[low, high\], or a list of such, got 3"),
         (NUMBERS_ONLY | {"interval": [1, 2, 3]}, r"interval must be \[low, high\], or a list of such, got \[1, 2, 3\]"),
-        (NUMBERS_ONLY | {"population": "sphere"}, "population must be one of uniform, ends, got 'sphere'"),
+        (NUMBERS_ONLY | {"population": "sphere"}, "population must be one of uniform, rising, ends, got 'sphere'"),
         (NUMBERS_ONLY | {"nonzero": 1}, "nonzero must be left out where no population is sparse, got 1"),
         (changed(mechanism=None), "mechanism is missing"),
         (changed(mechanism=[]), r"mechanism must be written as one or more blocks \[\[mechanism\]\], got \[\]"),

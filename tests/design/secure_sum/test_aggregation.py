@@ -223,7 +223,7 @@ def test_wrap_around_is_silent_and_by_whole_moduli() -> None:
 
 
 def test_the_example_of_the_documentation_runs() -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "secure-sum.md").read_text(encoding="utf-8")
+    text = (Path(quietbits.__file__).parent / "docs" / "explanations" / "secure-sum.md").read_text(encoding="utf-8")
     example = text.split("```python\n")[1].split("```")[0]
     assert "dropped=[3, 14]" in example
     exec(example, {})  # noqa: S102 - the example is the project's own

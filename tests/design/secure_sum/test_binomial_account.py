@@ -347,7 +347,7 @@ def shifted_binomial_pmf(trials: int) -> np.ndarray:
     ],
 )
 def test_eight_logarithms_of_trials_suffice_for_one_number(epsilon: float, delta: float, exact: float, of_many: float) -> None:
-    # The table of docs/cpsgd.md: cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
+    # The table of docs/explanations/cpsgd.md: cpSGD's corollary, beside the constant 64 of Dwork et al. 2006.
     for constant, expected in ((8, exact), (64, of_many)):
         trials = math.ceil(constant * math.log(2 / delta) / epsilon**2)
         result = binomial_account(trials, 0.5, 1, 1, 1, 1, 1, delta).epsilon_by("exact")

@@ -251,7 +251,7 @@ def test_arguments_out_of_range_are_refused(changes: dict[str, Any], budget: dic
         calibrated(budget=Budget(**({"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace-one"} | budget)), **arguments)
 
 
-DOCUMENTATION = Path(quietbits.__file__).parent / "docs" / "cpsgd.md"
+DOCUMENTATION = Path(quietbits.__file__).parent / "docs" / "explanations" / "cpsgd.md"
 
 
 def test_the_example_of_the_documentation() -> None:

@@ -240,7 +240,7 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
 
 
 def test_the_example_of_the_documentation_runs() -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "distributed-noise.md").read_text(encoding="utf-8")
+    text = (Path(quietbits.__file__).parent / "docs" / "explanations" / "distributed-noise.md").read_text(encoding="utf-8")
     example = text.split("```python\n")[1].split("```")[0]
     assert "calibrate_distributed_skellam" in example
     exec(example, {})  # noqa: S102 - the example is the project's own

@@ -137,7 +137,7 @@ def test_another_scheme_is_refused() -> None:
 
 
 def test_the_documented_session_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "dp-rec-history.md").read_text(encoding="utf-8")
+    text = (Path(quietbits.__file__).parent / "docs" / "explanations" / "dp-rec-history.md").read_text(encoding="utf-8")
     (block,) = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     exec(block, {})  # noqa: S102 - our own
     assert f"# {capsys.readouterr().out.strip()}\n" in block

@@ -7,7 +7,7 @@ from quietbits.analysis.planner.plan import plan_task
 from quietbits.design.contracts.domains import Categories
 from quietbits.design.contracts.task import Task
 from quietbits.figures.drawing.style import print_style
-from quietbits.figures.planner.pareto import draw_plan, plan_page_html
+from quietbits.figures.planner.pareto import draw_plan
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def test_every_trust_model_is_drawn_beside_what_is_possible(frame: pd.DataFrame)
     with print_style():
         (axes,) = draw_plan(frame).axes
     drawn = {str(line.get_label()) for line in axes.get_lines()}
-    assert {"local", "secure-sum", "central Gaussian", "answer zero", "proven bound, local"} <= drawn
+    assert {"local", "secure-sum", "central Gaussian", "no messages", "proven bound, local"} <= drawn
 
 
 def test_the_front_never_rises(frame: pd.DataFrame) -> None:
@@ -39,16 +39,3 @@ def test_no_name_reaches_below_the_axis(frame: pd.DataFrame) -> None:
     (axes,) = figure.axes
     assert "shuffled-frequency-randomised-response" in {name.get_text() for name in axes.texts}
     assert min(name.get_window_extent().y0 for name in axes.texts) >= axes.get_window_extent().y0
-
-
-def test_a_page_loads_nothing_and_escapes_names() -> None:
-    plan = plan_task(Task(Categories(10), 100, 1.0, 0.0, "replace-one"))
-    page = plan_page_html(plan)
-    assert "src=" not in page
-    assert "<script" not in page
-    assert page.count("<svg") == 1
-    assert "quietbits simulate subset-selection" in page
-    # Nobody can serve with such short messages: the page says so, without a picture.
-    nobody = plan_page_html(plan_task(Task(Categories(10), 100, 1.0, 0.0, "replace-one", bits=1e-3)))
-    assert "No mechanism can serve" in nobody
-    assert "<svg" not in nobody

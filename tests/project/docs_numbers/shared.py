@@ -1,6 +1,11 @@
 """How the numbers of every page are written."""
 
 import math
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
 
 
 def up(value: float, digits: int) -> str:
@@ -17,3 +22,34 @@ def short(value: float, digits: int = 2) -> str:
     """Return a number with the given number of digits, without zeros in the exponent: 1.6e-3."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
+
+
+def three_digits(value: float) -> str:
+    """Return a number in three digits, with a power of ten where it is below a thousandth, and whole where it has more."""
+    if value >= 1000:
+        return f"{value:.0f}"
+    if value >= 1e-3:
+        return f"{value:#.3g}"
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+@cache
+def drawn(name: str) -> pd.DataFrame:
+    """Return the table that ``quietbits reproduce NAME --quick`` draws."""
+    from quietbits.figures.registry import reproduce
+
+    with tempfile.TemporaryDirectory() as folder:
+        reproduce([name], Path(folder), quick=True)
+        return pd.read_csv(Path(folder) / f"{name}.csv")
+
+
+def ends(name: str, index: int) -> list[str]:
+    """Return the ends of the range of a finding in the quick picture, as its title prints them."""
+    from quietbits.figures.findings import range_in_words
+    from quietbits.figures.registry import FIGURES
+
+    values = FIGURES[name].findings[index].range(drawn(name))
+    assert values is not None
+    words = range_in_words(*values).split(" to ")
+    return [words[0], words[-1]]

@@ -158,7 +158,7 @@ DOCUMENTED = {
 
 @pytest.mark.parametrize("start", DOCUMENTED)
 def test_the_documented_epsilons(start: str) -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "shuffled.md").read_text(encoding="utf-8")
+    text = (Path(quietbits.__file__).parent / "docs" / "explanations" / "shuffled.md").read_text(encoding="utf-8")
     (line,) = [line for line in text.splitlines() if line.startswith(start)]
     cells = line.split("|")[3:-1]
     for clients, place in ((1000, 0), (10_000, 2), (100_000, 5)):

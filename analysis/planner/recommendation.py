@@ -1,0 +1,69 @@
+"""The choice of designs: shortest messages near the least error, frontiers, recommendations."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from .record import PlannedMechanism, TriedDesign
+
+
+def shortest_design(designs: Sequence[TriedDesign], tolerance: float, most_error: float = math.inf) -> TriedDesign:
+    """Return the design of the shortest message whose error is near the least.
+
+    Parameters
+    ----------
+    designs : sequence of TriedDesign
+        At least one design. Biased designs count only if there are no others.
+    tolerance : float
+        Excess over the least error that a design may have.
+    most_error : float
+        Largest error of the average of all rounds, if a design keeps to it.
+    """
+    allowed = _unbiased(designs)
+    least = min(design.predicted_error_of_rounds for design in allowed)
+    most = min((1 + tolerance) * least, max(most_error, least))
+    return min((design for design in allowed if design.predicted_error_of_rounds <= most), key=_size)
+
+
+def recommended_design(mechanisms: Iterable[PlannedMechanism], tolerance: float) -> tuple[str, TriedDesign, float] | None:
+    """Return the recommended mechanism's name and design, and the largest error that it may have.
+
+    The design has the shortest message among all designs of releasable mechanisms whose errors are within the tolerance of the least.
+    Biased designs count only if there are no others. None without a releasable mechanism.
+    """
+    pairs = [(mechanism.name, design) for mechanism in mechanisms if not mechanism.on_real_numbers for design in mechanism.tried]
+    if not pairs:
+        return None
+    chosen = shortest_design([design for _, design in pairs], tolerance)
+    most = (1 + tolerance) * min(design.predicted_error_of_rounds for design in _unbiased([design for _, design in pairs]))
+    return next(name for name, design in pairs if design is chosen), chosen, most
+
+
+def marked(mechanisms: Iterable[PlannedMechanism], recommended: Iterable[str]) -> tuple[PlannedMechanism, ...]:
+    """Return mechanisms with their recommendations, and marks of their trust models' frontiers."""
+    every, names = list(mechanisms), set(recommended)
+    return tuple(replace(item, recommended=item.name in names, on_frontier=_is_on_frontier(item, every)) for item in every)
+
+
+def _is_on_frontier(mechanism: PlannedMechanism, mechanisms: Iterable[PlannedMechanism]) -> bool:
+    if not _is_releasable(mechanism):
+        return False
+    own = _bits_and_error(mechanism)
+    others = (item for item in mechanisms if _is_releasable(item) and item.trust_model == mechanism.trust_model)
+    return not any(other != own and other[0] <= own[0] and other[1] <= own[1] for other in map(_bits_and_error, others))
+
+
+def _is_releasable(mechanism: PlannedMechanism) -> bool:
+    return mechanism.feasible and not mechanism.on_real_numbers
+
+
+def _bits_and_error(mechanism: PlannedMechanism) -> tuple[float, float]:
+    return mechanism.bits_per_client or 0.0, mechanism.predicted_error_of_rounds or 0.0
+
+
+def _unbiased(designs: Sequence[TriedDesign]) -> Sequence[TriedDesign]:
+    return [design for design in designs if design.unbiased] or designs
+
+
+def _size(design: TriedDesign) -> tuple[float, float]:
+    return design.bits_per_coordinate, design.predicted_error_of_rounds

@@ -1,0 +1,124 @@
+"""Budgets of compared rows: references, flags of rows that keep another budget, the best of equal ones."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from ...shown import in_figures, listed
+
+# A guarantee; rows are compared in silence only where all of it is equal.
+GUARANTEE = ("epsilon", "delta", "adjacency", "trust_model")
+WORDS = {"epsilon": "epsilon", "delta": "delta", "adjacency": "adjacency", "trust_model": "trust model"}
+# A row whose realised epsilon is below this share of its budget is flagged.
+WHOLE_BUDGET = 0.99
+# More values of an epsilon or delta are stated as a range.
+MOST_LISTED = 5
+NO_EPSILON = "no finite ε"
+
+
+def with_flags(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with columns `is_reference` and `flag`.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows with the budget `epsilon` and `delta`, and with `realised_epsilon` and `realised_delta` of the mechanism as it was built.
+
+    Returns
+    -------
+    DataFrame
+        The rows. `is_reference` marks rows without a finite realised epsilon: they are not private, or no guarantee is proven for them.
+        `flag` is empty for a row that keeps its whole budget, and otherwise names what it keeps instead.
+    """
+    realised = rows["realised_epsilon"].astype(float)
+    reference = ~np.isfinite(realised)
+    unequal = ~reference & (realised < WHOLE_BUDGET * rows["epsilon"].astype(float))
+    # A delta below the budget's is a stronger promise. It needs no flag where all rows make it.
+    deltas = rows["realised_delta"].where(~reference).groupby(rows["delta"].to_numpy()).transform("nunique")
+    stricter = ~reference & (deltas > 1) & (rows["realised_delta"] < rows["delta"])
+    flags = [
+        NO_EPSILON if is_reference else ", ".join(_kept(row, spends_less=less, lower_delta=lower))
+        for row, is_reference, less, lower in zip(rows.to_dict("records"), reference, unequal, stricter, strict=True)
+    ]
+    return rows.assign(is_reference=reference, flag=flags)
+
+
+def _kept(row: dict[str, float], *, spends_less: bool, lower_delta: bool) -> list[str]:
+    parts = [f"ε = {in_figures(row['realised_epsilon'])}"] if spends_less else []
+    return [*parts, f"δ = {in_figures(row['realised_delta'])}"] if lower_delta else parts
+
+
+def best_rows(rows: pd.DataFrame, value: str, settings: Sequence[str], *, largest: bool = False) -> pd.Series:
+    """Return which rows are the best of those with equal settings and an equal guarantee.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of `with_flags`; references are never best.
+    value : str
+        Column to compare.
+    settings : sequence of str
+        Columns that must be equal beside the guarantee.
+    largest : bool
+        Whether the largest value is the best, and not the least.
+
+    Returns
+    -------
+    Series
+        True for the best row of each group; a group of a single row has none, as nothing is compared there.
+    """
+    compared = rows[~rows["is_reference"] & rows[value].notna()]
+    best = pd.Series(data=False, index=rows.index)
+    if len(compared):
+        groups = compared.groupby([*dict.fromkeys((*settings, *GUARANTEE))], sort=False, dropna=False)[value]
+        chosen = (groups.idxmax() if largest else groups.idxmin())[groups.size() > 1]
+        best[chosen.to_numpy()] = True
+    return best
+
+
+def differing_guarantees(rows: pd.DataFrame, settings: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of the guarantee in which private rows of equal settings differ."""
+    private = rows[~rows["is_reference"]]
+    names = [name for name in GUARANTEE if name not in settings]
+    if not len(private) or not settings:
+        return tuple(name for name in names if private[name].nunique(dropna=False) > 1)
+    groups = private.groupby(list(settings), sort=False, dropna=False)
+    return tuple(name for name in names if (groups[name].nunique(dropna=False) > 1).any())
+
+
+def guarantee_sentence(rows: pd.DataFrame) -> str:
+    """Return the guarantees of the private rows in a sentence."""
+    private = rows[~rows["is_reference"]]
+    if not len(private):
+        return "No row has a finite epsilon."
+    models, adjacencies = (list(dict.fromkeys(private[name])) for name in ("trust_model", "adjacency"))
+    budget = ", ".join(f"{name} {_range(sorted(private[name].unique()))}" for name in ("epsilon", "delta"))
+    plural = "s" * (len(models) > 1)
+    return f"Guarantees: {listed(adjacencies)} adjacency, {listed(models)} trust model{plural}, {budget}."
+
+
+def budget_warnings(rows: pd.DataFrame, settings: Sequence[str]) -> tuple[str, ...]:
+    """Return a sentence for each way in which the budgets of compared rows differ."""
+    sentences = []
+    if differing := differing_guarantees(rows, settings):
+        names = listed([WORDS[name] for name in differing])
+        sentences.append(f"Rows differ in {names}: compare only rows with the same.")
+    less, delta = (rows["flag"].str.contains(sign, regex=False) for sign in ("ε = ", "δ = "))
+    if less.any():
+        sentences.append(f"Flag ε: these rows keep a smaller epsilon than the budget's ({_labels(rows[less])}).")
+    if delta.any():
+        sentences.append(f"Flag δ: these rows keep a smaller delta than the budget's, a stronger promise ({_labels(rows[delta])}).")
+    if rows["is_reference"].any():
+        named = _labels(rows[rows["is_reference"]])
+        sentences.append(f"Without a finite epsilon, and so only references: {named}.")
+    return tuple(sentences)
+
+
+def _range(values: Sequence[float]) -> str:
+    shown = [in_figures(value) for value in values]
+    return listed(shown) if len(shown) <= MOST_LISTED else f"{shown[0]} to {shown[-1]}"
+
+
+def _labels(rows: pd.DataFrame) -> str:
+    return listed(list(dict.fromkeys(rows["label"])))

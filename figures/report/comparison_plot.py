@@ -1,0 +1,219 @@
+"""A plot of compared rows: one quantity against the setting that varies most, or against bits."""
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from ...analysis.study.mean_estimation import Z95
+from ...shown import in_figures, with_powers
+from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark
+from ..drawing.style import GREY as GREY_LINE
+from .report_figures import drawable, report_style, svg_text
+
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
+MOST_PANELS, PANELS_IN_A_ROW = 6, 3
+# An axis is logarithmic if its largest value exceeds its least by this factor.
+LOGARITHMIC = 5.0
+# More values of a setting are not all written at its axis.
+MOST_TICKS = 8
+# Widest line of a legend with several columns, and of a panel's title, in characters.
+WIDE, TITLE_CHARACTERS = 44, 42
+REMS_OF_INCH = 6.5
+BITS = "bits_per_client"
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """A column that is drawn in grey: what rows are measured against, with its words and line style."""
+
+    name: str
+    words: str
+    line: Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonPlot:
+    """What a plot shows of which columns.
+
+    Attributes
+    ----------
+    value, words : str
+        Column of the vertical axis, and its words.
+    error : str or None
+        Column of its standard error.
+    axis : str
+        Column of the horizontal axis.
+    lines, panels : tuple of str
+        Columns whose combinations are lines, and panels.
+    rulers : tuple of Ruler
+        Columns to draw in grey.
+    names : mapping
+        Words of columns.
+    """
+
+    value: str
+    words: str
+    error: str | None = None
+    axis: str
+    lines: tuple[str, ...]
+    panels: tuple[str, ...]
+    rulers: tuple[Ruler, ...] = ()
+    names: Mapping[str, str]
+
+
+def varied_columns(rows: pd.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that hold several values; missing counts as a value."""
+    return tuple(name for name in names if name in rows and rows[name].nunique(dropna=False) > 1)
+
+
+def chosen_axis(rows: pd.DataFrame, candidates: Sequence[str], otherwise: str) -> str:
+    """Return the column of the horizontal axis.
+
+    It is the candidate with the most different numbers, the first of equal ones; bits per client where no candidate varies; and `otherwise`
+    where they do not vary either.
+    """
+    numeric = [name for name in candidates if name in rows and pd.api.types.is_numeric_dtype(rows[name]) and np.isfinite(rows[name]).all()]
+    counts = {name: rows[name].nunique() for name in numeric}
+    most = max(counts.values(), default=1)
+    if most > 1:
+        return next(name for name in numeric if counts[name] == most)
+    return BITS if BITS in rows and rows[BITS].nunique() > 1 else otherwise
+
+
+@dataclass(frozen=True)
+class DrawnPlot:
+    """A plot as an ``<svg>`` element, and sentences on what it leaves out."""
+
+    svg: str
+    left_out: tuple[str, ...]
+
+
+def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> DrawnPlot:
+    """Draw a plot for a page; `name` tells its identifiers from others'."""
+    frame = rows.assign(
+        line=[", ".join(words_of(row, plot.lines, plot.names)) or plot.words for row in rows.to_dict("records")],
+        panel=[", ".join(words_of(row, plot.panels, plot.names)) for row in rows.to_dict("records")],
+    )
+    shown = frame[np.isfinite(frame[plot.value]) & (frame[plot.value] > 0)]
+    left_out = [f"{len(frame) - len(shown)} rows whose value is zero or missing"] if len(shown) < len(frame) else []
+    panels = list(dict.fromkeys(shown["panel"]))
+    ranks = shown.groupby(["panel", plot.axis], sort=False, dropna=False)[plot.value].rank()
+    lines = list(dict.fromkeys(shown["line"]))
+    if len(lines) > len(MARKS):
+        kept = ranks.groupby(shown["line"]).median().nsmallest(len(MARKS)).index
+        left_out.append(f"the {len(lines) - len(MARKS)} lines of the largest values")
+        lines = [line for line in lines if line in kept]
+    if len(panels) > MOST_PANELS:
+        left_out.append(f"{len(panels) - MOST_PANELS} of {len(panels)} combinations of {', '.join(plot.names[one] for one in plot.panels)}")
+    shown = shown[shown["line"].isin(lines)]
+    with report_style():
+        figure = _figure(shown, plot, lines, panels[:MOST_PANELS])
+        return DrawnPlot(page_figure(figure, name), tuple(left_out))
+
+
+def page_figure(figure: Figure, name: str) -> str:
+    """Return a figure as an ``<svg>`` element whose letters have about the size of the page's text."""
+    width = f'<svg style="max-width: {REMS_OF_INCH * figure.get_figwidth():.0f}rem" '
+    return svg_text(figure, name).replace("<svg ", width, 1)
+
+
+def words_of(row: Mapping[Any, Any], names: Sequence[str], words: Mapping[str, str]) -> list[str]:
+    """Return what a row has in some columns, in words; texts stand alone, other values beside the column's words."""
+    return [_value_in_words(row[name], words[name]) for name in names if row[name] is not None and row[name] == row[name]]
+
+
+def _value_in_words(value: Any, words: str) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{words} {('no', 'yes')[int(value)] if isinstance(value, bool | np.bool_) else with_powers(in_figures(value))}"
+
+
+def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels: list[str]) -> Figure:
+    named = not pd.api.types.is_numeric_dtype(shown[plot.axis])
+    columns = min(len(panels), 1 if named else PANELS_IN_A_ROW) or 1
+    height = 1.0 + 0.3 * shown[plot.axis].nunique() if named else 3.9 if len(panels) <= 1 else 3.1
+    count = math.ceil(len(panels) / columns) or 1
+    figure = Figure(figsize=(8.6 if columns == 1 else 11.0, count * height + 0.22 * len(lines) * (not named)), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(count, columns, squeeze=False)).ravel()
+    looks = dict(zip(lines, cycle(MARKS), strict=False))
+    for place, (panel, one) in enumerate(zip(panels, axes, strict=False)):
+        rows = shown[shown["panel"] == panel]
+        (_draw_named if named else _draw_panel)(one, rows, plot, looks)
+        one.set_title("\n".join(textwrap.wrap(drawable(panel), TITLE_CHARACTERS)), fontsize=10)
+        one.set_xlabel(plot.words if named else plot.names[plot.axis])
+        if not named and place % columns == 0:
+            one.set_ylabel(plot.words)
+    for one in axes[len(panels) :]:
+        one.remove()
+    labels: dict[str, Any] = {}
+    for one in axes[: len(panels)]:
+        labels |= dict(zip(*reversed(one.get_legend_handles_labels()), strict=True))
+    widest = max(map(len, labels), default=0)
+    figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=1 if widest > WIDE else 2, frameon=False)
+    return figure
+
+
+def _draw_panel(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
+    for ruler in plot.rulers:
+        for series in _rulers(rows, plot.axis, ruler.name):
+            axes.plot(series.index, series, color=GREY_LINE, linestyle=ruler.line, linewidth=1.2, label=ruler.words, zorder=1)
+    for line, series in rows.groupby("line", sort=False):
+        ordered = series.sort_values(plot.axis)
+        margins = None if plot.error is None else Z95 * ordered[plot.error].fillna(0.0)
+        axes.errorbar(ordered[plot.axis], ordered[plot.value], yerr=margins, capsize=2, label=drawable(str(line)), **looks[str(line)].look)
+    values = np.unique(rows[plot.axis])
+    if values[0] > 0 and values[-1] > LOGARITHMIC * values[0]:
+        axes.set_xscale("log")
+    if len(values) <= MOST_TICKS:
+        axes.xaxis.set_major_locator(FixedLocator(values.tolist()))
+    axes.xaxis.set_major_formatter(FuncFormatter(_tick))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    _logarithmic(axes, rows[plot.value], "y")
+
+
+def _draw_named(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
+    """Draw rows that differ in nothing that is a number, each at its own height."""
+    names = list(dict.fromkeys(rows[plot.axis]))
+    for ruler in plot.rulers:
+        values = rows[ruler.name].dropna().unique()
+        if len(values) == 1:
+            axes.axvline(values[0], color=GREY_LINE, linestyle=ruler.line, linewidth=1.2, label=ruler.words, zorder=1)
+    margins = None if plot.error is None else Z95 * rows[plot.error].fillna(0.0)
+    first = next(iter(looks.values()))
+    heights = [names.index(name) for name in rows[plot.axis]]
+    axes.errorbar(rows[plot.value], heights, xerr=margins, color=first.colour, marker=first.marker, linestyle="", capsize=3)
+    axes.set_yticks(range(len(names)), [drawable(str(name)) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    _logarithmic(axes, rows[plot.value], "x")
+
+
+def _logarithmic(axes: Axes, values: pd.Series, which: str) -> None:
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    if values.max() > LOGARITHMIC * values.min():
+        (axes.set_yscale if which == "y" else axes.set_xscale)("log")
+        # A short axis writes digits between its powers of ten.
+        axis.set_major_locator(LogLocator(subs=(1.0,) if values.max() > 1000 * values.min() else (1.0, 2.0, 5.0)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(_tick))
+
+
+def _tick(value: float, _: int | None = None) -> str:
+    return with_powers(in_figures(value))
+
+
+def _rulers(rows: pd.DataFrame, axis: str, name: str) -> list[pd.Series]:
+    """Return a ruler's different curves: one, where all lines have the same."""
+    curves: dict[tuple[float, ...], pd.Series] = {}
+    for _, series in rows[rows[name].notna() & (rows[name] > 0)].groupby("line", sort=False):
+        curve = series.groupby(axis)[name].mean()
+        curves.setdefault(tuple(float(f"{value:.4g}") for value in curve), curve)
+    return list(curves.values())

@@ -1,0 +1,172 @@
+"""The page of a table of results: a sentence, guarantees, a plot, a sortable table, the data beside it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from markupsafe import Markup
+
+from ...analysis.sweeps.run import TaskFailure
+from ...shown import in_figures, with_powers
+from .pages import fill_template
+
+TEMPLATE = "results.html.jinja"
+# Rows that a page shows at first; a switch shows all.
+FIRST_ROWS = 25
+# Browsers take seconds for more rows.
+MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a page's table.
+
+    Attributes
+    ----------
+    name, heading : str
+        Column of the rows, and its heading.
+    digits : int
+        Significant digits of numbers that are not whole.
+    error : str or None
+        Column of a standard error that stands behind the value.
+    unit : str
+        Unit behind a number.
+    least : float
+        Smaller numbers are stated to be below this one.
+    links : tuple of (str, str)
+        Columns with files' names, each with the words of its link; the cell has these links and no value.
+    """
+
+    name: str
+    heading: str
+    digits: int = 3
+    error: str | None = None
+    unit: str = ""
+    least: float = 0.0
+    links: tuple[tuple[str, str], ...] = ()
+
+    def text(self, row: dict[Any, Any]) -> str:
+        """Return a row's cell as text; empty where the row has no value."""
+        value = row[self.name]
+        if _missing(value):
+            return ""
+        if isinstance(value, str):
+            return value
+        if value < self.least:
+            return f"below {in_figures(self.least)}{self.unit}"
+        margin = "" if self.error is None or _missing(row[self.error]) else f" ± {in_figures(row[self.error], 2)}"
+        return with_powers(in_figures(value, self.digits) + margin) + self.unit
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell: its text, what it is sorted by, and its links as pairs of a file and words."""
+
+    text: str
+    order: Any
+    links: tuple[tuple[str, str], ...]
+    is_text: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a page's table, with whether it is the best of its setting, and whether only a reference."""
+
+    cells: tuple[Cell, ...]
+    is_best: bool
+    is_reference: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultsPage:
+    """A page of results; all texts are plain.
+
+    Attributes
+    ----------
+    title, statement : str
+        Heading, and the sentence that states the result.
+    setting : tuple of str
+        What all rows share.
+    guarantee : str
+        The guarantees in a sentence.
+    warnings : tuple of str
+        What a reader must know before comparing rows.
+    figure : str
+        The plot, an ``<svg>`` element made by matplotlib; empty without rows.
+    caption : str
+        What the plot shows.
+    columns : tuple of Column
+        Columns of the table; those without a value are left out.
+    rows : DataFrame
+        The rows, with `is_reference`, and `is_best`.
+    notes : tuple of str
+        Sentences below the table.
+    failures : tuple of TaskFailure
+        Tasks without a result.
+    data : tuple of (str, str)
+        Files beside the page, each with its contents in words.
+    provenance : tuple of (str, str)
+        Names and texts.
+    """
+
+    title: str
+    statement: str
+    setting: tuple[str, ...]
+    guarantee: str
+    warnings: tuple[str, ...]
+    figure: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: pd.DataFrame
+    notes: tuple[str, ...]
+    failures: Sequence[TaskFailure]
+    data: tuple[tuple[str, str], ...]
+    provenance: tuple[tuple[str, str], ...]
+
+
+def results_page_html(page: ResultsPage) -> str:
+    """Return a page as HTML that loads nothing from elsewhere."""
+    columns = [column for column in page.columns if column.links or any(map(column.text, page.rows.to_dict("records")))]
+    shown = [_row(row, columns) for row in page.rows.iloc[:MOST_ROWS].to_dict("records")]
+    failures = list(dict.fromkeys((failure.task.setting, failure.message) for failure in page.failures))
+    return fill_template(
+        TEMPLATE,
+        {"powers": with_powers},
+        page=page,
+        # Figures are made by matplotlib from names that it escapes: nothing else on the page is marked as safe.
+        figure=Markup(page.figure),  # noqa: S704 -- see above
+        columns=columns,
+        words={column.name for column in columns if any(isinstance(value, str) for value in page.rows[column.name])},
+        rows=[row for row in shown if not row.is_reference],
+        references=[row for row in shown if row.is_reference],
+        total=len(page.rows),
+        first_rows=FIRST_ROWS,
+        failures=failures[:MOST_ROWS],
+        failed=len(failures),
+    )
+
+
+def _row(row: dict[Any, Any], columns: Sequence[Column]) -> Row:
+    cells = []
+    for column in columns:
+        value = row[column.name]
+        links = tuple((row[name], words) for name, words in column.links)
+        cells.append(Cell("" if links else column.text(row), _order(value), links, isinstance(value, str)))
+    return Row(tuple(cells), bool(row["is_best"]), bool(row["is_reference"]))
+
+
+def _order(value: Any) -> Any:
+    return "" if _missing(value) else "Infinity" if value == math.inf else value
+
+
+def versions_of(results: pd.DataFrame) -> str:
+    """Return the versions of the software that made some rows, in a list."""
+    names = [name for name in map(str, results) if name.startswith("version_")]
+    versions = ((name.removeprefix("version_"), list(results[name].dropna().unique())) for name in names)
+    return ", ".join(f"{name} {' and '.join(map(str, values))}" for name, values in versions if values)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value or value == ""

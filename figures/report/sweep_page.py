@@ -1,0 +1,151 @@
+"""The page of a sweep: errors against the setting that varies most, beside proven bounds and references."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from ...analysis.sweeps.budgets import best_rows, budget_warnings, guarantee_sentence
+from ...analysis.sweeps.run import TaskFailure
+from ...analysis.sweeps.summary import SETTINGS, summarise_sweep, usefulness_warnings
+from ...files import write_atomically
+from ...shown import in_figures, listed
+from .comparison_plot import BITS, ComparisonPlot, Ruler, chosen_axis, draw_comparison, varied_columns, words_of
+from .pages import write_page
+from .results_page import Column, ResultsPage, results_page_html, versions_of
+
+PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
+NAMES = {name: name.replace("_", " ") for name in SETTINGS} | {
+    "categories": "items",
+    "delta": "δ",
+    "epsilon": "ε",
+    "nonzero": "non-zero coordinates",
+    "norm": "norm p",
+    "trust_model": "trust model",
+    "adjacency": "adjacency",
+    BITS: "bits per client",
+    "label": "mechanism",
+}
+# Settings whose numbers may be the horizontal axis, the first of equally many.
+AXES = ("epsilon", "clients", "dimension", "categories", "rounds", "nonzero", "scale", "clip_norm", "delta")
+RULERS = (Ruler("central_error", "central Gaussian, same ε and δ", (0, (5, 3))), Ruler("zero_squared_error", "answering zero", (0, (1, 1))))
+
+
+def write_sweep_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
+    """Write the page and the summary of a sweep of means beside its results; return the page's path.
+
+    Existing files are replaced.
+    """
+    html = sweep_page_html(results, failures, command=command)
+    write_atomically(folder / SUMMARY_NAME, summarise_sweep(results).to_csv(index=False).encode())
+    write_page(folder / PAGE_NAME, html)
+    return folder / PAGE_NAME
+
+
+def remove_sweep_page(folder: Path) -> None:
+    """Remove the page and the summary of earlier results from a folder."""
+    for name in (PAGE_NAME, SUMMARY_NAME):
+        (folder / name).unlink(missing_ok=True)
+
+
+def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:
+    """Return the page of a sweep's results as HTML."""
+    summary = summarise_sweep(results)
+    worse = summary["mean_squared_error"] > summary["zero_squared_error"]
+    flags = [", ".join(filter(None, (flag, "zero is closer" * is_worse))) for flag, is_worse in zip(summary["flag"], worse, strict=True)]
+    rows = summary.assign(
+        flag=flags,
+        is_best=best_rows(summary, "mean_squared_error", SETTINGS),
+        # A reference has no budget.
+        epsilon=summary["epsilon"].where(~summary["is_reference"], summary["realised_epsilon"]),
+        ratio_to_bound=summary["worst_squared_error"] / summary["lower_bound"].astype(float),
+    )
+    varied = varied_columns(summary, SETTINGS)
+    models = varied_columns(summary, ("trust_model", "adjacency"))
+    axis = chosen_axis(summary, AXES, "label")
+    what = "frequencies" if summary["categories"].notna().all() else "mean"
+    plot = ComparisonPlot(
+        value="mean_squared_error",
+        words=f"squared error of the {what}",
+        error="standard_error",
+        axis=axis,
+        lines=("label",),
+        panels=tuple(name for name in varied if name != axis),
+        rulers=tuple(ruler for ruler in RULERS if summary[ruler.name].notna().any()),
+        names=NAMES,
+    )
+    drawn = draw_comparison(summary, plot, "sweep")
+    shared = [name for name in SETTINGS if name not in varied and summary[name].notna().all()]
+    return results_page_html(
+        ResultsPage(
+            title=f"Sweep: squared error {_against(axis)}",
+            statement=sweep_statement(summary),
+            setting=tuple(words_of(summary.iloc[0], shared, NAMES)),
+            guarantee=guarantee_sentence(summary),
+            warnings=(*budget_warnings(summary, SETTINGS), *usefulness_warnings(summary)),
+            figure=drawn.svg,
+            caption=_caption(plot, drawn.left_out, repetitions=int(summary["repetitions"].max())),
+            columns=(
+                Column("label", "Mechanism"),
+                *(Column(name, NAMES[name].capitalize()) for name in models),
+                *(Column(name, NAMES[name].capitalize()) for name in varied if name not in ("epsilon", "delta")),
+                Column("mean_squared_error", "Squared error", error="standard_error"),
+                Column("ratio_to_central", "Over central Gaussian"),
+                Column("ratio_to_bound", "Worst over proven bound"),
+                Column(BITS, "Bits per client", digits=4),
+                Column("epsilon", "ε"),
+                *([Column("delta", "δ")] if "delta" in varied else []),
+                Column("flag", "Flag"),
+            ),
+            rows=rows,
+            notes=(
+                f"Squared error: squared L2 distance of the estimate from the true {what} of the clipped inputs, on average, ± standard "
+                "error. Shaded: the least error among rows with the same settings and the same guarantee.",
+                "Central Gaussian: the error of a trusted server's Gaussian noise for the same epsilon, delta and adjacency. Worst over "
+                "proven bound: the largest expected error over all inputs, divided by what no mechanism of its kind can undercut.",
+            ),
+            failures=failures,
+            data=(
+                (SUMMARY_NAME, "the rows above, with all digits and all columns"),
+                ("results.parquet", "a row for each repetition and measured quantity"),
+            ),
+            provenance=(
+                ("Command", command or ""),
+                ("Seed", listed([str(seed) for seed in summary_seeds(results)])),
+                ("Versions", versions_of(results)),
+            ),
+        )
+    )
+
+
+def sweep_statement(summary: pd.DataFrame) -> str:
+    """Return the sentence that states a sweep's result: the mechanism of the least error, by trust model."""
+    settings = summary.groupby(list(SETTINGS), sort=False, dropna=False).ngroups
+    mechanisms = summary["label"].nunique()
+    head = f"{mechanisms} mechanism{'s' * (mechanisms > 1)} in {settings} setting{'s' * (settings > 1)}"
+    best = summary[best_rows(summary, "mean_squared_error", SETTINGS)]
+    if best.empty:
+        low, high = summary["mean_squared_error"].min(), summary["mean_squared_error"].max()
+        error = in_figures(low) if low == high else f"from {in_figures(low)} to {in_figures(high)}"
+        return f"{head}: squared error {error}."
+    leaders = []
+    for model, rows in best.groupby("trust_model", sort=False):
+        counts = rows["label"].value_counts()
+        where = f"{counts.iloc[0]} of {len(rows)}" if counts.iloc[0] < len(rows) or len(rows) == 1 else f"all {len(rows)}"
+        leaders.append(f"{counts.index[0]} ({model}, in {where})")
+    return f"{head}; the least squared error among mechanisms of the same guarantee: {'; '.join(leaders)}."
+
+
+def summary_seeds(results: pd.DataFrame) -> list[int]:
+    """Return the root seeds of a sweep's rows."""
+    return sorted(results["seed"].unique().tolist())
+
+
+def _against(axis: str) -> str:
+    return "by mechanism" if axis == "label" else f"against {NAMES[axis]}"
+
+
+def _caption(plot: ComparisonPlot, left_out: Sequence[str], *, repetitions: int) -> str:
+    bars = f" Bars: 1.96 standard errors of {repetitions} repetitions." if repetitions > 1 else ""
+    hidden = f" Not drawn: {listed(list(left_out))}." if left_out else ""
+    return f"{plot.words.capitalize()} {_against(plot.axis)}.{bars}{hidden}"

@@ -1,0 +1,13 @@
+"""Numbers of docs/explanations/vector-tables.md."""
+
+from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound, shrinkage
+
+
+def rounded_norm() -> float:
+    """Return the bound on the L2 norm after systematic rounding in 128 dimensions, for a ball of 15 steps."""
+    return rounded_norm_bound(128, 2.0, 15.0)
+
+
+def gamma(norm: int, bits: int) -> float:
+    """Return the factor by which rejection shrinks vectors of 128 dimensions."""
+    return shrinkage(128, float(norm), 2.0 ** (bits - 1) - 1, 0.05)

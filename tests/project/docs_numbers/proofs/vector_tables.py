@@ -1,0 +1,8 @@
+"""Numbers of docs/proofs/vector-tables.md."""
+
+from quietbits.solvers.divergences.dithered_norm import rounded_norm_bound
+
+
+def rounded_norm() -> float:
+    """Return the bound on the L2 norm after systematic rounding in 128 dimensions, for a ball of 15 steps."""
+    return rounded_norm_bound(128, 2.0, 15.0)

@@ -1,3 +1,0 @@
-"""Numbers of docs/secure-sum-cost.md."""
-
-from quietbits.design.secure_sum.aggregation import rate_at_equal_cost as rate_at_equal_cost

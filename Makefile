@@ -5,12 +5,13 @@
 VENV := .venv$(if $(filter command line environment,$(origin PYTHON)),-$(shell $(PYTHON) -c "import sys; print('%d.%d' % sys.version_info[:2])" 2>/dev/null))
 INSTALLED := $(VENV)/installed
 LOWEST := .venv-lowest
+PACKAGE := .venv-package
 
 # The first interpreter that is recent enough.
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test test-lowest test-torch lint docs bench attack mutate
+.PHONY: demo test test-lowest test-torch lint docs package bench attack mutate
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -63,6 +64,17 @@ docs: $(VENV)/docs-installed
 $(VENV)/docs-installed: $(INSTALLED)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $(VENV)/docs-installed
+
+# Build the source distribution and, from it, the wheel; check what a package index would show; and run the wheel alone, without extras.
+package:
+	$(PYTHON) -m venv --clear $(PACKAGE)
+	$(PACKAGE)/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	rm -rf dist
+	$(PACKAGE)/bin/python -m build --outdir dist .
+	$(PACKAGE)/bin/twine check --strict dist/*
+	$(PACKAGE)/bin/python -m pip install --quiet --disable-pip-version-check dist/*.whl
+	cd $(PACKAGE) && bin/quietbits design mvu --epsilon 1 --bits-in 2 --bits-out 1 --output table.json && bin/quietbits verify table.json
+	du -sm $(PACKAGE)
 
 # Run every benchmark; each prints its speed as a ratio to a named alternative. Packages that only benchmarks need are installed first, if
 # they can be.

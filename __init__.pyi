@@ -9,9 +9,11 @@ from .analysis.catalogue.registry import build_mechanism as build_mechanism
 from .analysis.federation.client_mod import PrivateUpdateMod as PrivateUpdateMod
 from .analysis.federation.round_report import RoundReport as RoundReport
 from .analysis.federation.strategy import PrivateMeanStrategy as PrivateMeanStrategy
+from .analysis.planner.advice import advise as advise
 from .analysis.planner.check import check_plan as check_plan
 from .analysis.planner.plan import plan as plan
 from .analysis.planner.plan import plan_task as plan_task
+from .analysis.planner.record import Advice as Advice
 from .analysis.planner.record import Plan as Plan
 from .analysis.planner.record import PlannedMechanism as PlannedMechanism
 from .analysis.simulation.mean import SimulatedMean as SimulatedMean
@@ -141,6 +143,7 @@ from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import DataNotFoundError as DataNotFoundError
 from .errors import InfeasibleError as InfeasibleError
+from .errors import MissingExtraError as MissingExtraError
 from .errors import NotFiniteError as NotFiniteError
 from .errors import PlugInError as PlugInError
 from .errors import TableError as TableError
@@ -155,3 +158,4 @@ from .solvers.divergences.vector_composition import VectorBounds as VectorBounds
 from .solvers.divergences.vector_composition import vector_bounds as vector_bounds
 from .solvers.limits.rate_distortion import RateDistortion as RateDistortion
 from .solvers.limits.rate_distortion import rate_distortion as rate_distortion
+from .version import __version__ as __version__

@@ -21,6 +21,10 @@ class DataNotFoundError(DataError):
     """A folder holds none of the requested data; the message names the files and their source."""
 
 
+class MissingExtraError(ImportError, ValueError):
+    """An optional package is not installed; the message names the extra that installs it."""
+
+
 class PlugInError(ValueError):
     """A package offers an unusable mechanism; the message names the package and the fault."""
 

@@ -5,8 +5,10 @@ import math
 import re
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -15,6 +17,27 @@ if TYPE_CHECKING:
 BLUE, GREY = "#0072b2", "#555555"
 # Python calls these two characters unprintable, but many scripts need them between letters.
 JOINERS = "\u200c\u200d"
+# Characters of a value in a notebook's table.
+VALUE_WIDTH = 200
+# Columns that a reader of a result table looks for first. pandas shows the first ten and the last ten of a wide table.
+FIRST_COLUMNS = (
+    *("label", "name", "file", "mechanism", "recommended", "on_frontier"),
+    *("round", "repetition", "rank", "metric", "value"),
+    *(
+        "accuracy",
+        "relative_error",
+        "error_per_coordinate",
+        "squared_error",
+        "mean_squared_error",
+        "predicted_error",
+        "worst_error",
+        "mean_variance",
+        "worst_variance",
+    ),
+    *("standard_error", "ratio_to_bound", "ratio_to_central", "optimality_gap"),
+    *("epsilon", "delta", "adjacency", "trust_model"),
+    *("bytes_up", "bytes_down", "megabytes_up", "megabytes_down", "bits_per_client"),
+)
 EXPONENT = re.compile(r"\b(\d(?:\.\d+)?)e([+-]?\d+)\b")
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -42,6 +65,40 @@ def printable(text: str, encoding: str = "utf-8") -> str:
 
 def _is_plain(character: str) -> bool:
     return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
+
+
+def results_first(columns: Iterable[str]) -> list[str]:
+    """Return the columns of a result table in the order of a reader's interest.
+
+    Mechanism, results, guarantee and cost (`FIRST_COLUMNS`) come first, then all others in their given order.
+    """
+    places = {name: place for place, name in enumerate(FIRST_COLUMNS)}
+    return sorted(columns, key=lambda name: places.get(name, len(places)))
+
+
+def html_table(line: str, rows: Iterable[Sequence[object]], headings: Sequence[str] = ()) -> str:
+    """Return a line of text above a table, as HTML for a notebook; all text is escaped."""
+    head = "".join(f'<th style="text-align: left">{_cell(heading)}</th>' for heading in headings)
+    cells = ("".join(f'<td style="text-align: left">{_cell(value)}</td>' for value in row) for row in rows)
+    body = "".join(f"<tr>{row}</tr>" for row in cells)
+    headed = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return f"<p>{html.escape(printable(line))}</p><table>{headed}<tbody>{body}</tbody></table>"
+
+
+def _cell(value: object) -> str:
+    text = in_figures(value, 6) if isinstance(value, float) else str(value)
+    return html.escape(shorten(printable(text), VALUE_WIDTH, placeholder=" ..."))
+
+
+class ShownFields:
+    """A dataclass that a notebook shows as a table of its fields and of some properties."""
+
+    _shown_properties: ClassVar[Mapping[str, str]] = {}
+
+    def _repr_html_(self) -> str:
+        own: Any = self
+        parameters = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr] if is_dataclass(own) else []
+        return html_table(type(self).__name__, [*parameters, *((name, getattr(own, key)) for name, key in self._shown_properties.items())])
 
 
 def in_figures(value: float | None, digits: int = 3) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..files import shown_path
 from .console import check_outputs, console, grid, show_document, warn, working
 from .options import (
     REQUIRED,
@@ -77,11 +78,18 @@ def _command(name: str, options: "tuple[Option, ...]", function: Callable[..., N
     return with_options(run, options, {**budget, "adjacency": (adjacency, None), **sampling, **outputs}, help_text)
 
 
-def help_of(name: str, call: str) -> str:
-    """Return the help of a command for one name, with a note if there are several accounts."""
+def title_of(name: str) -> str:
+    """Return the title of a name's noise or mechanism."""
     from ..analysis.catalogue.registry import NOISE, REGISTRY
 
-    text = f"{(NOISE[name] if name in NOISE else REGISTRY[name]).title} (`quietbits.{call}`)."
+    return (NOISE[name] if name in NOISE else REGISTRY[name]).title
+
+
+def help_of(name: str, call: str) -> str:
+    """Return the help of a command for one name, with a note if there are several accounts."""
+    from ..analysis.catalogue.registry import REGISTRY
+
+    text = f"{title_of(name)} (`quietbits.{call}`)."
     names = REGISTRY[name].accounts if name in REGISTRY else ()
     if len(names) < 2:
         return text
@@ -93,8 +101,8 @@ def help_of(name: str, call: str) -> str:
 
 
 account_app = typer.Typer(
-    cls=registry_group(_names, _subcommand),
-    help="Compute the total privacy loss of all rounds, with the assumptions behind it.",
+    cls=registry_group(_names, _subcommand, title_of),
+    help="Compute the total privacy loss of all rounds, with the assumptions behind it (`quietbits.account`).",
     no_args_is_help=True,
 )
 
@@ -126,7 +134,8 @@ def _account(name: str, parameters: dict[str, Any], values: dict[str, Any]) -> N
     if plot is not None:
         from ..figures.account_plots import write_account_plot
 
-        write_account_plot(report.subject, values["delta"], values["rounds"], sampling, plot)
+        with working(f"drawing {shown_path(plot)}"):
+            write_account_plot(report.subject, values["delta"], values["rounds"], sampling, plot)
     show_document(report.document(), json, output)
     if not json:
         print_report(report)
@@ -221,8 +230,8 @@ def _calibrate_subcommand(name: str) -> Any:
 
 
 calibrate_app = typer.Typer(
-    cls=registry_group(_calibrated_names, _calibrate_subcommand, _has),
-    help="Find the parameters with which all rounds together stay within (epsilon, delta).",
+    cls=registry_group(_calibrated_names, _calibrate_subcommand, title_of, _has),
+    help="Find the parameters with which all rounds together stay within (epsilon, delta) (`quietbits.calibrate`).",
     no_args_is_help=True,
 )
 

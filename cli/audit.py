@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, grid, or_none, show_document, working
+from .console import check_outputs, grid, or_none, progress_bar, show_document, working
 from .options import Json, Output, Seed, registry_group, with_options
-from .task import Clients, Delta, built, entries_of, entry_names, options_of, size_of, task_options
+from .task import Clients, Delta, built, entries_of, entry_names, options_of, size_of, task_options, title_of
 
 if TYPE_CHECKING:
     from ..analysis.audits.mechanism_audit import MechanismAudit
@@ -31,6 +31,10 @@ HELP = "Bound the epsilon of {} from below; exit code 1 if that refutes its guar
 
 def _names() -> list[str]:
     return [*entry_names(), TABLE]
+
+
+def _title(name: str) -> str:
+    return "A lookup table, from its file" if name == TABLE else title_of(name)
 
 
 def _subcommand(name: str) -> Any:
@@ -86,8 +90,8 @@ def _audit_table(
 
 
 audit_app = typer.Typer(
-    cls=registry_group(_names, _subcommand),
-    help="Run a mechanism on neighbours and test its guarantee. Passing is not a proof of privacy.",
+    cls=registry_group(_names, _subcommand, _title),
+    help="Run a mechanism on neighbours and test its guarantee (`quietbits.audit`). Passing is not a proof of privacy.",
     no_args_is_help=True,
 )
 
@@ -101,13 +105,14 @@ def _audit(mechanism: "Mechanism", stated: "StatedError", head: dict[str, Any], 
     from ..analysis.audits.mechanism_audit import audit
     from ..analysis.random_streams import named_stream
 
-    with working(f"running {head['mechanism']} on neighbours"):
+    with progress_bar(f"running {head['mechanism']} on neighbours") as on_step:
         audited = audit(
             mechanism,
             values["repetitions"],
             named_stream(values["seed"], "audit"),
             others=values["others"],
             confidence=values["confidence"],
+            on_step=on_step,
         )
     document = head | {"others": values["others"], "seed": values["seed"]} | audited.document() | stated.document()
     show_document(document, values["json"], values["output"])

@@ -41,7 +41,7 @@ class Group(TyperGroup):
         For an unknown name, a ValueError names the closest subcommands and the group's options.
         """
         name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
             options = [flag for parameter in self.get_params(ctx) for flag in parameter.opts]
             listed = [*self.list_commands(ctx), *options]
             # Some users type an option, such as version, as a command.

@@ -6,7 +6,6 @@ import os
 import shlex
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,11 +22,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from ..analysis.sweeps.run import TaskFailure
-    from ..progress import OnStep
+    from ..progress import OnStep, Steps
     from .plain_console import PlainConsole
 
 # Width of tables in a file or a pipe, which have no terminal to fit.
 PLAIN_WIDTH = 132
+BAR_WIDTH = 20
 # Exit code of a command that Ctrl-C ends, as in shells.
 INTERRUPTED = 130
 # Seconds until a command without a terminal first reports that it is working, and between two reports.
@@ -113,23 +113,32 @@ def _terminal() -> bool:
 
 
 @contextmanager
-def progress_bar() -> "Iterator[OnStep]":
-    """Yield ``on_step(done, total, text)``, which shows progress on stderr.
+def progress_bar(text: str = "starting") -> "Iterator[OnStep]":
+    """Yield ``on_step(done, total, text)``, which shows progress on stderr, with the time left.
 
-    A terminal shows a bar; other streams get lines.
+    `text` names the work until the first step. A terminal shows a bar; other streams get lines.
     """
+    from ..progress import Steps
+
+    steps = Steps(text)
     if not _terminal():
-        with _plain_lines("starting") as on_step:
-            yield on_step
+        with _plain_lines(steps):
+            yield steps.report
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn
 
-    from .plain_console import PlainConsole
+    from .plain_console import PlainConsole, StepColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress:
-        task = progress.add_task("starting", total=None)
-        yield lambda done, total, text: progress.update(task, completed=done, total=total, description=on_screen(text, sys.stderr))
+    # The time left changes between steps, so each refresh of the bar asks for the texts.
+    texts = (TextColumn(f"{{task.fields[steps].{name}}}", markup=False) for name in ("count", "times"))
+    with Progress(BarColumn(BAR_WIDTH), *texts, StepColumn(), console=PlainConsole(stderr=True), transient=True) as progress:
+        task = progress.add_task(on_screen(text, sys.stderr), total=None, steps=steps)
+
+        def on_step(done: int, total: int, step: str) -> None:
+            steps.report(done, total, step)
+            progress.update(task, completed=done, total=total, description=on_screen(step, sys.stderr))
+
+        yield on_step
 
 
 @contextmanager
@@ -138,40 +147,40 @@ def working(text: str) -> Iterator[None]:
 
     A terminal shows a spinner; other streams get lines.
     """
+    from ..progress import Steps
+
+    steps = Steps(text)
     if not _terminal():
-        with _plain_lines(text):
+        with _plain_lines(steps):
             yield
         return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress, SpinnerColumn, TextColumn
 
-    from .plain_console import PlainConsole
+    from .plain_console import PlainConsole, StepColumn
 
-    columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
-    with Progress(*columns, console=PlainConsole(stderr=True), transient=True) as progress:
-        progress.add_task(on_screen(text, sys.stderr), total=None)
+    times = TextColumn("{task.fields[steps].times}", markup=False)
+    with Progress(SpinnerColumn(), times, StepColumn(), console=PlainConsole(stderr=True), transient=True) as progress:
+        progress.add_task(on_screen(text, sys.stderr), total=None, steps=steps)
         yield
 
 
 @contextmanager
-def _plain_lines(text: str) -> "Iterator[OnStep]":
+def _plain_lines(steps: "Steps") -> Iterator[None]:
     """Print a line now and then, from another thread: a single step may take long."""
-    start, done, shown = time.monotonic(), threading.Event(), [text]
+    ended = threading.Event()
 
     def report() -> None:
         wait = FIRST_LINE
-        while not done.wait(wait):
-            complain(f"{time.monotonic() - start:.0f} s: {shown[0]}")
+        while not ended.wait(wait):
+            complain(": ".join(filter(None, (steps.times, steps.count, steps.text))))
             wait = NEXT_LINE
-
-    def on_step(finished: int, total: int, step: str) -> None:
-        shown[0] = f"{finished} of {total}: {step}"
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()
     try:
-        yield on_step
+        yield
     finally:
-        done.set()
+        ended.set()
         thread.join()
 
 
@@ -201,7 +210,7 @@ def run_resumable(
     if output.is_dir():
         check_outputs(*(output / name for name in beside))
     try:
-        with resumable(output), progress_bar() as on_step:
+        with resumable(output), progress_bar(f"reading {shown_path(output)}") as on_step:
             path = run(on_step)
     except IncompleteSweepError as error:
         show(error.results_path, error.failures)

@@ -10,7 +10,7 @@ from ..errors import TableError
 from ..files import shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, grid, say, working
-from .options import Megabytes, Seed, bytes_of
+from .options import Megabytes, Seed, bytes_of, complete_column
 from .table_grid import design_grid_command, verify_tables
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def design_mvu_command(
     solver: Annotated[Solver, typer.Option(help="How to design it.")] = Solver.staircase,
     objective: Annotated[DesignObjective, typer.Option(help="Variance to minimise.")] = DesignObjective.mean,
     prior_data: Annotated[Path | None, typer.Option(help="Public csv, parquet or npy file whose values are the prior.")] = None,
-    prior_column: Annotated[str | None, typer.Option(help="Column of the prior's file.")] = None,
+    prior_column: Annotated[str | None, typer.Option(help="Column of the prior's file.", autocompletion=complete_column)] = None,
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Ask for a table that is its own mirror image.")] = False,
     interval: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Interval of the values.")] = (0.0, 1.0),
     seed: Seed = 0,

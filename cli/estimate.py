@@ -10,7 +10,7 @@ from ..files import STANDARD_OUTPUT, check_folder, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, console, or_none, progress_bar, say, show_document, typed_command, working
 from .design import BitsIn, BitsOut, Epsilon, Metric
-from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of
+from .options import Adjacency, Json, Megabytes, Output, Seed, bytes_of, complete_column, completed_by
 
 if TYPE_CHECKING:
     from ..analysis.study.column_data import DataColumn
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from ..analysis.study.mean_study import MeanStudy
 
 Interval = Annotated[tuple[float, float] | None, typer.Option(metavar="LOW HIGH", help="Public interval; values outside are clipped.")]
+
+
+def _names_for_items() -> list[str]:
+    from ..analysis.catalogue.registry import REGISTRY
+
+    return [name for name, entry in REGISTRY.items() if any(domain.__name__ == "Categories" for domain in entry.domains)]
 
 
 class Objective(StrEnum):
@@ -43,7 +49,9 @@ def _estimate_group() -> None:
 def estimate_mean_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or npy file with one value per client.")],
     epsilon: Epsilon,
-    column: Annotated[str | None, typer.Option(help="The column; not needed for an npy array with one dimension.")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="The column; not needed for an npy array with one dimension.", autocompletion=complete_column)
+    ] = None,
     interval: Interval = None,
     bits_in: BitsIn = 5,
     bits_out: BitsOut = 3,
@@ -89,8 +97,10 @@ def estimate_mean_command(
 @estimate_app.command("frequencies", cls=Command)
 def estimate_frequencies_command(
     data: Annotated[Path, typer.Option(help="csv, parquet or txt file with one item per client.")],
-    mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.")],
-    column: Annotated[str | None, typer.Option(help="The column; not for a txt file, which has an item on each line.")] = None,
+    mechanism: Annotated[str, typer.Option(help="A mechanism of the registry for items.", autocompletion=completed_by(_names_for_items))],
+    column: Annotated[
+        str | None, typer.Option(help="The column; not for a txt file, which has an item on each line.", autocompletion=complete_column)
+    ] = None,
     epsilon: Annotated[float, typer.Option(help="Privacy parameter; without effect on a mechanism that keeps no budget.")] = 1.0,
     delta: Annotated[float, typer.Option(help="Failure probability; 0 for pure privacy.")] = 0.0,
     adjacency: Adjacency = None,
@@ -138,7 +148,8 @@ def estimate_frequencies_command(
     if report is not None:
         from ..figures.report.frequency_report import write_frequency_report
 
-        write_frequency_report(study, report, command=typed_command())
+        with working(f"drawing {shown_path(report)}"):
+            write_frequency_report(study, report, command=typed_command())
     show_document(study.document(), json, output)
     if not json:
         _print_frequencies(study)
@@ -205,7 +216,7 @@ def _run_study(
 ) -> "MeanStudy":
     from ..analysis.study.mean_study import study_mean
 
-    with progress_bar() as on_step:
+    with progress_bar("designing tables") as on_step:
         return study_mean(data, epsilon, bits_in, bits_out, metric=metric, objective=str(objective), seed=seed, on_step=on_step)
 
 
@@ -214,7 +225,8 @@ def _write_study(study: "MeanStudy", report: Path | None, results: Path | None) 
     from ..figures.report.report import write_report
 
     if report is not None:
-        write_report(study, report, command=typed_command())
+        with working(f"drawing {shown_path(report)}"):
+            write_report(study, report, command=typed_command())
     if results is not None:
         write_results(study, results, command=typed_command())
 

@@ -49,9 +49,9 @@ def main() -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from ..version import __version__
 
-        typer.echo(f"quietbits {version('quietbits')}")
+        typer.echo(f"quietbits {__version__}")
         raise typer.Exit
 
 

@@ -1,7 +1,7 @@
 """Commands whose options come from the registry."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,6 +16,36 @@ if TYPE_CHECKING:
     from ..design.contracts.registry import Option
     from ..solvers.accounting.sampling import Sampling
 
+
+def completed_by(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return a shell completion that offers names; they are asked for when a shell asks."""
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
+def _all_adjacencies() -> tuple[str, ...]:
+    from ..design.contracts.guarantee import ADJACENCIES
+
+    return ADJACENCIES
+
+
+def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Complete the name of a column of the data file that was typed before it."""
+    from ..analysis.study.column_file import column_names
+
+    file = ctx.params.get("data") or ctx.params.get("prior_data")
+    try:
+        names = () if file is None else column_names(Path(file))
+    except (OSError, ValueError):
+        # A shell that completes has no place for an error; the command itself will state it.
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+complete_adjacency = completed_by(_all_adjacencies)
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Output = Annotated[Path | None, typer.Option(help="Write the JSON object here; - is standard output.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw epsilon against rounds here: .svg, .pdf or .png.")]
@@ -23,7 +53,10 @@ Epsilon = Annotated[float, typer.Option(help="Privacy parameter of all rounds to
 Rounds = Annotated[int, typer.Option(help="Rounds in which the same client takes part, or may be drawn.")]
 Delta = Annotated[float | None, typer.Option(help="Failure probability of all rounds together, above 0 and below 1.")]
 Adjacency = Annotated[
-    str | None, typer.Option(help="Which data sets are neighbours: replace-one or add-or-remove-one; the default is printed.")
+    str | None,
+    typer.Option(
+        help="Which data sets are neighbours: replace-one or add-or-remove-one; the default is printed.", autocompletion=complete_adjacency
+    ),
 ]
 SamplingProbability = Annotated[
     float | None, typer.Option(help="Poisson sampling in secret: probability with which a client takes part in a round.")
@@ -60,6 +93,7 @@ def example_option(folder: str, what: str) -> Any:
 def registry_group(
     names: Callable[[], list[str]],
     subcommand: Callable[[str], Callable[..., None]],
+    title: Callable[[str], str],
     has: Callable[[str], bool] | None = None,
     *,
     several: bool = False,
@@ -67,7 +101,7 @@ def registry_group(
     """Return a command group with a subcommand per name of the registry, made on demand.
 
     `names` returns the names, and `has` tests a name, if that is less work than listing all. `subcommand` returns the typer function of a
-    name, or, with `several`, of names that are joined by commas.
+    name, or, with `several`, of names that are joined by commas. `title` returns a name's line in the help of the group.
     """
 
     class RegistryGroup(Group):
@@ -77,18 +111,31 @@ def registry_group(
             """Return the names of the subcommands."""
             return names()
 
-        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's interface
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """Return a subcommand; ValueError names the closest ones for an unknown name."""
             for part in cmd_name.split(",") if several else [cmd_name]:
+                # A shell that completes has no place for an error.
+                if ctx.resilient_parsing and part not in names():
+                    return None
                 if has is None or not has(part):
                     check_listed("mechanism", part, names(), f"quietbits {self.name} --help")
             single = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
-            single.command(cmd_name, cls=Command)(subcommand(cmd_name))
+            single.command(cmd_name, cls=Command, short_help=title(cmd_name))(subcommand(cmd_name))
             return typer.main.get_command(single)
+
+        def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+            """Complete the last of several names that are joined by commas."""
+            before, comma, last = incomplete.rpartition(",") if several else ("", "", incomplete)
+            items = super().shell_complete(ctx, last)
+            for item in items:
+                item.value = f"{before}{comma}{item.value}"
+            return items
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             """Return the subcommand that was typed; a ValueError explains how to type several names."""
             resolved = super().resolve_command(ctx, args)
+            if ctx.resilient_parsing:
+                return resolved
             typed = list(takewhile(lambda word: not word.startswith("-"), args))
             if len(typed) > 1 and not any(parameter.param_type_name == "argument" for parameter in resolved[1].params):
                 for part in typed[1:]:
@@ -134,12 +181,15 @@ def adjacency_of(adjacencies: tuple[str, ...], *, compared: bool = False) -> Any
 
     `adjacencies` may be empty when mechanisms have none in common.
     """
+    which = " or ".join(adjacencies)
     if compared:
-        which = " or ".join(adjacencies) or "none that they have in common"
-        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {which}; must be given to compare mechanisms.")]
-    if len(adjacencies) == 1:
-        return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {adjacencies[0]} only.")]
-    return Annotated[str | None, typer.Option(help=f"Which data sets are neighbours: {' or '.join(adjacencies)}; the default is printed.")]
+        which = f"{which or 'none that they have in common'}; must be given to compare mechanisms."
+    elif len(adjacencies) == 1:
+        which += " only."
+    else:
+        which += "; the default is printed."
+    help_text = f"Which data sets are neighbours: {which}"
+    return Annotated[str | None, typer.Option(help=help_text, autocompletion=completed_by(lambda: adjacencies))]
 
 
 def given(options: "tuple[Option, ...]", values: dict[str, Any]) -> dict[str, Any]:
@@ -155,7 +205,8 @@ def _parameter(option: "Option") -> inspect.Parameter:
     if option.kind is Path and option.required:
         info = typer.Argument(metavar=option.name.upper(), help=option.help)
     else:
-        info = typer.Option(option.flags or name, help=f"{option.help}{choices}{unit}")
+        completion = completed_by(lambda: option.choices) if option.choices else None
+        info = typer.Option(option.flags or name, help=f"{option.help}{choices}{unit}", autocompletion=completion)
     default = REQUIRED if option.required else option.default
     return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, annotation=Annotated[kind, info], default=default)
 

@@ -1,8 +1,10 @@
-"""Console of all commands: it prints plain text, without markup or control characters."""
+"""Console of all commands: it prints plain text, without markup or control characters, and a line of progress."""
 
 from typing import Any
 
 from rich.console import Console
+from rich.progress import ProgressColumn, Task
+from rich.table import Column
 from rich.text import Text
 
 from ..shown import printable
@@ -21,3 +23,14 @@ class PlainConsole(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Return the text of a cell, title or line with its control characters escaped."""
         return super().render_str(printable(text, self.encoding), **options)
+
+
+class StepColumn(ProgressColumn):
+    """Column for the current step: the only one that is cut where the line is full."""
+
+    def __init__(self) -> None:
+        super().__init__(table_column=Column(overflow="ellipsis"))
+
+    def render(self, task: Task) -> Text:
+        """Return the step in one line."""
+        return Text(task.description, no_wrap=True, overflow="ellipsis")

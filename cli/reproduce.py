@@ -7,7 +7,13 @@ import typer
 
 from .commands import Command
 from .console import console, progress_bar, resumable, say
-from .options import Cache, Dask, Seed, Workers
+from .options import Cache, Dask, Seed, Workers, completed_by
+
+
+def _figure_names() -> list[str]:
+    from ..figures.listing import LISTING
+
+    return list(LISTING)
 
 
 class ReproduceCommand(Command):
@@ -28,7 +34,10 @@ class ReproduceCommand(Command):
 
 def reproduce_command(
     output: Annotated[Path, typer.Option(help="Folder for the figures; made if it is not there. An interrupted run resumes there.")],
-    figures: Annotated[list[str] | None, typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.")] = None,
+    figures: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[FIGURE]...", help="Names of figures; all of them by default.", autocompletion=completed_by(_figure_names)),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make smaller figures, each in half a minute, trainings in one to three.")] = False,
     data: Annotated[
         Path | None,
@@ -45,7 +54,7 @@ def reproduce_command(
     """
     from ..figures.registry import reproduce
 
-    with resumable(output), progress_bar() as on_step:
+    with resumable(output), progress_bar("listing tasks and data") as on_step:
         files = reproduce(
             figures or (), output, seed=seed, quick=quick, data=data, workers=workers, dask=dask, cache=cache, on_step=on_step
         )

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .console import check_outputs, console, grid, or_none, show_document, warn, working
+from .console import check_outputs, console, grid, or_none, progress_bar, show_document, warn, working
 from .options import Json, Output, Seed, registry_group, with_options
-from .task import built, domain_of, entries_of, entry_names, options_of, task_options
+from .task import built, domain_of, entries_of, entry_names, options_of, task_options, title_of
 
 if TYPE_CHECKING:
     from ..analysis.simulation.repeated_means import MeanSummary
@@ -57,8 +57,8 @@ def _subcommand(name: str) -> Any:
 
 
 simulate_app = typer.Typer(
-    cls=registry_group(entry_names, _subcommand, several=True),
-    help="Run rounds of one or more mechanisms (NAME,NAME) on synthetic inputs; measure the error.",
+    cls=registry_group(entry_names, _subcommand, title_of, several=True),
+    help="Run rounds of one or more mechanisms (NAME,NAME) on synthetic inputs; measure the error (`quietbits.repeat_mean`).",
     no_args_is_help=True,
 )
 
@@ -107,8 +107,9 @@ def _simulated(entry: "Entry", values: dict[str, Any]) -> Simulated:
         task, mechanism = built(entry, values)
     asked = Guarantee(task.epsilon, task.adjacency, entry.trust_model, delta=task.delta) if entry.private else None
     shared = {name: values[name] for name in ("nonzero", "seed", "masked")}
-    with working(f"simulating {entry.name}"):
-        rounds = repeat_mean(mechanism, population, values["repetitions"], clients=task.clients, asked=asked, rounds=task.rounds, **shared)
+    shared |= {"clients": task.clients, "asked": asked, "rounds": task.rounds}
+    with progress_bar(f"simulating {entry.name}") as on_step:
+        rounds = repeat_mean(mechanism, population, values["repetitions"], on_step=on_step, **shared)
     return Simulated(summarise_means(rounds), largest_bound(entry, task, mechanism), entry.populations, entry.on_real_numbers)
 
 

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..files import shown_path
 from .commands import complain
-from .console import check_there, grid, run_resumable, say, typed_command, warn, working
+from .console import check_there, grid, progress_bar, run_resumable, say, warn, working
 from .options import Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def design_grid_command(
         tables = replace(tables, seed=seed)
 
     def show(index: Path, failures: "tuple[TaskFailure, ...]") -> None:
-        write_table_index(index, failures, command=typed_command())
+        with working(f"drawing the page of {shown_path(index)}"):
+            write_table_index(index, failures)
         _print_index(index)
 
     run_resumable(
@@ -76,8 +78,8 @@ def verify_tables(folder: Path, json: bool) -> None:
 
     from ..analysis.table_grid.verification import verify_folder
 
-    with working(f"verifying the tables of {folder}"):
-        checked = verify_folder(folder)
+    with progress_bar(f"listing the tables of {shown_path(folder)}") as on_step:
+        checked = verify_folder(folder, on_step=on_step)
     if json:
         faults = [{"file": str(fault.path), "check": fault.check, "detail": fault.detail} for fault in checked.faults]
         say(dumps({"folder": str(folder), "tables": checked.tables, "verified": checked.verified, "faults": faults}))

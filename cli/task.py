@@ -56,6 +56,11 @@ def entries_of(name: str) -> "list[Entry]":
     return [entry_named(part) for part in name.split(",")]
 
 
+def title_of(name: str) -> str:
+    """Return the titles of one name of the registry, or of several names that are joined by commas."""
+    return "; ".join(entry.title for entry in entries_of(name))
+
+
 def options_of(entries: "list[Entry]") -> "tuple[Option, ...]":
     """Return the design choices of mechanisms, each name once.
 

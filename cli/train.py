@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .console import check_there, console, in_lines, run_resumable, say, typed_command, warn
+from ..files import shown_path
+from .console import check_there, console, in_lines, run_resumable, say, typed_command, warn, working
 from .options import Cache, Dask, FileSeed, Workers, example_option
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
 
     results = pd.read_parquet(path)
     if len(results):
-        page = write_training_page(results, path.parent, failures, command=typed_command())
+        with working(f"drawing the page of {shown_path(path)}"):
+            page = write_training_page(results, path.parent, failures, command=typed_command())
         _print_summary(compared_trainings(results))
         say(f"Report: {page}")
     else:

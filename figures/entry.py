@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from ..analysis.sweeps.protocol import SweepTask
-from ..analysis.sweeps.run import run_tasks
 from .findings import Finding
 from .listing import LISTING
 
@@ -20,6 +19,13 @@ if TYPE_CHECKING:
 def unchanged(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table as it is."""
     return table
+
+
+def run_as_sweep(tasks: Sequence[SweepTask], output: Path, **settings: Any) -> pd.DataFrame:
+    """Run a figure's tasks (`run_tasks`), whose packages a figure that is only drawn does not need."""
+    from ..analysis.sweeps.run import run_tasks
+
+    return run_tasks(tasks, output, **settings)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +65,7 @@ class FigureEntry:
     table: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     summary: Callable[[pd.DataFrame], pd.DataFrame] = unchanged
     on_data: Callable[[int, bool, Path], Sequence["TrainingTask"]] | None = None
-    run: Callable[..., pd.DataFrame] = run_tasks
+    run: Callable[..., pd.DataFrame] = run_as_sweep
     findings: Sequence[Finding] = ()
 
     @property

@@ -12,9 +12,10 @@ from ..analysis.provenance_columns import with_provenance
 from ..analysis.sweeps.protocol import SweepTask
 from ..arguments import check_listed
 from ..errors import DataNotFoundError
+from ..extras import missing_extra
 from ..files import check_folder
 from ..loaded_by_name import LoadedByName
-from ..progress import OnStep, silent
+from ..progress import OnStep, notebook_progress
 from .drawing.save import save_figure
 from .drawing.style import print_style
 from .entry import FigureEntry
@@ -56,7 +57,7 @@ def reproduce(
     workers: int = 1,
     dask: str | None = None,
     cache: Path | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> list[Path]:
     """Make figures, one after the other, as SVG, PDF, PNG, CSV and Markdown.
 
@@ -90,8 +91,8 @@ def reproduce(
     Raises
     ------
     ValueError
-        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or a model needs torch, which
-        is not installed. Nothing is done then.
+        If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or, as a
+        `MissingExtraError`, if a model needs torch, which is not installed. Nothing is done then.
     DataError
         If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. Nothing is done then.
     IncompleteSweepError
@@ -104,14 +105,17 @@ def reproduce(
         tasks = {name: _tasks(FIGURES[name], seed, data, quick=quick) for name in names or FIGURES}
     else:
         tasks = _tasks_on(data, seed, quick=quick, on_step=on_step)
-    total = sum(len(own) for own in tasks.values())
+    total = _steps(tasks)
     files, before = [], 0
     for name, own in tasks.items():
         entry = FIGURES[name]
         progress = _part_of(on_step, before, len(own), total, entry.name)
         rows = entry.run(own, output / RESULTS / entry.name, workers=workers, dask=dask, cache=cache, on_step=progress)
-        files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
         before += len(own)
+        on_step(before, total, f"drawing {entry.name}")
+        files += _write(entry, entry.table(_without_provenance(rows)), output, seed)
+        before += 1
+        on_step(before, total, f"drew {entry.name}")
     return files
 
 
@@ -124,7 +128,7 @@ def _tasks(entry: FigureEntry, seed: int, data: Path | None, *, quick: bool) -> 
     tasks = entry.on_data(seed, quick, data.absolute())
     absent = _models_without_torch(tasks)
     if absent:
-        raise ValueError(f"data must be left out for {entry.name}, got {data}: or pip install 'quietbits[torch]', for {', '.join(absent)}")
+        raise missing_extra("torch", f"{entry.name} on data, with model {', '.join(absent)}")
     return tasks
 
 
@@ -154,11 +158,16 @@ def _tasks_on(data: Path, seed: int, *, quick: bool, on_step: OnStep) -> dict[st
                 tasks[name] = own
     if not tasks:
         there = ", ".join(data_set.name for data_set in available)
-        raise ValueError(f"data must hold data of a figure that needs no torch, got {there} in {data}: or pip install 'quietbits[torch]'")
+        raise missing_extra("torch", f"figures on {there} in {data}")
     if left_out:
         reasons = "; ".join(f"without {lacking}: {', '.join(names)}" for lacking, names in left_out.items())
-        on_step(0, sum(map(len, tasks.values())), f"left out, {reasons}")
+        on_step(0, _steps(tasks), f"left out, {reasons}")
     return tasks
+
+
+def _steps(tasks: Mapping[str, Sequence[SweepTask]]) -> int:
+    """Return the number of steps of figures: each figure is drawn after its tasks."""
+    return sum(len(own) + 1 for own in tasks.values())
 
 
 def _part_of(on_step: OnStep, before: int, own: int, total: int, name: str) -> OnStep:

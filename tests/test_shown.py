@@ -1,13 +1,17 @@
 """Results show themselves in one line, a table and a picture."""
 
 import pydoc
+import re
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import quietbits
-from quietbits.shown import Shown, printable
+from quietbits.shown import FIRST_COLUMNS, Shown, html_table, printable, results_first
 
 TASK = quietbits.Task(quietbits.NormBall(8, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
 
@@ -61,6 +65,90 @@ def test_the_frame_of_a_table_has_its_numbers() -> None:
     # Unbiased: what is decoded is the input, on average.
     means = (frame["decoded"] * frame["probability"]).groupby(frame["input"]).sum()
     assert means.to_numpy() == pytest.approx(means.index.to_numpy(), abs=1e-12)
+
+
+def shown_by(html: str) -> str:
+    """Return the text of HTML."""
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+@pytest.mark.parametrize("name", ["cldp", "gaussian", "privunit-g", "distributed-skellam", "cpsgd"])
+def test_a_notebook_shows_a_mechanism_with_its_parameters_and_its_guarantee(name: str) -> None:
+    mechanism = quietbits.build_mechanism(name, TASK)
+    shown = mechanism._repr_html_()
+    assert shown.startswith(f"<p>{type(mechanism).__name__}</p><table>")
+    assert f"guarantee of one round {mechanism.guarantee}" in shown_by(shown)
+    assert f"bits per client {mechanism.bits_per_client:.6g}" in shown_by(shown).replace(".0 ", " ")
+    for field in (field for field in fields(mechanism) if field.repr):
+        assert f">{field.name}</td>" in shown
+
+
+def test_a_notebook_shows_the_registry_and_an_entry() -> None:
+    registry = shown_by(quietbits.REGISTRY._repr_html_())
+    assert registry.startswith(f"{len(quietbits.REGISTRY)} mechanisms name trust model clients hold adjacency what it does mvu local ")
+    for name, entry in quietbits.REGISTRY.items():
+        assert f"{name} {entry.trust_model} " in registry
+    assert repr(quietbits.REGISTRY).startswith("<Registry: mvu, ")
+    shown = quietbits.REGISTRY["cpsgd"]._repr_html_()
+    for heading in quietbits.REGISTRY["cpsgd"].described():
+        assert f">{heading}</td>" in shown
+
+
+def test_text_is_escaped_in_a_notebook() -> None:
+    shown = html_table("<b>", [("a & b", 0.1 + 0.2), ("long", "x" * 1000), ("words", "word " * 1000)], ["<i>"])
+    assert shown.startswith('<p>&lt;b&gt;</p><table><thead><tr><th style="text-align: left">&lt;i&gt;</th>')
+    assert ">a &amp; b</td>" in shown
+    assert ">0.3</td>" in shown
+    assert len(shown) < 1000
+
+
+def test_results_come_first_and_other_columns_keep_their_order() -> None:
+    columns = ["run", "label", "clients", "epsilon", "accuracy", "version_python", "bits_per_client", "round"]
+    expected = ["label", "round", "accuracy", "epsilon", "bits_per_client", "run", "clients", "version_python"]
+    assert results_first(columns) == expected
+    assert len(set(FIRST_COLUMNS)) == len(FIRST_COLUMNS)
+
+
+# The first ten columns, which pandas shows of a wide table, have what a reader looks for.
+RESULTS_OF = {"training": {"label", "round", "accuracy", "epsilon"}, "sweep": {"label", "metric", "value", "epsilon", "bits_per_client"}}
+WIDE = {
+    "training": """
+clients = 10
+clients_per_round = 2
+rounds = 1
+delta = 0.0
+adjacency = "replace-one"
+[[mechanism]]
+name = "none"
+""",
+    "sweep": """
+population = "sphere"
+clients = 3
+dimension = 2
+norm = 2
+epsilon = 1
+delta = 1e-5
+adjacency = "replace-one"
+[[mechanism]]
+name = "gaussian"
+""",
+}
+
+
+@pytest.mark.parametrize("kind", WIDE)
+def test_wide_tables_show_their_results(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "spec.toml"
+    file.write_text(WIDE[kind])
+    if kind == "training":
+        path = quietbits.run_training(quietbits.load_training(file), tmp_path / "results")
+        summary = quietbits.summarise_training
+    else:
+        path = quietbits.run_sweep(quietbits.load_sweep(file).tasks(), tmp_path / "results")
+        summary = quietbits.summarise_sweep
+    results = pd.read_parquet(path)
+    assert len(results.columns) > 40
+    assert RESULTS_OF[kind] <= set(results.columns[:10])
+    assert {"label", "epsilon", "standard_error"} <= set(summary(results).columns[:10])
 
 
 def test_help_is_a_page() -> None:

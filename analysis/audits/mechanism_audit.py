@@ -1,5 +1,6 @@
 """An audit of any mechanism: what a server sees for two neighbours, against the guarantee."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.transforms.dithering import finite_values
+from ...progress import OnStep, notebook_progress
 from ..simulation.populations import check_drawable
 from .privacy_audit import AuditResult, Score, audit_score
 from .secure_sum_audit import secure_sum_score
@@ -72,6 +74,7 @@ def audit(
     others: str = "zero",
     direction: ArrayLike | None = None,
     confidence: float = 0.999,
+    on_step: OnStep = notebook_progress,
 ) -> MechanismAudit:
     """Bound a mechanism's epsilon from below, for one pair of neighbours, by what a server sees.
 
@@ -94,6 +97,8 @@ def audit(
         As in `neighbours`.
     confidence : float
         Probability with which the bound holds, from 0.5 to 1 - 1e-12.
+    on_step : callable
+        Called as ``on_step(runs, all_runs, text)`` after each batch of runs.
 
     Examples
     --------
@@ -108,7 +113,14 @@ def audit(
     """
     pair = neighbours(mechanism, others=others, direction=direction)
     claim = mechanism.guarantee if delta is None else mechanism.privacy().guarantee(delta, mechanism.adjacency)
-    score = output_score(mechanism, pair.first, pair.second)
+    runs = 0
+
+    def on_runs(count: int) -> None:
+        nonlocal runs
+        runs += count
+        on_step(runs, 2 * repetitions, "running the mechanism on neighbours")
+
+    score = output_score(mechanism, pair.first, pair.second, on_runs)
     return MechanismAudit(claim, audit_score(score, pair.first, pair.second, claim.delta, repetitions, rng, confidence=confidence))
 
 
@@ -169,14 +181,14 @@ def _neighbours(clients: int | None, first: NDArray[Any], second: NDArray[Any], 
     return Neighbours(np.stack([first, *others]), np.stack([second, *others]))
 
 
-def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any]) -> Score:
+def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any], on_runs: Callable[[int], None]) -> Score:
     """Return a score of a server's view: large for the first input, small for the second.
 
     Every function of the output makes a valid audit. A mechanism says how its messages tell inputs apart (`Mechanism.message_score`), and
-    a secure sum how its sum does (`SecureSumMechanism.sum_weights`).
+    a secure sum how its sum does (`SecureSumMechanism.sum_weights`). `on_runs` is called with the number of runs of each batch.
     """
     if isinstance(mechanism, SecureSumMechanism):
-        return secure_sum_score(mechanism, first, second)
+        return secure_sum_score(mechanism, first, second, on_runs)
     clients, score = mechanism.joint_clients, mechanism.message_score(first, second)
 
     def scores(value: ArrayLike, count: int, rng: np.random.Generator) -> FloatArray:
@@ -189,6 +201,7 @@ def output_score(mechanism: Mechanism, first: NDArray[Any], second: NDArray[Any]
             rounds = min(at_once, count - start)
             messages = mechanism.encode(np.tile(held, (rounds, *[1] * (held.ndim - 1))), rng)
             parts.append(score(messages.reshape(rounds, clients, *messages.shape[1:]) if clients else messages))
+            on_runs(rounds)
         return np.concatenate(parts)
 
     return scores

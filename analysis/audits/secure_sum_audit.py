@@ -1,5 +1,7 @@
 """An adversary's score of a secure sum, to tell two populations apart by the sum modulo M."""
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -14,7 +16,9 @@ from .privacy_audit import Score
 BLOCK = 2**20
 
 
-def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: ArrayLike) -> Score:
+def secure_sum_score(
+    mechanism: SecureSumMechanism, first: ArrayLike, second: ArrayLike, on_runs: Callable[[int], None] = lambda _: None
+) -> Score:
     """Return the score of an adversary who projects the sum on `SecureSumMechanism.sum_weights`.
 
     The adversary subtracts the expected sum for the first population from the residues before it picks representatives around zero: that is
@@ -26,6 +30,8 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
         The mechanism.
     first, second : array_like of shape (clients, dimension), or (clients,) for numbers and items
         The two populations. A population of items may lack one client, who sends noise alone (`SecureSumMechanism.noise_steps`).
+    on_runs : callable
+        Called with the number of rounds of each batch.
 
     Returns
     -------
@@ -42,8 +48,10 @@ def secure_sum_score(mechanism: SecureSumMechanism, first: ArrayLike, second: Ar
         at_once = max(1, BLOCK // (mechanism.clients * length))
         parts = []
         for start in range(0, count, at_once):
-            sums = _sums(mechanism, population, min(at_once, count - start), rng)
+            rounds = min(at_once, count - start)
+            sums = _sums(mechanism, population, rounds, rng)
             parts.append(centred_representatives(residues(sums - reference, modulus), modulus) @ weights)
+            on_runs(rounds)
         return np.concatenate(parts)
 
     return score

@@ -12,9 +12,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
+from ...design.contracts.described_entry import LISTED
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry
 from ...errors import DataError, PlugInError
+from ...shown import html_table
 
 GROUP = "quietbits.mechanisms"
 """Group of the entry points by which a package registers mechanisms: the name is the mechanism's, the object its `Entry`."""
@@ -163,6 +165,13 @@ class Registry(MutableMapping[str, Entry]):
     def __len__(self) -> int:
         """Return the number of names."""
         return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        """Return the names in one line."""
+        return f"<Registry: {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{len(self)} mechanisms", [entry.listed() for entry in self.values()], LISTED)
 
     def provider(self, name: str) -> str | None:
         """Return a mechanism's distribution or script with its version; None for quietbits itself."""

@@ -3,7 +3,10 @@
 ``python -m quietbits.analysis.conformance NAME`` runs it on a mechanism of the registry, such as one of an installed plug-in.
 """
 
-import pytest
+from ...extras import optional
+
+with optional("pytest", "the conformance suite"):
+    import pytest
 
 # Registered modules get detailed assertion messages from pytest.
 for module in ("mechanism_cases", "mechanism_suite", "message_suite", "privacy_suite"):

@@ -24,6 +24,7 @@ import numpy as np
 
 from ...arguments import check_integer
 from ...errors import DataError
+from ...extras import optional
 from ...files import decode_text, shown_path
 from .federated_data import Examples, FederatedData
 from .stored_files import found_file, read_whole
@@ -396,12 +397,8 @@ def _h5_posts(folder: Path) -> Posts:
 
 @contextmanager
 def _h5_users(path: Path) -> Iterator[Any]:
-    try:
+    with optional("h5py", f"{shown_path(path)}, but not for {SQLITE}"):
         import h5py
-    except ImportError:
-        raise DataError(
-            f"{shown_path(path)}: needs h5py to be read: pip install 'quietbits[hdf5]', or use {SQLITE}, which needs nothing"
-        ) from None
     try:
         with h5py.File(path, "r") as file:
             yield file["examples"]

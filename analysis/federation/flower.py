@@ -5,16 +5,15 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from ...extras import optional
 from .model_update import Arrays
 from .packed_message import PackedMessage
 
-try:
+with optional("flwr", "federations"):
     from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
     from flwr.clientapp.typing import ClientAppCallable
     from flwr.serverapp import Grid
     from flwr.serverapp.strategy import Strategy
-except ImportError as error:
-    raise ImportError(f"flwr is needed for federations, and was not found: pip install 'quietbits[flower]' ({error})") from error
 
 __all__ = [
     "ArrayRecord",

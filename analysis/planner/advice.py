@@ -304,5 +304,5 @@ def clients_needed(error: Callable[[int], float | None], clients: int, current: 
 
 
 def _two_digits(number: float) -> int:
-    unit = 10 ** max(0, math.floor(math.log10(number)) - 1)
+    unit = int(10 ** max(0, math.floor(math.log10(number)) - 1))
     return math.ceil(number / unit * (1 - 1e-9)) * unit

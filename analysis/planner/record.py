@@ -12,7 +12,7 @@ from ...design.contracts.domains import Categories, Interval
 from ...design.contracts.guarantee import TRUST_MODELS
 from ...design.contracts.mechanism import Mechanism
 from ...design.contracts.task import Task
-from ...shown import GREY, Shown
+from ...shown import GREY, Shown, results_first
 from .references import CENTRAL_GAUSSIAN, Reference
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ class Plan(Shown):
             document["options"] = json.dumps(document["options"])
             rows.append(document | {f"check_{name}": value for name, value in measured.items()} | errors | task)
         frame = pd.DataFrame(rows)
-        frame = frame[[*RESULTS, *(name for name in frame if name not in RESULTS)]]
+        frame = frame[results_first(map(str, frame))]
         numbers = [name for name in frame if frame[name].isna().all()]
         return frame.astype(dict.fromkeys([name for name in numbers if name not in TEXTS], float))
 
@@ -431,11 +431,6 @@ class Plan(Shown):
         }
 
 
-# The first columns of a plan's table.
-RESULTS = (
-    *("name", "trust_model", "recommended", "on_frontier", "bits_per_client", "relative_error", "error_per_coordinate"),
-    *("predicted_error", "epsilon", "delta", "adjacency", "ratio_to_bound", "client_seconds", "feasible", "reason"),
-)
 # Text columns that may be missing in all rows.
 TEXTS = ("reason", "bound_reason", "command", "design_command", "check_off", "sampling")
 

@@ -20,6 +20,7 @@ from ...arguments import MOST_CLIENTS, check_integer, check_real
 from ...arrays import FloatArray, IntegerArray
 from ...design.contracts.norm_ball import LARGEST_CLIP_NORM
 from ...design.federated.model_layers import ModelLayers, dense
+from ...extras import optional, require
 from ..random_streams import named_stream
 
 PIXELS, CLASSES, IMAGES = 64, 10, 1797
@@ -61,11 +62,13 @@ def digits() -> Digits:
 
     Importing ``load_digits`` takes a second in every process.
     """
+    require("sklearn", "the digits")
     file = Path(str(distribution("scikit-learn").locate_file(DIGITS_FILE)))
     if file.is_file():
         rows = np.loadtxt(file, delimiter=",")
         return Digits(rows[:, :-1] / 16.0, rows[:, -1].astype(np.int64))
-    from sklearn.datasets import load_digits
+    with optional("sklearn", "the digits"):
+        from sklearn.datasets import load_digits
 
     bunch = load_digits()
     return Digits(np.asarray(bunch.data / 16.0, dtype=float), np.asarray(bunch.target, dtype=np.int64))

@@ -10,6 +10,8 @@ from ...arguments import check_integer
 from ...design.contracts.guarantee import Guarantee
 from ...design.contracts.mechanism import Mechanism, SecureSumMechanism
 from ...design.contracts.privacy import Scalar
+from ...progress import OnStep, notebook_progress
+from ...shown import results_first
 from ..random_streams import named_stream
 from .mean import Wrapping, central_squared_error, simulate_mean
 from .populations import check_inputs, input_chunks
@@ -37,6 +39,7 @@ def repeat_mean(
     masked: bool = False,
     asked: Guarantee | None = None,
     rounds: int = 1,
+    on_step: OnStep = notebook_progress,
 ) -> pd.DataFrame:
     """Simulate several rounds of a mechanism, with fresh inputs, noise and sketches.
 
@@ -60,6 +63,8 @@ def repeat_mean(
         What central Gaussian noise, the reference, keeps: of mechanisms that are compared, the same for all. None for the mechanism's own.
     rounds : int
         Number of rounds that `asked` is for.
+    on_step : callable
+        Called as ``on_step(done, repetitions, text)`` before each round and after the last.
 
     Returns
     -------
@@ -92,6 +97,7 @@ def repeat_mean(
     }
     rows = []
     for repetition in range(repetitions):
+        on_step(repetition, repetitions, "simulating rounds")
         name = "secure sum" if modular else "mean"
         # All compared mechanisms get the same inputs.
         inputs = named_stream(seed, f"mean, repetition {repetition}, vectors")
@@ -104,8 +110,9 @@ def repeat_mean(
         ratio = None if central is None else result["squared_error"] / central
         head = {"repetition": repetition, "seed": seed, "population": population}
         rows.append(head | common | result | wrapping | {"ratio_to_central": ratio})
+    on_step(repetitions, repetitions, "simulating rounds")
     frame = pd.DataFrame(rows)
-    return frame.astype({name: float for name in WITH_GAPS if frame[name].isna().all()})
+    return frame[results_first(frame)].astype({name: float for name in WITH_GAPS if frame[name].isna().all()})
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,13 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import NDArray
 
 from ...arguments import check_integer, check_interval
 from ...arrays import FloatArray
 from ...design.transforms.dithering import finite_values, grid_position
 from ...errors import DataError
+from ...extras import optional
 from ...files import shown_path
 from .column_file import (
     MISSING,
@@ -28,6 +27,10 @@ from .column_file import (
     parquet_column,
     reading,
 )
+
+with optional("pyarrow", "files of clients"):
+    import pyarrow as pa
+    import pyarrow.compute
 
 FORMATS = (".csv", ".parquet", ".npy")
 NPY_MAGIC = b"\x93NUMPY"
@@ -236,7 +239,8 @@ def body_mass_index() -> DataColumn:
     (442, 26.38, 0)
     """
     # scikit-learn takes a second to import, and only this function needs it.
-    from sklearn.datasets import load_diabetes
+    with optional("sklearn", "the diabetes data"):
+        from sklearn.datasets import load_diabetes
 
     bunch = load_diabetes(scaled=False)
     values = np.asarray(bunch.data[:, bunch.feature_names.index("bmi")], dtype=float)

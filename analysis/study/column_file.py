@@ -13,14 +13,17 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
-import pyarrow.csv
-import pyarrow.parquet
 from numpy.typing import NDArray
 
 from ...errors import DataError
+from ...extras import optional
 from ...files import MEGABYTE, check_encoding_mark, check_size, shown_path
+
+with optional("pyarrow", "files of clients"):
+    import pyarrow as pa
+    import pyarrow.compute
+    import pyarrow.csv
+    import pyarrow.parquet
 
 MOST_BYTES = 4000 * MEGABYTE
 # Bytes of a row: a number, or an item's number.
@@ -112,6 +115,18 @@ def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
     if len(places) > 1:
         raise DataError(f"{shown_path(path)}: there are {len(places)} columns {column!r}; {there}")
     return places[0]
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the columns of a csv or parquet file, from its beginning alone; other files have none."""
+    if path.suffix.lower() == ".csv":
+        with path.open("rb") as file:
+            check_encoding_mark(path, file)
+            return _header_names(path, file.read(PIECE))
+    if path.suffix.lower() == ".parquet":
+        with reading(path):
+            return tuple(pyarrow.parquet.read_schema(path).names)
+    return ()
 
 
 @contextmanager

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from ...arguments import check_integer
 from ...arrays import IntegerArray
 from ...errors import DataError
+from ...extras import optional
 from ...files import shown_path
 from .column_file import MISSING, MOST_BYTES, check_file, csv_batches, csv_column, parquet_batches, parquet_column, text_lines
+
+with optional("pyarrow", "files of clients"):
+    import pyarrow as pa
 
 FORMATS = (".csv", ".parquet", ".txt")
 MOST_BUCKETS = 2**30

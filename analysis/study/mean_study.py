@@ -12,7 +12,7 @@ from ...design.tables.mvu import design_mvu
 from ...design.tables.provenance import Provenance, record_provenance
 from ...design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from ...design.tables.table_mean import TableMeanMechanism
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress
 from ...solvers.bounds.privacy_constraint import metric_name
 from .column_data import DataColumn
 from .experiment import experiment_notice
@@ -89,7 +89,7 @@ def study_mean(
     metric: str | None = None,
     objective: str = "mean",
     seed: int = 0,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> MeanStudy:
     """Design the MVU table for a budget, and compare it with baselines at the same epsilon.
 

@@ -35,18 +35,15 @@ def with_flags(rows: pd.DataFrame) -> pd.DataFrame:
     reference = ~np.isfinite(realised)
     unequal = ~reference & (realised < WHOLE_BUDGET * rows["epsilon"].astype(float))
     # A delta below the budget's is a stronger promise. It needs no flag where all rows make it.
-    deltas = rows["realised_delta"].where(~reference).groupby(rows["delta"].to_numpy()).transform("nunique")
-    stricter = ~reference & (deltas > 1) & (rows["realised_delta"] < rows["delta"])
-    flags = [
-        NO_EPSILON if is_reference else ", ".join(_kept(row, spends_less=less, lower_delta=lower))
-        for row, is_reference, less, lower in zip(rows.to_dict("records"), reference, unequal, stricter, strict=True)
-    ]
+    different = rows["realised_delta"].where(~reference).groupby(rows["delta"].to_numpy()).transform("nunique")
+    stricter = ~reference & (different > 1) & (rows["realised_delta"] < rows["delta"])
+    flags = np.where(reference, NO_EPSILON, "").tolist()
+    kept, deltas = realised.tolist(), rows["realised_delta"].tolist()
+    less, lower = unequal.tolist(), stricter.tolist()
+    for place in np.flatnonzero(unequal | stricter).tolist():
+        parts = [f"ε = {in_figures(kept[place])}"] if less[place] else []
+        flags[place] = ", ".join([*parts, f"δ = {in_figures(deltas[place])}"] if lower[place] else parts)
     return rows.assign(is_reference=reference, flag=flags)
-
-
-def _kept(row: dict[str, float], *, spends_less: bool, lower_delta: bool) -> list[str]:
-    parts = [f"ε = {in_figures(row['realised_epsilon'])}"] if spends_less else []
-    return [*parts, f"δ = {in_figures(row['realised_delta'])}"] if lower_delta else parts
 
 
 def best_rows(rows: pd.DataFrame, value: str, settings: Sequence[str], *, largest: bool = False) -> pd.Series:
@@ -81,8 +78,6 @@ def differing_guarantees(rows: pd.DataFrame, settings: Sequence[str]) -> tuple[s
     """Return the parts of the guarantee in which private rows of equal settings differ."""
     private = rows[~rows["is_reference"]]
     names = [name for name in GUARANTEE if name not in settings]
-    if not len(private) or not settings:
-        return tuple(name for name in names if private[name].nunique(dropna=False) > 1)
     groups = private.groupby(list(settings), sort=False, dropna=False)
     return tuple(name for name in names if (groups[name].nunique(dropna=False) > 1).any())
 
@@ -103,7 +98,7 @@ def budget_warnings(rows: pd.DataFrame, settings: Sequence[str]) -> tuple[str, .
     sentences = []
     if differing := differing_guarantees(rows, settings):
         names = listed([WORDS[name] for name in differing])
-        sentences.append(f"Rows differ in {names}: compare only rows with the same.")
+        sentences.append(f"Rows differ in {names}: compare only those of the same {names}.")
     less, delta = (rows["flag"].str.contains(sign, regex=False) for sign in ("ε = ", "δ = "))
     if less.any():
         sentences.append(f"Flag ε: these rows keep a smaller epsilon than the budget's ({_labels(rows[less])}).")

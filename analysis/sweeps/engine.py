@@ -193,7 +193,8 @@ class SweepRun:
 
     def run(self) -> None:
         """Run the pending tasks and save the rows of each at once."""
-        self._say(f"{self._done} of {len(self._tasks)} tasks were finished before" if self._done else "starting")
+        if self._done:
+            self._say(f"{self._done} of {len(self._tasks)} tasks were finished before")
         while True:
             capacity = self._workers.capacity()
             while len(self._flying) < capacity and (flight := self._next_flight(capacity)) is not None:
@@ -201,6 +202,7 @@ class SweepRun:
             if self._flying:
                 self._land()
             elif capacity:
+                self._say("writing the table of results")
                 return
             if not capacity:
                 self._say("no worker is connected: waiting for one")
@@ -227,6 +229,9 @@ class SweepRun:
         return _Flight(group_or_none, [self._tasks[group_or_none.positions[0]]], [])
 
     def _launch(self, flight: _Flight) -> None:
+        # Nothing else reports while the first call runs, nor while `submit` runs a call in this process.
+        if not self._flying:
+            self._say(_step("running" if flight.positions else "preparing", flight.tasks[0]))
         if flight.positions:
             call = self._workers.submit(run_together, flight.group.prepared, flight.tasks, *self._with_all)
         else:

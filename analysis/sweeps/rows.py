@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ...design.contracts.privacy import Scalar
+from ...extras import optional
 from ...files import atomic_file
+
+with optional("pyarrow", "tables of results"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
 # Rows of a parquet row group, and so the number of rows in memory.
 GROUP_ROWS = 2**15

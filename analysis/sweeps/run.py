@@ -3,14 +3,14 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...arguments import check_integer
 from ...design.contracts.privacy import Scalar
 from ...design.tables.table_cache import check_cache, default_folder
-from ...progress import OnStep, silent
+from ...extras import require
+from ...progress import OnStep, notebook_progress
 from ..catalogue.registry import REGISTRY
 from .engine import OnRows, SweepRun
 from .protocol import SweepTask
@@ -87,7 +87,7 @@ def run_tasks(
     workers: int = 1,
     cache: Path | None = None,
     dask: str | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> "pd.DataFrame":
     """Run the unfinished tasks and return the results of all: `run_sweep` with its table loaded.
 
@@ -111,7 +111,7 @@ def run_sweep(
     workers: int = 1,
     cache: Path | None = None,
     dask: str | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> Path:
     """Run the unfinished tasks and write the table of all.
 
@@ -198,8 +198,8 @@ def check_workers(workers: int, dask: str | None) -> None:
     # A client of distributed would wait forever, or leave threads that keep the process alive.
     if dask is not None and not SCHEDULER.fullmatch(dask):
         raise ValueError(f"dask must be the address of a scheduler with its port, such as tcp://127.0.0.1:8786, got {dask!r}")
-    if dask is not None and find_spec("distributed") is None:
-        raise ValueError(f"dask needs the package distributed, which is not installed: install quietbits[dask]; got {dask!r}")
+    if dask is not None:
+        require("distributed", f"dask {dask!r}")
 
 
 def _run_pending(

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ...shown import in_figures, listed
+from ...shown import in_figures, listed, results_first
 from .budgets import with_flags
 
 # Columns that set a problem, beside the mechanism, in the order in which tables show those that vary.
@@ -57,7 +57,8 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     )
     # Without such noise for any setting the column would have no type.
     summary["central_error"] = summary["central_error"].astype(float)
-    return with_flags(summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"]))
+    summary = summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
+    return with_flags(summary[results_first(summary)])
 
 
 def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
@@ -66,7 +67,7 @@ def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
     useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
     if len(useless):
         names = listed(list(dict.fromkeys(useless["label"])))
-        sentences.append(f"In {len(useless)} of {len(summary)} settings answering zero, or the middle, is closer: of {names}.")
+        sentences.append(f"In {len(useless)} of {len(summary)} rows answering zero, or the middle, is closer: of {names}.")
     if (clipped := summary["clipped_share"].max()) > 0:
         sentences.append(f"Up to {in_figures(100 * clipped)} % of a row's inputs were clipped; errors are from the clipped ones.")
     return tuple(sentences)

@@ -19,6 +19,7 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import Entry, Option, Values, check_values
 from ...design.contracts.task import Task, check_task
+from ...shown import results_first
 from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import BUILT_IN, REGISTRY, entry_named
 from ..planner.bound import largest_bound
@@ -309,7 +310,9 @@ class MeanTask:
         head: dict[str, Scalar] = {"label": str(self.mechanism), "mechanism": self.mechanism.name}
         chosen = self.mechanism.columns({*head, *stated, "metric", "value"})
         common = head | chosen | stated | provider_columns(self.mechanism.provider)
-        return [common | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured]
+        columns = results_first([*common, "metric", "value"])
+        rows = (common | {"metric": metric, "value": float(measured[metric])} for metric in METRICS if metric in measured)
+        return [{name: row[name] for name in columns} for row in rows]
 
     def _asked(self) -> dict[str, Scalar]:
         task, domain = self.task, self.domain

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ...design.contracts.privacy import Scalar
 from ...files import write_atomically
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress
 from ..sweeps.run import run_stored
 from .spec import TableGrid
 from .task import CONTENTS
@@ -13,7 +13,7 @@ from .task import CONTENTS
 INDEX_NAME = "index.parquet"
 
 
-def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = silent) -> Path:
+def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = notebook_progress) -> Path:
     """Design, certify and write the tables of a grid that are not finished yet.
 
     Each table is written, as ``<name>.json`` and ``<name>.h``, when it is finished. ``tasks.sqlite`` in the same folder remembers it: a

@@ -10,6 +10,7 @@ from ...design.tables.file import table_document, table_json
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.verification import verify_table
+from ...shown import results_first
 
 # Columns of a task's row with the contents of files, and the columns with the files' names.
 CONTENTS = {"table_text": "file", "header_text": "header"}
@@ -85,7 +86,8 @@ class TableTask:
         text = table_json(table)
         files = {"file": f"{self.stem}.json", "header": f"{self.stem}.h"}
         contents = {"table_text": text.decode("ascii"), "header_text": c_header(table).decode("ascii")}
-        return [files | index_columns(table, len(text)) | contents]
+        row = files | index_columns(table, len(text)) | contents
+        return [{name: row[name] for name in results_first(row)}]
 
     @property
     def _design(self) -> TableDesign:

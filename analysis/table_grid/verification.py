@@ -9,7 +9,9 @@ from ...design.tables.export import c_header
 from ...design.tables.file import read_table
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
+from ...extras import optional
 from ...files import shown_path
+from ...progress import OnStep, notebook_progress
 from ..sweeps.folder_owner import OWNER_NAME
 from .run import INDEX_NAME
 from .task import index_columns
@@ -52,11 +54,12 @@ class FolderVerification:
         return not self.faults
 
 
-def verify_folder(folder: Path) -> FolderVerification:
+def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> FolderVerification:
     """Verify all tables of a folder from their files alone, in exact arithmetic.
 
     Every ``.json`` file in it must be a table that `read_table` accepts. Where there is an index, the tables that it lists must be there,
-    with all that it says of them, and their C headers as `export_table` writes them.
+    with all that it says of them, and their C headers as `export_table` writes them. `on_step` is called as ``on_step(done, total, name)``
+    before each table and after the last.
 
     Raises
     ------
@@ -71,7 +74,8 @@ def verify_folder(folder: Path) -> FolderVerification:
         raise DataError(f"{shown_path(folder)}: it has no tables: there must be .json files, or an {INDEX_NAME} of some")
     missing = sorted(listed.keys() - {path.name for path in paths})
     faults += [FileFault(folder / name, "index", f"{INDEX_NAME} lists it, and it is not there") for name in missing]
-    for path in paths:
+    for done, path in enumerate(paths):
+        on_step(done, len(paths), f"verifying {shown_path(path.name)}")
         try:
             table = read_table(path)
         except TableError as error:
@@ -81,13 +85,15 @@ def verify_folder(folder: Path) -> FolderVerification:
         else:
             if path.name in listed:
                 faults += _faults_beside(table, path, listed[path.name])
+    on_step(len(paths), len(paths), "verified")
     return FolderVerification(len(paths), tuple(faults))
 
 
 def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
     """Return the index's statements on each table, by the table's name."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with optional("pyarrow", f"the index {shown_path(index)}"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     try:
         rows = pq.read_table(index).to_pylist()

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress
 from ..sweeps.run import run_sweep, run_tasks
 from .models.named_models import check_installed
 from .spec import TrainingSpec
@@ -29,7 +29,7 @@ def run_training(
     workers: int = 1,
     cache: Path | None = None,
     dask: str | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> Path:
     """Run the unfinished trainings, from their checkpoints, and write the table of all.
 
@@ -70,7 +70,7 @@ def run_training_tasks(
     workers: int = 1,
     cache: Path | None = None,
     dask: str | None = None,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> "pd.DataFrame":
     """Run trainings as `run_tasks` does, interrupted trainings from their checkpoints.
 
@@ -129,6 +129,8 @@ def note_in_words(path: Path) -> str:
         note = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return ""
+    if "text" in note:
+        return f"{note['run']}: {note['text']}"
     measured = "" if note["accuracy"] is None else f"accuracy {note['accuracy']:.3f}, "
     sent = f"{_megabytes(note['bytes_up'])} up, {_megabytes(note['bytes_down'])} down"
     return f"{note['run']}: round {note['number']} of {note['rounds']}, {measured}epsilon {note['epsilon']:.4g}, {sent}"

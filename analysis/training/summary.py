@@ -1,9 +1,11 @@
 """Summary of a grid of trainings: the final results of each setting, averaged over seeds."""
 
+from numbers import Real
+
 import numpy as np
 import pandas as pd
 
-from ...shown import in_figures
+from ...shown import in_figures, results_first
 from ..sweeps.budgets import with_flags
 
 # Settings that a short table shows if they differ between runs.
@@ -35,7 +37,9 @@ def short_value(value: object) -> str:
     """Return a setting or result as tables show it."""
     if value is None or value != value:
         return "\N{EN DASH}"
-    return in_figures(value, 4) if isinstance(value, float | int) and not isinstance(value, bool) else str(value)
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    return in_figures(float(value), 4) if isinstance(value, Real) else str(value)
 
 
 def with_totals(results: pd.DataFrame) -> pd.DataFrame:
@@ -69,12 +73,13 @@ def summarise_training(results: pd.DataFrame) -> pd.DataFrame:
     summary = last.loc[~setting.duplicated(), shared].reset_index(drop=True)
     accuracy = last.groupby(setting, sort=False)["accuracy"].agg(["count", "mean", "std"])
     bytes_sent = last.groupby(setting, sort=False)[["megabytes_up", "megabytes_down"]].mean()
-    return summary.assign(
+    summary = summary.assign(
         repetitions=accuracy["count"].to_numpy(),
         accuracy=accuracy["mean"].to_numpy(),
         standard_error=(accuracy["std"] / np.sqrt(accuracy["count"])).to_numpy(),
         **{name: bytes_sent[name].to_numpy() for name in ("megabytes_up", "megabytes_down")},
     )
+    return summary[results_first(summary)]
 
 
 def with_budget_flags(summary: pd.DataFrame) -> pd.DataFrame:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,12 +17,15 @@ from ...design.contracts.privacy import Scalar
 from ...design.contracts.registry import check_values
 from ...errors import InfeasibleError
 from ...files import write_atomically
+from ...shown import results_first
 from ..catalogue.plug_ins import option_columns, provided_name, provider_columns, provider_folder
 from ..catalogue.registry import REGISTRY
+from ..datasets.federated_data import FederatedData
 from ..sweeps.store import task_key
 from .baselines import FILLED_IN, provider_of, training_entry
 from .checkpoint import Checkpoint
 from .federation import RECORDED, Federation
+from .models.named_models import needs_torch
 from .plan import TrainingPlan, training_plan
 from .setting import TrainingSetting
 
@@ -132,8 +136,8 @@ class TrainingTask:
 
     def prepare(self, cache: Path | None) -> TrainingPlan | NoPlan:
         """Build the mechanism, and account for all rounds."""
-        data = self.training.federated_data(self.seed)
-        layers = self.training.network(data).layers
+        layers = self.training.network(self._data()).layers
+        self._note(f"calibrating {self.mechanism}")
         name, provider = self.mechanism.name, self.mechanism.provider
         if provider is not None:
             REGISTRY.provided(name, provider)
@@ -147,8 +151,9 @@ class TrainingTask:
     def run(self, prepared: TrainingPlan | NoPlan) -> list[dict[str, Scalar]]:
         """Train, from the checkpoint if there is one, and return a row for each round."""
         if isinstance(prepared, NoPlan):
-            return [self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}]
-        federation = Federation(self.training, prepared, self.training.federated_data(self.seed), self.seed, self.stream)
+            row = self._columns(prepared.dimension) | {"round": self.training.rounds, "accuracy": None, "infeasible": prepared.reason}
+            return [{name: row[name] for name in results_first(row)}]
+        federation = Federation(self.training, prepared, self._data(), self.seed, self.stream)
         if self.folder is None:
             federation.run()
         else:
@@ -161,6 +166,19 @@ class TrainingTask:
                 models.mkdir(parents=True, exist_ok=True)
                 write_atomically(models / f"{self.run_name}.npy", content.getvalue())
         return self._rows(federation)
+
+    def _data(self) -> FederatedData:
+        """Return the clients' data; notes name it, and torch, whose first use in a process takes some seconds."""
+        self._note(f"reading {self.training.data}")
+        data = self.training.federated_data(self.seed)
+        if needs_torch(self.training.model) and "torch" not in sys.modules:
+            self._note("importing torch")
+        return data
+
+    def _note(self, text: str) -> None:
+        """Leave a progress note, if there is a folder."""
+        if self.folder is not None:
+            write_note(self, {"text": text})
 
     def _columns(self, dimension: int, bits: float | None = None, trust_model: str | None = None) -> dict[str, Scalar]:
         head: dict[str, Scalar] = {"run": self.run_name, "label": str(self.mechanism), "mechanism": self.mechanism.name}
@@ -191,22 +209,27 @@ class TrainingTask:
             measured = {name: federation.records[name][place] for name in RECORDED}
             accuracy, clip = measured.pop("accuracy"), measured.pop("clip_norm")
             row |= {"accuracy": None if math.isnan(accuracy) else accuracy, "clip_norm": clip}
-            rows.append(row | {name: int(value) for name, value in measured.items()})
+            row |= {name: int(value) for name, value in measured.items()}
+            rows.append({name: row[name] for name in results_first(row)})
         return rows
+
+
+def write_note(task: TrainingTask, note: Mapping[str, object]) -> None:
+    """Write a run's progress note, which `run.note_in_words` reads."""
+    assert task.folder is not None  # noqa: S101 - as the callers see to
+    path = task.folder / PROGRESS / f"{task.run_name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"run": f"{task.mechanism}, seed {task.seed}", **note}), encoding="utf-8")
 
 
 class _Notes:
     """A writer of progress notes of a run, at intervals."""
 
     def __init__(self, task: TrainingTask) -> None:
-        assert task.folder is not None  # noqa: S101 - as the caller sees to
-        self._path = task.folder / PROGRESS / f"{task.run_name}.json"
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._label, self._last = f"{task.mechanism}, seed {task.seed}", time.monotonic()
+        self._task, self._last = task, time.monotonic()
 
     def __call__(self, federation: Federation) -> None:
         if federation.state.rounds < federation.setting.rounds and time.monotonic() - self._last < NOTE_SECONDS:
             return
         self._last = time.monotonic()
-        note: Mapping[str, object] = {"run": self._label, **asdict(federation.progress())}
-        self._path.write_text(json.dumps(note), encoding="utf-8")
+        write_note(self._task, asdict(federation.progress()))

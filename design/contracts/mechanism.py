@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...arguments import check_real
 from ...arrays import FloatArray, IntegerArray
 from ...errors import InfeasibleError
+from ...shown import ShownFields
 from ...solvers.decoders.simplex_projection import project_onto_simplex
 from .domains import Categories, Domain, Interval
 from .guarantee import Guarantee
@@ -78,7 +80,7 @@ MessageScore = Callable[[NDArray[Any]], FloatArray]
 """Returns a number for each message, or for each round where the server sees all messages of a round together (`joint_clients`)."""
 
 
-class Mechanism(ABC):
+class Mechanism(ShownFields, ABC):
     """A mechanism for the mean, or the frequencies, of clients' inputs.
 
     Each client reports one input. Clients are streamed in chunks: ``decode(combine(aggregate(chunk_1), aggregate(chunk_2)), clients)``. A
@@ -92,6 +94,7 @@ class Mechanism(ABC):
     """
 
     delta: float
+    _shown_properties = MappingProxyType({"bits per client": "bits_per_client", "guarantee of one round": "guarantee"})
 
     @property
     @abstractmethod

@@ -86,6 +86,16 @@ class Option:
         """Whether the option is mandatory."""
         return isinstance(self.default, Required)
 
+    def in_words(self) -> str:
+        """Return help, range and default."""
+        words = [self.help]
+        if self.choices:
+            words.append(f"One of {', '.join(self.choices)}.")
+        elif self.kind in (int, float) and self.low > -1e300:
+            words.append(f"From {self.low:g} to {self.high:g}{f' {self.unit}' if self.unit else ''}.")
+        words.append("Required." if self.required else f"Default {NONE if self.default is None else self.default}.")
+        return " ".join(words)
+
     def check(self, value: Any, name: str | None = None) -> Any:
         """Return a value of the option's kind, or raise ValueError with the name, value and range.
 

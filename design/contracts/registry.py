@@ -12,6 +12,8 @@ from ...shown import Shown
 from ...solvers.accounting.sampling import FixedSizeSampling, Sampling
 from .accounts import pure_privacy
 from .calibration import LARGEST_PURE_EPSILON, per_round_epsilon
+from .described_entry import REAL_NUMBERS as REAL_NUMBERS
+from .described_entry import DescribedEntry
 from .domains import Categories, Domain, Interval
 from .gaussian import central_gaussian_reference
 from .mechanism import Mechanism
@@ -135,13 +137,6 @@ class AccountReport(Shown):
         return head | details | self.privacy.document()
 
 
-# The warning of `Entry.on_real_numbers` about a guarantee.
-REAL_NUMBERS = (
-    "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
-    "a reference for comparisons, not for releases"
-)
-
-
 Account = Callable[[Values, str | None, Sampling | None], AccountSubject]
 """Makes an `AccountSubject` from parameters, the adjacency that was asked for if any, and the sampling, which decides the usual adjacency.
 
@@ -213,7 +208,7 @@ class InPlaceOfBudget:
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class Entry(DescribedEntry):
     """A mechanism in the registry.
 
     Attributes

@@ -12,6 +12,7 @@ import numpy as np
 from jinja2 import Environment, StrictUndefined, Template, select_autoescape
 
 from ...arguments import check_choice
+from ...extras import optional
 from ...files import write_atomically
 from .file import table_document
 from .lookup_table import LookupTable
@@ -129,8 +130,9 @@ def parquet_file(table: LookupTable) -> bytes:
 
     The metadata key ``quietbits-table`` holds the document as JSON, without the weights.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    with optional("pyarrow", "the format parquet"):
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
     document = {key: value for key, value in table_document(table).items() if key != "weights"}
     columns = pa.Table.from_pandas(tidy_frame(table), preserve_index=False)

@@ -3,7 +3,9 @@
 import platform
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
+
+from ...version import __version__
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,5 @@ def record_provenance(solver: str, seed: int, duration: float) -> Provenance:
 
 @cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    try:
-        own = version("quietbits")
-    except PackageNotFoundError:
-        own = "not installed"
     others = tuple((name, version(name)) for name in ("numpy", "scipy", "highspy"))
-    return (("quietbits", own), ("python", platform.python_version()), *others)
+    return (("quietbits", __version__), ("python", platform.python_version()), *others)

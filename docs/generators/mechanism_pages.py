@@ -10,7 +10,8 @@ from joblib import Parallel, delayed
 
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.design.contracts.options import NONE
-from quietbits.design.contracts.registry import REAL_NUMBERS, Entry, Option
+from quietbits.design.contracts.described_entry import REAL_NUMBERS
+from quietbits.design.contracts.registry import Entry, Option
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.report.report_figures import svg_text
 
@@ -26,7 +27,6 @@ TRUST_MODELS = {
     "secure-sum": "Secure-sum trust model: the server sees only the sum of the messages",
     "central": "Central trust model: the server is trusted with the data",
 }
-INPUTS = {"Interval": "numbers", "NormBall": "vectors", "Categories": "items"}
 FORMULA = re.compile(r"(\$\$.+?\$\$|\$.+?\$)")
 NAME = re.compile(r"``([a-z0-9-]+)``")
 MISSING = "The registry entry of this mechanism does not say."
@@ -60,7 +60,7 @@ def _index() -> str:
     ]
     for model, title in TRUST_MODELS.items():
         entries = [entry for entry in REGISTRY.values() if entry.trust_model == model]
-        rows = [(f":doc:`{entry.name}`", _inputs(entry), markup.text(entry.title)) for entry in entries]
+        rows = [(f":doc:`{entry.name}`", entry.listed()[2], markup.text(entry.title)) for entry in entries]
         parts += [markup.heading(title, "-"), markup.table(("name", "clients hold", "what it does"), rows, "30 20 50")]
     return "\n".join([*parts, markup.toctree(REGISTRY)])
 
@@ -111,19 +111,13 @@ def _linked(written: str) -> str:
     return NAME.sub(lambda name: f":doc:`{name[1]}`" if name[1] in REGISTRY else name[0], markup.text(written))
 
 
-def _inputs(entry: Entry) -> str:
-    held = [INPUTS[domain.__name__] for domain in entry.domains]
-    norms = "" if entry.norms is None else f" of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"
-    return " or ".join(f"{each}{norms}" if each == "vectors" else each for each in held)
-
-
 def _facts(entry: Entry, numbers: dict[str, Any]) -> str:
     provider = REGISTRY.provider(entry.name)
     rows = [
         ("source", markup.text(entry.paper)),
         *([("provided by", markup.text(provider))] if provider is not None else []),
         ("trust model", f"``{entry.trust_model}``"),
-        ("clients hold", _inputs(entry)),
+        ("clients hold", entry.listed()[2]),
         ("adjacency", ", ".join(f"``{adjacency}``" for adjacency in entry.adjacencies)),
         ("message", _message(numbers)),
     ]

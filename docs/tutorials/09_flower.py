@@ -9,6 +9,8 @@ An existing `Flower <https://flower.ai>`_ app changes in two lines: a mod on the
 # ``pip install 'quietbits[flower]'`` has what this program needs. The client's training function stays as it is. ``PrivateUpdateMod`` clips
 # its update, encodes it and masks it, so that the server sees only the sum.
 
+import logging
+
 import numpy as np
 from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
@@ -33,6 +35,7 @@ def train(message: Message, context: Context) -> Message:
 # %%
 # The server states the mechanism and the task. All rounds together keep epsilon 20.
 
+logging.getLogger("flwr").setLevel(logging.ERROR)
 CLIENTS, ROUNDS = 8, 6
 ball = quietbits.NormBall(dimension=4, norm=2.0, clip_norm=1.0)
 task = quietbits.Task(ball, CLIENTS, epsilon=20.0, delta=1e-5, adjacency="add-or-remove-one", rounds=ROUNDS)
@@ -76,11 +79,8 @@ for identity in ("_task_id", "_run_id", "_node_id"):
 # %%
 # Six rounds move the model toward the mean of the targets, plus noise. A report of each round states what was guaranteed.
 
-import logging
-
 import matplotlib.pyplot as plt
 
-logging.getLogger("flwr").setLevel(logging.ERROR)
 grid = OneProcess({node: 0.3 * node for node in range(1, CLIENTS + 1)})
 models = [np.zeros(4)]
 

@@ -26,6 +26,7 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Budget, Task
 from ...design.secure_sum.cpsgd import MOST_BITS, calibrate_cpsgd
 from ...errors import InfeasibleError
+from ...progress import silent
 from ..drawing.marks import BLUE, GREEN, ORANGE, PURPLE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption
 from ..entry import FigureEntry
@@ -190,7 +191,7 @@ class SumPoint(Point):
         if repetitions == 0:
             return {"rounds": 0, **dict.fromkeys(names, math.nan)}
         stream = named_stream(self.seed, f"{self.problem.series}, {self.problem.clients} clients, {self.bits} bits")
-        rounds = repeat_mean(mechanism, POPULATION, repetitions, seed=int(stream.integers(2**62)))
+        rounds = repeat_mean(mechanism, POPULATION, repetitions, seed=int(stream.integers(2**62)), on_step=silent)
         errors = rounds["squared_error"]
         values = (rounds["predicted_squared_error"].mean(), errors.mean(), errors.sem(), float(rounds["wrapped_coordinates"].sum()))
         return {"rounds": repetitions, **dict(zip(names, values, strict=True))}

@@ -106,8 +106,15 @@ def _draw_model(axes: Axes, model: str, series: pd.DataFrame, mark: Mark, *, up:
     axes.plot(bits, errors, color=mark.colour, linestyle=mark.line, drawstyle="steps-post", label=model)
     axes.plot(front["bits_per_coordinate"], front["predicted_error"], color=mark.colour, marker=mark.marker, linestyle="")
     recommended = series[series["recommended"].astype(bool)]
-    ring = {"marker": "o", "markersize": 11, "markerfacecolor": "none", "linestyle": ""}
-    axes.plot(recommended["bits_per_coordinate"], recommended["predicted_error"], color=mark.colour, **ring)
+    axes.plot(
+        recommended["bits_per_coordinate"],
+        recommended["predicted_error"],
+        color=mark.colour,
+        marker="o",
+        markersize=11,
+        markerfacecolor="none",
+        linestyle="",
+    )
     # The recommended mechanism is named first, at its own point.
     named = pd.concat([recommended, front[~front["mechanism"].isin(recommended["mechanism"])]])
     for row in _apart(named.drop_duplicates("mechanism").to_dict("records")):

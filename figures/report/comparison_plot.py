@@ -14,17 +14,21 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
 
 from ...analysis.study.mean_estimation import Z95
-from ...shown import in_figures, with_powers
+from ...shown import in_figures, listed, with_powers
 from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION, Mark
 from ..drawing.style import GREY as GREY_LINE
 from .report_figures import drawable, report_style, svg_text
 
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 MOST_PANELS, PANELS_IN_A_ROW = 6, 3
+# Points of a plot; browsers take seconds for more.
+MOST_POINTS = 5000
 # An axis is logarithmic if its largest value exceeds its least by this factor.
 LOGARITHMIC = 5.0
 # More values of a setting are not all written at its axis.
 MOST_TICKS = 8
+# They are not all written either if two of them are closer than this share of the axis.
+LEAST_STEP = 0.08
 # Widest line of a legend with several columns, and of a panel's title, in characters.
 WIDE, TITLE_CHARACTERS = 44, 42
 REMS_OF_INCH = 6.5
@@ -99,12 +103,12 @@ class DrawnPlot:
 
 def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> DrawnPlot:
     """Draw a plot for a page; `name` tells its identifiers from others'."""
-    frame = rows.assign(
-        line=[", ".join(words_of(row, plot.lines, plot.names)) or plot.words for row in rows.to_dict("records")],
-        panel=[", ".join(words_of(row, plot.panels, plot.names)) for row in rows.to_dict("records")],
-    )
+    first = rows.iloc[:MOST_POINTS]
+    frame = first.assign(line=_in_words(first, plot.lines, plot).replace("", plot.words), panel=_in_words(first, plot.panels, plot))
     shown = frame[np.isfinite(frame[plot.value]) & (frame[plot.value] > 0)]
     left_out = [f"{len(frame) - len(shown)} rows whose value is zero or missing"] if len(shown) < len(frame) else []
+    if len(rows) > MOST_POINTS:
+        left_out.append(f"{len(rows) - MOST_POINTS:,} rows after the first {MOST_POINTS:,}")
     panels = list(dict.fromkeys(shown["panel"]))
     ranks = shown.groupby(["panel", plot.axis], sort=False, dropna=False)[plot.value].rank()
     lines = list(dict.fromkeys(shown["line"]))
@@ -120,10 +124,24 @@ def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> Draw
         return DrawnPlot(page_figure(figure, name), tuple(left_out))
 
 
+def not_drawn(plot: DrawnPlot) -> str:
+    """Return a sentence for a caption on what a plot leaves out; empty if that is nothing."""
+    return f" Not drawn: {listed(plot.left_out)}." if plot.left_out else ""
+
+
 def page_figure(figure: Figure, name: str) -> str:
     """Return a figure as an ``<svg>`` element whose letters have about the size of the page's text."""
     width = f'<svg style="max-width: {REMS_OF_INCH * figure.get_figwidth():.0f}rem" '
     return svg_text(figure, name).replace("<svg ", width, 1)
+
+
+def _in_words(rows: pd.DataFrame, names: Sequence[str], plot: ComparisonPlot) -> pd.Series:
+    """Return the combination of values of some columns, in words, for each row."""
+    if not names:
+        return pd.Series("", index=rows.index)
+    groups = rows.groupby(list(names), sort=False, dropna=False).ngroup()
+    words = {groups[place]: ", ".join(words_of(row, names, plot.names)) for place, row in rows[~groups.duplicated()].iterrows()}
+    return groups.map(words)
 
 
 def words_of(row: Mapping[Any, Any], names: Sequence[str], words: Mapping[str, str]) -> list[str]:
@@ -164,20 +182,39 @@ def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels:
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
     for ruler in plot.rulers:
+        grey: dict[str, Any] = {"color": GREY_LINE, "linestyle": ruler.line, "linewidth": 1.2, "label": ruler.words, "zorder": 1}
         for series in _rulers(rows, plot.axis, ruler.name):
-            axes.plot(series.index, series, color=GREY_LINE, linestyle=ruler.line, linewidth=1.2, label=ruler.words, zorder=1)
+            if series.nunique() == 1:
+                axes.axhline(series.iloc[0], **grey)
+            else:
+                axes.plot(series.index, series, **grey)
     for line, series in rows.groupby("line", sort=False):
         ordered = series.sort_values(plot.axis)
-        margins = None if plot.error is None else Z95 * ordered[plot.error].fillna(0.0)
-        axes.errorbar(ordered[plot.axis], ordered[plot.value], yerr=margins, capsize=2, label=drawable(str(line)), **looks[str(line)].look)
+        axes.errorbar(
+            ordered[plot.axis],
+            ordered[plot.value],
+            yerr=_arms(ordered, plot),
+            capsize=2,
+            label=drawable(str(line)),
+            **looks[str(line)].look,
+        )
     values = np.unique(rows[plot.axis])
     if values[0] > 0 and values[-1] > LOGARITHMIC * values[0]:
         axes.set_xscale("log")
-    if len(values) <= MOST_TICKS:
+    steps = np.diff(np.log(values) if axes.get_xscale() == "log" else values)
+    if len(values) <= MOST_TICKS and (not len(steps) or steps.min() > LEAST_STEP * steps.sum()):
         axes.xaxis.set_major_locator(FixedLocator(values.tolist()))
     axes.xaxis.set_major_formatter(FuncFormatter(_tick))
     axes.xaxis.set_minor_formatter(NullFormatter())
     _logarithmic(axes, rows[plot.value], "y")
+
+
+def _arms(rows: pd.DataFrame, plot: ComparisonPlot) -> Any:
+    """Return the arms of error bars; a lower arm that would reach zero is left out."""
+    if plot.error is None:
+        return None
+    margins = Z95 * rows[plot.error].fillna(0.0)
+    return np.array([margins.where(margins < rows[plot.value], 0.0), margins])
 
 
 def _draw_named(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
@@ -187,10 +224,9 @@ def _draw_named(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Map
         values = rows[ruler.name].dropna().unique()
         if len(values) == 1:
             axes.axvline(values[0], color=GREY_LINE, linestyle=ruler.line, linewidth=1.2, label=ruler.words, zorder=1)
-    margins = None if plot.error is None else Z95 * rows[plot.error].fillna(0.0)
     first = next(iter(looks.values()))
     heights = [names.index(name) for name in rows[plot.axis]]
-    axes.errorbar(rows[plot.value], heights, xerr=margins, color=first.colour, marker=first.marker, linestyle="", capsize=3)
+    axes.errorbar(rows[plot.value], heights, xerr=_arms(rows, plot), color=first.colour, marker=first.marker, linestyle="", capsize=3)
     axes.set_yticks(range(len(names)), [drawable(str(name)) for name in names])
     axes.set_ylim(len(names) - 0.5, -0.5)
     _logarithmic(axes, rows[plot.value], "x")
@@ -201,7 +237,8 @@ def _logarithmic(axes: Axes, values: pd.Series, which: str) -> None:
     if values.max() > LOGARITHMIC * values.min():
         (axes.set_yscale if which == "y" else axes.set_xscale)("log")
         # A short axis writes digits between its powers of ten.
-        axis.set_major_locator(LogLocator(subs=(1.0,) if values.max() > 1000 * values.min() else (1.0, 2.0, 5.0)))
+        low, high = axis.get_view_interval()
+        axis.set_major_locator(LogLocator(subs=(1.0,) if high > 1000 * low else (1.0, 2.0, 5.0)))
         axis.set_minor_formatter(NullFormatter())
     axis.set_major_formatter(FuncFormatter(_tick))
 

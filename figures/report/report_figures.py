@@ -5,6 +5,7 @@ import re
 from contextlib import AbstractContextManager
 from functools import cache
 from itertools import cycle
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
@@ -14,15 +15,17 @@ from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ...analysis.study.mean_estimation import Z95
-from ...analysis.study.mean_study import MeanStudy
 from ...shown import printable
 from ..drawing.marks import BLACK, BLUE, GREEN, PURPLE, VERMILION
+
+if TYPE_CHECKING:
+    from ...analysis.study.mean_study import MeanStudy
 
 BOUND_NAMES = {"mean": "average over the grid", "worst": "largest value on the grid", "prior": "prior-weighted average over the grid"}
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, BLACK)
 
 
-def estimates_figure(study: MeanStudy) -> str:
+def estimates_figure(study: "MeanStudy") -> str:
     """Draw each mechanism's estimate, and the true mean, as an ``<svg>`` element.
 
     Error bars reach 1.96 predicted standard errors to either side.
@@ -54,7 +57,7 @@ def estimates_figure(study: MeanStudy) -> str:
         return svg_text(figure, "estimates")
 
 
-def variance_figure(study: MeanStudy) -> str:
+def variance_figure(study: "MeanStudy") -> str:
     """Draw the variance of a decoded message by the client's value, as an ``<svg>`` element.
 
     The plot shows the certified bound, too.
@@ -117,7 +120,7 @@ def _letters() -> frozenset[int]:
     return frozenset(get_font(findfont(FontProperties())).get_charmap())
 
 
-def _draw_bound(axes: Axes, study: MeanStudy) -> None:
+def _draw_bound(axes: Axes, study: "MeanStudy") -> None:
     bound = study.comparison.bound
     if bound is not None:
         name = f"certified: no mechanism's {BOUND_NAMES[bound.objective]} is lower"

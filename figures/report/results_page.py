@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -79,7 +79,7 @@ class Row:
     is_reference: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ResultsPage:
     """A page of results; all texts are plain.
 
@@ -100,7 +100,9 @@ class ResultsPage:
     columns : tuple of Column
         Columns of the table; those without a value are left out.
     rows : DataFrame
-        The rows, with `is_reference`, and `is_best`.
+        The first rows, or all, with `is_reference` and `is_best`.
+    total : int
+        Number of all rows, if it exceeds that of the first ones.
     notes : tuple of str
         Sentences below the table.
     failures : tuple of TaskFailure
@@ -113,14 +115,15 @@ class ResultsPage:
 
     title: str
     statement: str
-    setting: tuple[str, ...]
-    guarantee: str
+    setting: tuple[str, ...] = ()
+    guarantee: str = ""
     warnings: tuple[str, ...]
-    figure: str
-    caption: str
-    columns: tuple[Column, ...]
-    rows: pd.DataFrame
-    notes: tuple[str, ...]
+    figure: str = ""
+    caption: str = ""
+    columns: tuple[Column, ...] = ()
+    rows: pd.DataFrame = field(default_factory=pd.DataFrame)
+    total: int = 0
+    notes: tuple[str, ...] = ()
     failures: Sequence[TaskFailure]
     data: tuple[tuple[str, str], ...]
     provenance: tuple[tuple[str, str], ...]
@@ -128,8 +131,9 @@ class ResultsPage:
 
 def results_page_html(page: ResultsPage) -> str:
     """Return a page as HTML that loads nothing from elsewhere."""
-    columns = [column for column in page.columns if column.links or any(map(column.text, page.rows.to_dict("records")))]
-    shown = [_row(row, columns) for row in page.rows.iloc[:MOST_ROWS].to_dict("records")]
+    records = page.rows.iloc[:MOST_ROWS].to_dict("records")
+    columns = [column for column in page.columns if column.links or any(map(column.text, records))]
+    shown = [_row(row, columns) for row in records]
     failures = list(dict.fromkeys((failure.task.setting, failure.message) for failure in page.failures))
     return fill_template(
         TEMPLATE,
@@ -138,10 +142,10 @@ def results_page_html(page: ResultsPage) -> str:
         # Figures are made by matplotlib from names that it escapes: nothing else on the page is marked as safe.
         figure=Markup(page.figure),  # noqa: S704 -- see above
         columns=columns,
-        words={column.name for column in columns if any(isinstance(value, str) for value in page.rows[column.name])},
+        words={column.name for column in columns if any(isinstance(row[column.name], str) for row in records)},
         rows=[row for row in shown if not row.is_reference],
         references=[row for row in shown if row.is_reference],
-        total=len(page.rows),
+        total=max(page.total, len(page.rows)),
         first_rows=FIRST_ROWS,
         failures=failures[:MOST_ROWS],
         failed=len(failures),

@@ -3,24 +3,29 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from ...analysis.planner.bound import WEAK
 from ...analysis.sweeps.budgets import best_rows, budget_warnings, guarantee_sentence
 from ...analysis.sweeps.run import TaskFailure
 from ...analysis.sweeps.summary import SETTINGS, summarise_sweep, usefulness_warnings
 from ...files import write_atomically
 from ...shown import in_figures, listed
-from .comparison_plot import BITS, ComparisonPlot, Ruler, chosen_axis, draw_comparison, varied_columns, words_of
+from .comparison_plot import BITS, ComparisonPlot, Ruler, chosen_axis, draw_comparison, not_drawn, varied_columns, words_of
 from .pages import write_page
 from .results_page import Column, ResultsPage, results_page_html, versions_of
 
 PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
-NAMES = {name: name.replace("_", " ") for name in SETTINGS} | {
+# An interval is a single setting on the page.
+SHOWN_SETTINGS = (*(name for name in SETTINGS if name not in ("low", "high")), "interval")
+NAMES = {name: name.replace("_", " ") for name in SHOWN_SETTINGS} | {
     "categories": "items",
     "delta": "δ",
     "epsilon": "ε",
     "nonzero": "non-zero coordinates",
     "norm": "norm p",
+    "mechanism": "mechanism",
     "trust_model": "trust model",
     "adjacency": "adjacency",
     BITS: "bits per client",
@@ -50,7 +55,7 @@ def remove_sweep_page(folder: Path) -> None:
 
 def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:
     """Return the page of a sweep's results as HTML."""
-    summary = summarise_sweep(results)
+    summary = with_interval(summarise_sweep(results))
     worse = summary["mean_squared_error"] > summary["zero_squared_error"]
     flags = [", ".join(filter(None, (flag, "zero is closer" * is_worse))) for flag, is_worse in zip(summary["flag"], worse, strict=True)]
     rows = summary.assign(
@@ -58,9 +63,9 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
         is_best=best_rows(summary, "mean_squared_error", SETTINGS),
         # A reference has no budget.
         epsilon=summary["epsilon"].where(~summary["is_reference"], summary["realised_epsilon"]),
-        ratio_to_bound=summary["worst_squared_error"] / summary["lower_bound"].astype(float),
+        ratio_to_bound=_ratio_to_bound(summary),
     )
-    varied = varied_columns(summary, SETTINGS)
+    varied = varied_columns(summary, SHOWN_SETTINGS)
     models = varied_columns(summary, ("trust_model", "adjacency"))
     axis = chosen_axis(summary, AXES, "label")
     what = "frequencies" if summary["categories"].notna().all() else "mean"
@@ -69,13 +74,13 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
         words=f"squared error of the {what}",
         error="standard_error",
         axis=axis,
-        lines=("label",),
+        lines=("mechanism",) if axis == BITS else ("label",),
         panels=tuple(name for name in varied if name != axis),
         rulers=tuple(ruler for ruler in RULERS if summary[ruler.name].notna().any()),
         names=NAMES,
     )
     drawn = draw_comparison(summary, plot, "sweep")
-    shared = [name for name in SETTINGS if name not in varied and summary[name].notna().all()]
+    shared = [name for name in SHOWN_SETTINGS if name not in varied and summary[name].notna().all()]
     return results_page_html(
         ResultsPage(
             title=f"Sweep: squared error {_against(axis)}",
@@ -84,7 +89,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
             guarantee=guarantee_sentence(summary),
             warnings=(*budget_warnings(summary, SETTINGS), *usefulness_warnings(summary)),
             figure=drawn.svg,
-            caption=_caption(plot, drawn.left_out, repetitions=int(summary["repetitions"].max())),
+            caption=_caption(plot, not_drawn(drawn), repetitions=int(summary["repetitions"].max())),
             columns=(
                 Column("label", "Mechanism"),
                 *(Column(name, NAMES[name].capitalize()) for name in models),
@@ -98,12 +103,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
                 Column("flag", "Flag"),
             ),
             rows=rows,
-            notes=(
-                f"Squared error: squared L2 distance of the estimate from the true {what} of the clipped inputs, on average, ± standard "
-                "error. Shaded: the least error among rows with the same settings and the same guarantee.",
-                "Central Gaussian: the error of a trusted server's Gaussian noise for the same epsilon, delta and adjacency. Worst over "
-                "proven bound: the largest expected error over all inputs, divided by what no mechanism of its kind can undercut.",
-            ),
+            notes=_notes(rows, what),
             failures=failures,
             data=(
                 (SUMMARY_NAME, "the rows above, with all digits and all columns"),
@@ -118,11 +118,27 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
     )
 
 
+def _ratio_to_bound(summary: pd.DataFrame) -> pd.Series:
+    """Return the worst error over the proven bound; missing where a plan, too, finds the bound too weak to judge by."""
+    bound = summary["lower_bound"].astype(float)
+    weak = (summary["trust_model"] != "local") & summary["low"].isna() & (bound < WEAK * summary["central_error"])
+    return summary["worst_squared_error"] / bound.where(~weak)
+
+
+def with_interval(summary: pd.DataFrame) -> pd.DataFrame:
+    """Return a summary whose numbers' interval is a text, without their dimension of 1."""
+    if summary["low"].isna().all():
+        return summary.assign(interval=None)
+    limits = [f"{in_figures(low)} to {in_figures(high)}" for low, high in zip(summary["low"], summary["high"], strict=True)]
+    return summary.assign(interval=limits, dimension=np.nan)
+
+
 def sweep_statement(summary: pd.DataFrame) -> str:
     """Return the sentence that states a sweep's result: the mechanism of the least error, by trust model."""
     settings = summary.groupby(list(SETTINGS), sort=False, dropna=False).ngroups
     mechanisms = summary["label"].nunique()
-    head = f"{mechanisms} mechanism{'s' * (mechanisms > 1)} in {settings} setting{'s' * (settings > 1)}"
+    named = f"{mechanisms} mechanisms" if mechanisms > 1 else summary["label"].iloc[0]
+    head = f"{named} in {settings} setting{'s' * (settings > 1)}"
     best = summary[best_rows(summary, "mean_squared_error", SETTINGS)]
     if best.empty:
         low, high = summary["mean_squared_error"].min(), summary["mean_squared_error"].max()
@@ -131,8 +147,8 @@ def sweep_statement(summary: pd.DataFrame) -> str:
     leaders = []
     for model, rows in best.groupby("trust_model", sort=False):
         counts = rows["label"].value_counts()
-        where = f"{counts.iloc[0]} of {len(rows)}" if counts.iloc[0] < len(rows) or len(rows) == 1 else f"all {len(rows)}"
-        leaders.append(f"{counts.index[0]} ({model}, in {where})")
+        share = "" if settings == 1 else f", in {counts.iloc[0]} of {len(rows)} settings"
+        leaders.append(f"{counts.index[0]} ({model}{share})")
     return f"{head}; the least squared error among mechanisms of the same guarantee: {'; '.join(leaders)}."
 
 
@@ -141,11 +157,21 @@ def summary_seeds(results: pd.DataFrame) -> list[int]:
     return sorted(results["seed"].unique().tolist())
 
 
+def _notes(rows: pd.DataFrame, what: str) -> tuple[str, ...]:
+    notes = [f"Squared L2 distance of the estimate from the true {what} of the clipped inputs, on average, ± standard error."]
+    if rows["is_best"].any():
+        notes.append("Shaded: the least error among rows with the same settings and the same guarantee.")
+    if rows["ratio_to_central"].notna().any():
+        notes.append("Central Gaussian: a trusted server's Gaussian noise for the same epsilon, delta and adjacency.")
+    if rows["ratio_to_bound"].notna().any():
+        notes.append("Worst over proven bound: the largest expected error over all inputs, over a lower bound that is proven for it.")
+    return tuple(notes)
+
+
 def _against(axis: str) -> str:
     return "by mechanism" if axis == "label" else f"against {NAMES[axis]}"
 
 
-def _caption(plot: ComparisonPlot, left_out: Sequence[str], *, repetitions: int) -> str:
-    bars = f" Bars: 1.96 standard errors of {repetitions} repetitions." if repetitions > 1 else ""
-    hidden = f" Not drawn: {listed(list(left_out))}." if left_out else ""
+def _caption(plot: ComparisonPlot, hidden: str, *, repetitions: int) -> str:
+    bars = f" Bars: 1.96 standard errors of {repetitions} repetitions, without lower arms that reach zero." if repetitions > 1 else ""
     return f"{plot.words.capitalize()} {_against(plot.axis)}.{bars}{hidden}"

@@ -1,16 +1,19 @@
 """The page of a grid of tables: variances beside certified bounds, with links to the files."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
 from ...analysis.sweeps.budgets import budget_warnings, guarantee_sentence, with_flags
 from ...analysis.sweeps.run import TaskFailure
 from ...shown import in_figures, listed
-from .comparison_plot import ComparisonPlot, Ruler, chosen_axis, draw_comparison, varied_columns, words_of
+from .comparison_plot import ComparisonPlot, Ruler, chosen_axis, draw_comparison, not_drawn, varied_columns, words_of
 from .pages import write_page
-from .results_page import Column, ResultsPage, results_page_html, versions_of
+from .results_page import MOST_ROWS, Column, ResultsPage, results_page_html, versions_of
 
 PAGE_NAME = "index.html"
 NAMES = {
@@ -25,27 +28,72 @@ NAMES = {
 }
 SETTINGS = ("epsilon", "bits_in", "bits_out", "metric", "objective", "low", "high")
 AXES = ("epsilon", "bits_out", "bits_in")
-VARIANCES = {"mean": "mean_variance", "worst": "worst_variance"}
+# Columns of the index that the page leaves to the data.
+NOT_SHOWN = ("max_bias", "solver", "size", "checksum")
 # A table whose gap is below this share is called near the optimum.
 NEAR_OPTIMUM = 0.01
 BOUND = Ruler("lower_bound", "proven lower bound, however many bits", (0, (4, 2)))
 
 
-def write_table_index(index: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
+def write_table_index(index: Path, failures: Sequence[TaskFailure] = ()) -> Path:
     """Write an index's page beside the index that `design_tables` has written; return its path.
 
     Failures are listed below the tables.
     """
     page = index.with_name(PAGE_NAME)
-    write_page(page, table_index_html(index, failures, command=command))
+    write_page(page, table_index_html(index, failures))
     return page
 
 
-def table_index_html(index: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:
+def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
     """Return the page of an index as HTML, with at most `MOST_ROWS` tables and as many failures."""
     rows = index_rows(index)
+    failed = f"{len(failures)} table{'s' * (len(failures) > 1)} could not be designed: the reasons are below."
+    page = ResultsPage(
+        title=f"{len(rows):,} lookup table{'s' * (len(rows) != 1)}",
+        statement=grid_statement(rows),
+        warnings=(failed,) if failures else (),
+        failures=failures,
+        data=(("index.parquet", "a row for each table, with all digits, its realised epsilon and its SHA-256"),),
+        provenance=(("Versions", versions_of(rows)),),
+    )
+    return results_page_html(page if rows.empty else _with_tables(page, rows))
+
+
+def index_rows(index: Path) -> pd.DataFrame:
+    """Return an index with each table's `variance` of its objective, and `is_reference` and `flag` of its budget."""
+    rows = pq.read_table(index, columns=[name for name in pq.read_schema(index).names if name not in NOT_SHOWN]).to_pandas()
     if rows.empty:
-        return results_page_html(_page(rows, failures, command))
+        return rows
+    metric = rows["metric"].astype(object).fillna("none")
+    stems = rows["file"].str.removesuffix(".json")
+    return with_flags(
+        rows.assign(
+            metric=metric,
+            promise=("metric " + metric).where(metric != "none", "no metric"),
+            variance=rows["mean_variance"].where(rows["objective"] == "mean", rows["worst_variance"]),
+            table=stems,
+            label=stems,
+            # A certificate without an epsilon has one that is infinite.
+            realised_epsilon=rows["realised_epsilon"].astype(float).fillna(np.inf),
+            delta=0.0,
+            realised_delta=0.0,
+        )
+    )
+
+
+def metric_sentence(rows: pd.DataFrame) -> str | None:
+    """Return what metrics promise, where tables differ in them."""
+    metrics = list(dict.fromkeys(rows["metric"]))
+    if len(metrics) < 2:
+        return None
+    return (
+        f"Tables differ in metric ({listed(metrics)}): with a metric, epsilon is multiplied by a power of the distance of two values on "
+        "the unit interval, a stronger promise than without one. Compare only tables with the same metric."
+    )
+
+
+def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
     varied = varied_columns(rows, SETTINGS)
     axis = chosen_axis(rows, AXES, "table")
     plot = ComparisonPlot(
@@ -59,72 +107,26 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = (), *, comma
     )
     # Tables that differ in their interval only have the same variance on the unit interval.
     drawn = draw_comparison(rows.drop_duplicates(["epsilon", "bits_in", "bits_out", "metric", "objective"]), plot, "grid")
-    hidden = f" Not drawn: {listed(list(drawn.left_out))}." if drawn.left_out else ""
-    against = f"against {NAMES[axis]}" if axis in NAMES else "by table"
-    return results_page_html(_page(rows, failures, command, varied, drawn.svg, f"Variance of a decoded message {against}.{hidden}"))
-
-
-def index_rows(index: Path) -> pd.DataFrame:
-    """Return an index with each table's `variance` of its objective, and `is_reference` and `flag` of its budget."""
-    rows = pd.read_parquet(index)
-    if rows.empty:
-        return rows
-    kinds = rows["objective"].map(VARIANCES)
-    variances = [row[kind] for row, kind in zip(rows.to_dict("records"), kinds, strict=True)]
-    stems = rows["file"].str.removesuffix(".json")
-    rows = rows.assign(metric=rows["metric"].fillna("none"), variance=variances, table=stems, label=stems)
-    # A certificate without an epsilon has one that is infinite.
-    realised = rows["realised_epsilon"].astype(float).fillna(float("inf"))
-    rows["promise"] = ["no metric" if metric == "none" else f"metric {metric}" for metric in rows["metric"]]
-    return with_flags(rows.assign(realised_epsilon=realised, delta=0.0, realised_delta=0.0))
-
-
-def metric_sentence(rows: pd.DataFrame) -> str | None:
-    """Return what tables with a metric promise, where there are any beside others."""
-    metrics = [metric for metric in dict.fromkeys(rows["metric"]) if metric != "none"]
-    if not metrics or rows["metric"].nunique() == 1:
-        return None
-    return (
-        f"Tables differ in the metric ({listed(metrics)} or none): with a metric, epsilon is multiplied by a power of the distance of two "
-        "values on the unit interval. That promise is the stronger one: compare only tables with the same metric."
-    )
-
-
-def _page(
-    rows: pd.DataFrame,
-    failures: Sequence[TaskFailure],
-    command: str | None,
-    varied: Sequence[str] = (),
-    figure: str = "",
-    caption: str = "",
-) -> ResultsPage:
-    count, settings = len(rows), ("epsilon", "metric")
-    interval = [Column("interval", "Interval")] if {"low", "high"} & set(varied) else []
-    metric = metric_sentence(rows) if count else None
-    failed = f"{len(failures)} table{'s' * (len(failures) > 1)} could not be designed: the reasons are below." if failures else None
-    shown = rows
-    setting: tuple[str, ...] = ()
-    if count:
-        limits = [f"{in_figures(low)} to {in_figures(high)}" for low, high in zip(rows["low"], rows["high"], strict=True)]
-        shown = rows.assign(is_best=False, interval=limits, gap=100 * rows["optimality_gap"].astype(float))
-        shared = [name for name in ("epsilon", "bits_in", "bits_out") if name not in varied]
-        setting = (
+    shown = rows.iloc[:MOST_ROWS]
+    limits = [f"{in_figures(low)} to {in_figures(high)}" for low, high in zip(shown["low"], shown["high"], strict=True)]
+    several_intervals = bool({"low", "high"} & set(varied))
+    shared = [name for name in ("epsilon", "bits_in", "bits_out") if name not in varied]
+    metric = metric_sentence(rows)
+    return replace(
+        page,
+        setting=(
             *words_of(rows.iloc[0], shared, NAMES),
             *(f"{name} {rows[name].iloc[0]}" for name in ("metric", "objective") if name not in varied),
-            *([] if interval else [f"interval {limits[0]}"]),
-        )
-    return ResultsPage(
-        title=f"{count:,} lookup table{'s' * (count != 1)}",
-        statement=grid_statement(rows),
-        setting=setting,
-        guarantee=guarantee_sentence(rows) if count else "",
-        warnings=tuple(filter(None, (*(budget_warnings(rows, settings) if count else ()), metric, failed))),
-        figure=figure,
-        caption=caption,
+            *([] if several_intervals else [f"interval {limits[0]}"]),
+        ),
+        guarantee=guarantee_sentence(rows),
+        warnings=(*budget_warnings(rows, ("epsilon", "metric")), *([] if metric is None else [metric]), *page.warnings),
+        figure=drawn.svg,
+        caption=f"Variance of a decoded message {'by table' if axis == 'table' else f'against {NAMES[axis]}'}.{not_drawn(drawn)}",
         columns=(
             Column("table", "Table"),
             *(Column(name, NAMES[name].capitalize()) for name in ("bits_in", "metric", "objective") if name in varied),
-            *interval,
+            *([Column("interval", "Interval")] if several_intervals else []),
             Column("variance", "Variance", digits=4),
             Column("lower_bound", "Proven lower bound", digits=4),
             Column("gap", "Gap", digits=2, unit=" %", least=0.01),
@@ -132,25 +134,18 @@ def _page(
             Column("epsilon", "ε"),
             Column("flag", "Flag"),
             Column("file", "Files", links=(("file", "JSON"), ("header", "C"))),
-        )
-        if count
-        else (),
-        rows=shown,
+        ),
+        rows=shown.assign(is_best=False, interval=limits, gap=100 * shown["optimality_gap"].astype(float)),
+        total=len(rows),
         notes=(
             "Variance: that of the objective, on average over the input grid (mean) or at its worst input (worst), on the unit interval's "
             "scale: on an interval from low to high it is (high - low)² times as large.",
             "Proven lower bound: no unbiased mechanism with the table's privacy has a smaller variance, however many bits it sends. Gap: "
             "the share of the variance that is above the bound.",
-            "Each table is unbiased, has integer weights, and comes as JSON and as a C header with a sampler. `quietbits verify` with the "
+            "Each table is unbiased, has integer weights, and comes as JSON and as a C header with a sampler. “quietbits verify” with the "
             "name of this folder recomputes all numbers from the files.",
         ),
-        failures=failures,
-        data=(("index.parquet", "a row for each table, with all digits, its realised epsilon and its SHA-256"),),
-        provenance=(
-            ("Command", command or ""),
-            ("Seed", listed([str(seed) for seed in rows["seed"].unique()]) if count else ""),
-            ("Versions", versions_of(rows)),
-        ),
+        provenance=(*page.provenance, ("Seed", listed([str(seed) for seed in rows["seed"].unique()]))),
     )
 
 
@@ -166,4 +161,5 @@ def grid_statement(rows: pd.DataFrame) -> str:
     high = rows.loc[gaps.idxmax()]
     bits = f"{high['bits_out']} bit{'s' if high['bits_out'] > 1 else ''} out"
     widest = f"the widest gap is {in_figures(100 * gaps.max(), 2)} %, with {bits} and ε = {in_figures(high['epsilon'])}"
-    return f"{near:,} of {count} within {100 * NEAR_OPTIMUM:g} % of the least variance that any unbiased mechanism can have; {widest}."
+    least = "the least variance that any unbiased mechanism of the same privacy can have"
+    return f"{near:,} of {count}: the proven gap to {least} is below {100 * NEAR_OPTIMUM:g} %; {widest}."

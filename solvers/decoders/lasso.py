@@ -27,6 +27,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 from ...arguments import check_choice, check_integer, check_probability, check_real
 from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError
+from ...extras import optional
 from ..numerics.rounding import SLACK
 from .lasso_problem import Approximation, CertifiedPlace, LassoProblem, Place, finite_array, pose_problem
 
@@ -311,8 +312,9 @@ def coordinate_descent(
         If the gap is larger after `max_iterations`.
     """
     # Loading scikit-learn takes about a second.
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import Lasso
+    with optional("sklearn", "the solver coordinate-descent"):
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import Lasso
 
     # scikit-learn's gap is m times this gap, and its tolerance is relative to |y|^2, 2 m times the objective at zero.
     model = Lasso(alpha=penalty, fit_intercept=False, tol=SHARE * tolerance / 2, max_iter=max_iterations, warm_start=True)

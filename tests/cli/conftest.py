@@ -15,7 +15,7 @@ Document = dict[str, object]
 
 
 # What a command prints every few seconds while it is at work.
-AT_WORK = re.compile(r"^quietbits: \d+ s: .*\n", flags=re.MULTILINE)
+AT_WORK = re.compile(r"^quietbits: \d+ (s|min \d+ s)(, about [^:]* left)?: .*\n", flags=re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)

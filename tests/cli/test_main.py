@@ -1,6 +1,5 @@
 """The command line: what a user types, what comes back, and that a fault is one line, exit code 2, and nothing written."""
 
-import importlib.metadata
 import json
 import os
 import subprocess
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
+from quietbits import version
 from quietbits.cli.main import app
 from quietbits.design.tables.file import read_table
 from quietbits.figures.drawing import save
@@ -147,7 +147,7 @@ def test_help_lists_the_commands() -> None:
 
 
 def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.metadata, "version", {"quietbits": "1.2.3"}.__getitem__)
+    monkeypatch.setattr(version, "__version__", "1.2.3")
     result = run("--version")
     assert (result.exit_code, result.stdout) == (0, "quietbits 1.2.3\n")
 
@@ -285,7 +285,7 @@ def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Pa
     result = run(*arguments, "--bits-in", "3", "--bits-out", "2", "--report", "r.html", "--output", "r.json")
     assert result.exit_code == 0, result.stderr
     # Except for what it prints every few seconds while it is at work.
-    assert all(" s: " in line for line in result.stderr.splitlines())
+    assert all(line.startswith("quietbits: ") and " s" in line for line in result.stderr.splitlines())
     document = json.loads((folder / "r.json").read_text())
     for row in document["estimates"]:
         assert row["mechanism"][:20] in result.stdout

@@ -61,7 +61,12 @@ def test_the_command(tmp_path: Path, spec: Path, whole: Path) -> None:
     assert run.exit_code == 0, run.output
     assert digest(output) == digest(whole)
     assert f"Results: {output / 'results.parquet'}" in run.stdout
-    assert "Guarantees: replace-one adjacency, local trust model." in run.stdout
+    assert f"Report: {output / 'report.html'}" in run.stdout
+    assert {path.name for path in output.iterdir()} == {"report.html", "results.parquet", "summary.csv", "tasks.sqlite"}
+    assert "Guarantees: replace-one adjacency, local trust model, epsilon 1 and 3, delta 1e-05." in run.stdout
+    # The purely private mechanism is flagged.
+    assert "WARNING: Flag δ: these rows keep a smaller delta than the budget's, a stronger promise (cldp)." in run.stdout
+    assert run.stdout.count("δ = 0") == 4
     for heading in ("mechanism", "population", "bits per", "epsilon", "MSE", "s.e.", "central"):
         assert heading in run.stdout
     rows = [line for line in run.stdout.splitlines() if line.startswith("│ ") and ("cldp" in line or "gaussian" in line)]
@@ -79,9 +84,9 @@ def test_the_command_says_how_many_vectors_were_clipped(scale: int, share: str |
     spec.write_text(f"scale = {scale}" + TOML.replace("repetitions = 5", "repetitions = 1").replace(', "uniform-l1"', ""))
     run = invoke(spec, "--output", tmp_path / "output")
     assert run.exit_code == 0
-    assert ("Clipped:" in run.stdout) == (share is not None)
+    assert ("were clipped" in run.stdout) == (share is not None)
     if share is not None:
-        assert f"Clipped: up to {share} of a setting's vectors lay outside the ball" in run.stdout
+        assert f"Up to {share} of a row's inputs were clipped; errors are from the clipped ones." in run.stdout
 
 
 @pytest.mark.parametrize(
@@ -120,3 +125,25 @@ def test_the_command_shows_what_there_is_and_says_what_is_missing(tmp_path: Path
     assert f"Results: {tmp_path / 'output' / 'results.parquet'}" in run.stdout
     assert run.stderr.startswith("quietbits: 8 of 16 tasks failed, the others are saved: skellam (bits 2), epsilon 1, ")
     assert run.stderr.count("\n") == 1
+
+
+def test_a_page_that_cannot_be_written_is_named_before_any_task_runs(tmp_path: Path, spec: Path) -> None:
+    output = tmp_path / "output"
+    for name in ("report.html", "summary.csv"):
+        (output / name).mkdir(parents=True)
+        run = invoke(spec, "--output", output)
+        assert run.exit_code == 2
+        assert run.stderr == f"quietbits: {output / name}: this is a folder: name a file\n"
+        assert [path.name for path in output.iterdir()] == [name]
+        (output / name).rmdir()
+
+
+def test_a_sweep_without_a_result_leaves_no_page(tmp_path: Path, spec: Path) -> None:
+    output = tmp_path / "output"
+    assert invoke(spec, "--output", output).exit_code == 0
+    failing = tmp_path / "failing.toml"
+    failing.write_text(TOML.replace('{ name = "cldp" }, { name = "gaussian" }', '{ name = "skellam", bits = 2 }'))
+    run = invoke(failing, "--output", output)
+    assert run.exit_code == 2
+    assert f"Results: {output / 'results.parquet'}" in run.stdout
+    assert {path.name for path in output.iterdir()} == {"results.parquet", "tasks.sqlite"}

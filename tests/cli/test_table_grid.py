@@ -88,3 +88,16 @@ def test_examples_are_printed_and_faults_take_one_line(tmp_path: Path) -> None:
     assert not (tmp_path / "tables").exists()
     run = invoke("verify", tmp_path)
     assert (run.exit_code, run.stderr.count("\n")) == (2, 1)
+
+
+def test_unequal_promises_and_an_index_that_cannot_be_written_are_named(tmp_path: Path) -> None:
+    (tmp_path / "grid.toml").write_text(GRID.replace("[1, 2]", '1\nmetric = ["none", "l1"]', 1))
+    run = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
+    assert run.exit_code == 0
+    assert "Guarantees: replace-one adjacency, local trust model, epsilon 1, delta 0." in run.stdout
+    assert "WARNING: Tables differ in metric (none and l1)" in run.stdout
+    (tmp_path / "tables" / "index.html").unlink()
+    (tmp_path / "tables" / "index.html").mkdir()
+    refused = invoke("design", "grid", tmp_path / "grid.toml", "--output", tmp_path / "tables")
+    assert refused.exit_code == 2
+    assert refused.stderr == f"quietbits: {tmp_path / 'tables' / 'index.html'}: this is a folder: name a file\n"

@@ -52,9 +52,14 @@ def test_what_a_training_leaves_and_prints(run: Run, folder: Path) -> None:
     frame = pd.read_parquet("trained/results.parquet")
     assert len(frame) == 6 * 4
     assert len(list(Path("trained/models").glob("*.npy"))) == 6
-    assert sorted(path.name for path in Path("trained").iterdir()) == ["models", "report.html", "results.parquet", "tasks.sqlite"]
+    names = ["models", "report.html", "results.parquet", "summary.csv", "tasks.sqlite"]
+    assert sorted(path.name for path in Path("trained").iterdir()) == names
     for text in ("Accuracy after the last round", "server rate", "sign-gaussian", "replace-one, local", "Results: trained/results.parquet"):
         assert text in result.stdout
+    # What is not private is flagged.
+    assert "WARNING: Without a finite epsilon, and so only references: none." in result.stdout
+    assert "none: not private, or not proven to be." in result.stdout
+    assert [line.count("no finite ε") for line in result.stdout.splitlines() if line.startswith("│ none")] == [1, 1]
     summary = summarise_training(frame)
     assert summary["repetitions"].tolist() == [2, 2, 2]
     last = frame[(frame["round"] == 4) & (frame["mechanism"] == "sign-gaussian")]
@@ -69,11 +74,18 @@ def test_the_page_needs_no_network_and_shows_every_series(run: Run, folder: Path
     (folder / "small.toml").write_text(SMALL.replace("rounds = 4", "rounds = 2"))
     assert run("train", "small.toml", "--output", "trained").exit_code == 0
     page = Path("trained/report.html").read_text(encoding="utf-8")
-    assert re.findall(r"(?:src|href)=[\"'](?!#)[^\"']*", page) == []
+    assert set(re.findall(r"(?:src|href)=[\"']((?!#)[^\"']*)", page)) == {"summary.csv", "results.parquet"}
     drawn = set(re.findall(r"<!-- (.*?) -->", page))
     assert {"none, server rate 0.5", "none, server rate 1", "sign-gaussian (noise_multiplier 0.5)", "accuracy", "round"} <= drawn
     assert not [text for text in drawn if "$" in text]
-    for text in ("Federated trainings", "replace-one", "Trust model", "ε, amplified", "quietbits", "clients per round 50"):
+    for text in (
+        "Trainings: accuracy",
+        "replace-one",
+        "local trust model",
+        "ε, amplified",
+        "quietbits",
+        "clients per round 50",
+    ):
         assert text in page
 
 

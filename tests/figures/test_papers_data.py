@@ -72,10 +72,10 @@ def test_what_is_looked_for_is_named_where_there_is_nothing(data: Path, tmp_path
 
 
 def test_models_of_torch_are_refused_at_once_where_it_is_not_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(named_models, "find_spec", lambda _: None)
-    with pytest.raises(ValueError, match=r"left out for dprec-table1, got .*: or pip install 'quietbits\[torch\]', for lenet-5"):
+    monkeypatch.setattr(named_models, "installed", lambda _: False)
+    with pytest.raises(ValueError, match=r"torch must be installed for dprec-table1 on data, with model lenet-5, .*, got none: "):
         reproduce(["dprec-table1"], tmp_path / "out", data=data)
-    with pytest.raises(ValueError, match=r"that needs no torch, got femnist in .*: or pip install 'quietbits\[torch\]'"):
+    with pytest.raises(ValueError, match=r"torch must be installed for figures on femnist in .*: pip install 'quietbits\[torch\]'"):
         reproduce([], tmp_path / "out", data=found_data(data, ("femnist",))[0].folder)
     assert not (tmp_path / "out").exists()
 
@@ -248,13 +248,13 @@ def test_without_names_figures_are_made_whose_data_are_there(data: Path, tmp_pat
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType(ends))
     monkeypatch.setattr(registry, "_without_provenance", lambda rows: rows)
     monkeypatch.setattr(registry, "_write", lambda *_: [])
-    monkeypatch.setattr(named_models, "find_spec", lambda _: "there")
+    monkeypatch.setattr(named_models, "installed", lambda _: True)
     (mnist,) = found_data(data, ("mnist",))
     reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
     assert made == ["mvu-fig4", "mvu-fig6", "cpsgd-fig2", "dprec-table1"]
     assert reported[0].startswith("left out, without data: ")
     assert "price-training, " in reported[0]
-    monkeypatch.setattr(named_models, "find_spec", lambda _: None)
+    monkeypatch.setattr(named_models, "installed", lambda _: False)
     made.clear()
     reproduce([], tmp_path, quick=True, data=mnist.folder, on_step=lambda *step: reported.append(step[2]))
     assert made == ["mvu-fig4", "cpsgd-fig2"]

@@ -140,7 +140,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
 def _cells(planned: PlannedMechanism) -> tuple[str, ...]:
     return (
         planned.trust_model,
-        planned.name,
+        f"{planned.name}{' *' if planned.recommended else ''}",
         _short(planned.predicted_error),
         _short(planned.worst_error),
         _short(planned.bits_per_coordinate),

@@ -18,12 +18,14 @@ ROOT = Path(quietbits.__file__).parent
 # The floor of every name at the root, counted from the ground. A name that is not listed is one of the public face, `__init__`.
 FLOORS = {
     "errors": 0,
+    "extras": 0,
     "arguments": 0,
     "files": 0,
     "loaded_by_name": 0,
     "arrays": 0,
     "progress": 0,
     "shown": 0,
+    "version": 0,
     "solvers": 1,
     "design": 2,
     "analysis": 3,

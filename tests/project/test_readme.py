@@ -1,4 +1,7 @@
-"""The README keeps its word: every command and example in it runs, and its numbers are what a run prints."""
+"""README and the pages of commands and examples keep their word: what they show runs, and prints what they say.
+
+Run as a script, this file draws the pictures of README and of the page on the demo again.
+"""
 
 import contextlib
 import io
@@ -19,13 +22,22 @@ import quietbits
 from quietbits.analysis.study import mean_study
 from quietbits.analysis.study.column_data import body_mass_index
 from quietbits.cli.main import app
-from quietbits.figures.report.report_figures import variance_figure
+from quietbits.figures.drawing.style import print_style
+from quietbits.figures.planner.pareto import draw_plan
+from quietbits.figures.report.report_figures import svg_text, variance_figure
 
 ROOT = Path(quietbits.__file__).parent
+GUIDES = ROOT / "docs" / "how-to"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+COMMANDS, EXAMPLES_PAGE, FIRST_RESULT = (
+    (GUIDES / f"{page}.md").read_text(encoding="utf-8") for page in ("commands", "python-examples", "estimate-a-mean")
+)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.MULTILINE | re.DOTALL)
+BLOCKS = [block for page in (COMMANDS, README, EXAMPLES_PAGE) for block in BLOCK.findall(page)]
 LINES = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
-SPANS = re.findall(r"`((?:make|quietbits) [^`]+)`", README)
+# A page's words break lines within a command.
+SPANS = [" ".join(span.split()) for page in (COMMANDS, README) for span in re.findall(r"`((?:make|quietbits) [^`]+)`", page)]
+MOST_WORDS = 900
 TARGETS = sorted({command for command in [*LINES, *SPANS] if command.startswith("make ")})
 # Each command may use what those before it have written.
 SESSION = [command for command in [*LINES, *SPANS] if command.startswith("quietbits ")]
@@ -42,7 +54,7 @@ WRITES = {
     "quietbits demo": ["demo/report.html", "demo/results.json", "demo/table.json"],
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
-    "quietbits sweep": ["results/results.parquet"],
+    "quietbits sweep": ["results/report.html", "results/results.parquet", "results/summary.csv"],
     "quietbits train": ["trained/report.html", "trained/results.parquet"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],
@@ -102,8 +114,12 @@ def files(folder: Path) -> set[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 5]
-    assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == []
+    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 6]
+    assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == ["pip install '.[experiments]'"]
+
+
+def test_readme_is_read_in_two_minutes() -> None:
+    assert len(re.sub(r"<!--.*?-->", "", README, flags=re.DOTALL).split()) <= MOST_WORDS
 
 
 def test_the_make_targets_exist(tmp_path: Path) -> None:
@@ -142,7 +158,7 @@ def test_every_command_of_the_program_is_shown() -> None:
 
 def test_the_first_result_is_what_a_run_gives(study: quietbits.MeanStudy) -> None:
     comparison = study.comparison
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in README.splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in FIRST_RESULT.splitlines() if line.startswith("| ")]
     rows = [row for row in rows if len(row) == 6][1:]
     assert [row[0] for row in rows] == [estimate.mechanism for estimate in comparison.estimates]
     for (_, *printed), row in zip(rows, comparison.estimates, strict=True):
@@ -152,7 +168,7 @@ def test_the_first_result_is_what_a_run_gives(study: quietbits.MeanStudy) -> Non
             # One unit of the last digit: another version of a solver may end at letters that differ in the last places.
             unit = 10.0 ** -len(text.partition(".")[2])
             assert float(text) == pytest.approx(number, abs=unit, rel=0)
-    prose = " ".join(README.split())
+    prose = " ".join(FIRST_RESULT.split())
     assert f"{comparison.true_mean:.2f} kg/m²" in prose
     mvu, laplace = comparison.estimates[0], comparison.estimates[-1]
     assert f"come within {np.ceil(1000 * (mvu.ratio_to_bound - 1)) / 10} % of it" in prose
@@ -167,9 +183,10 @@ OUTPUTS = [text for language, text in BLOCKS if language == "text"]
 
 
 @pytest.mark.parametrize(
-    ("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["number", "vector", "secure-sum", "sketch", "dp-rec"]
+    ("example", "said"), list(zip(EXAMPLES, OUTPUTS, strict=True)), ids=["table", "number", "vector", "secure-sum", "sketch", "dp-rec"]
 )
-def test_the_python_examples_print_what_they_say(example: str, said: str) -> None:
+def test_the_python_examples_print_what_they_say(example: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(example, {})  # noqa: S102 - the example is the project's own
@@ -178,12 +195,25 @@ def test_the_python_examples_print_what_they_say(example: str, said: str) -> Non
 
 def test_links_lead_somewhere() -> None:
     links = re.findall(r"\]\(([^)]+)\)", README)
-    assert "docs/first-result.svg" in links
+    assert "docs/plan.svg" in links
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
-def test_the_picture_shows_every_mechanism_and_the_bound(study: quietbits.MeanStudy) -> None:
-    picture = (ROOT / "docs" / "first-result.svg").read_text(encoding="utf-8")
-    labels = set(re.findall(r"<!-- (.*?) -->", picture))
-    assert labels == set(re.findall(r"<!-- (.*?) -->", variance_figure(study)))
-    assert labels > study.protocols.keys()
+def picture_of_the_plan() -> str:
+    """Return README's picture."""
+    task = quietbits.Task(quietbits.NormBall(100, 2.0), 10_000, 2.0, 1e-5, "replace-one")
+    with print_style():
+        return svg_text(draw_plan(quietbits.plan_task(task, timed=False).designs_frame()), "plan")
+
+
+@pytest.mark.parametrize("picture", ["docs/plan.svg", "docs/how-to/first-result.svg"])
+def test_the_pictures_show_what_the_program_draws(picture: str, study: quietbits.MeanStudy) -> None:
+    labels = set(re.findall(r"<!-- (.*?) -->", (ROOT / picture).read_text(encoding="utf-8")))
+    drawn = picture_of_the_plan() if picture == "docs/plan.svg" else variance_figure(study)
+    assert labels == set(re.findall(r"<!-- (.*?) -->", drawn))
+    assert len(labels) > len(study.protocols)
+
+
+if __name__ == "__main__":
+    (ROOT / "docs" / "plan.svg").write_text(picture_of_the_plan(), encoding="utf-8")
+    (GUIDES / "first-result.svg").write_text(variance_figure(quietbits.study_mean(body_mass_index(), 3.0)), encoding="utf-8")

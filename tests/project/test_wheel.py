@@ -26,7 +26,7 @@ for file in sorted(wheel.rglob("*.py")):
     name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     try:
         assert importlib.import_module(name).__file__ == str(file), (name, sys.modules[name].__file__)
-    except ModuleNotFoundError as error:
+    except ImportError as error:
         assert error.name == "torch" and file.name.startswith("torch_"), error
     print(name)
 """

@@ -1,8 +1,8 @@
 """Models by their names in files of trainings."""
 
 import re
-from importlib.util import find_spec
 
+from ....extras import installed, require
 from .network import Network, check_widths, shape_of_images
 from .relu_networks import ConvolutionalNetwork, DenseNetwork
 
@@ -40,7 +40,7 @@ def network_named(
         from .scatter_network import ScatterNetwork
 
         return ScatterNetwork(shape_of_images(name, image_shape), classes)
-    if name in TORCH_MODELS:
+    if needs_torch(name):
         from .torch_models import torch_model
 
         return torch_model(name, classes, image_shape, precision)
@@ -61,12 +61,17 @@ def check_model(name: str) -> None:
         check_widths(tuple(int(width) for width in name.split("-")[1:]))
 
 
+def needs_torch(name: str) -> bool:
+    """Return whether a model is made of torch's layers."""
+    return name in TORCH_MODELS
+
+
 def lacks_torch(name: str) -> bool:
     """Return whether a model needs torch, and torch is not installed."""
-    return name in TORCH_MODELS and find_spec("torch") is None
+    return needs_torch(name) and not installed("torch")
 
 
 def check_installed(name: str) -> None:
-    """Raise ValueError if a model needs torch, and torch is not installed."""
-    if lacks_torch(name):
-        raise ValueError(f"model must be one that needs no torch, got {name!r}, or: pip install 'quietbits[torch]'")
+    """Raise `MissingExtraError` if a model needs torch, and torch is not installed."""
+    if needs_torch(name):
+        require("torch", f"model {name!r}")

@@ -13,15 +13,18 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
-from torch.func import functional_call, grad, vmap
-from torch.nn import functional
 
 from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import Layer, ModelLayers
+from ....extras import optional
 from .network import shape_of_images
+
+with optional("torch", "models of torch's layers"):
+    import torch
+    from torch import nn
+    from torch.func import functional_call, grad, vmap
+    from torch.nn import functional
 
 # Examples per batch: more would fill the memory with their units' outputs.
 ROWS = 256

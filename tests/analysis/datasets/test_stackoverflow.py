@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from quietbits.analysis.datasets.stackoverflow import read_example, stackoverflow_tags, stackoverflow_words
-from quietbits.errors import DataError
+from quietbits.errors import DataError, MissingExtraError
 
 # Posts of TensorFlow Federated's synthetic data, and a post without known words.
 POSTS = {
@@ -272,7 +272,7 @@ def test_absent_files_and_libraries_are_named(tmp_path: Path, monkeypatch: pytes
         (tmp_path / f"stackoverflow_{name}.h5").write_bytes(b"no HDF5")
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, "h5py", None)
-        with pytest.raises(DataError, match=r"train\.h5: needs h5py to be read: pip install 'quietbits\[hdf5\]', or use "):
+        with pytest.raises(MissingExtraError, match=r"h5py must be installed for .*train\.h5, but not for stackoverflow\.sqlite, "):
             stackoverflow_tags(tmp_path, words=3, tags=2)
 
 

@@ -191,7 +191,7 @@ def test_errors_are_stated_in_three_units(plan: Plan, other: Plan) -> None:
 
 
 def test_the_frame_begins_with_the_results(plan: Plan) -> None:
-    names = ["name", "trust_model", "recommended", "on_frontier", "bits_per_client", "relative_error", "error_per_coordinate"]
+    names = ["name", "recommended", "on_frontier", "rank", "relative_error", "error_per_coordinate", "predicted_error"]
     assert list(plan.to_frame())[:7] == names
 
 

@@ -332,7 +332,8 @@ def test_every_option_of_the_registry_is_a_key_of_its_mechanism() -> None:
 
 
 def test_the_documentation_shows_a_sweep_and_lists_every_key() -> None:
-    text = (Path(quietbits.__file__).parent / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    docs = Path(quietbits.__file__).parent / "docs"
+    text = "".join((docs / page).read_text(encoding="utf-8") for page in ("how-to/sweeps.md", "reference/sweep-files.md"))
     (example,) = re.findall(r"^```toml\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     sweep = parse_sweep(tomllib.loads(example))
     assert [str(choice) for choice in sweep.mechanism] == [

@@ -9,9 +9,10 @@ from quietbits.analysis.sweeps.run import TaskFailure
 from quietbits.analysis.table_grid.run import design_tables
 from quietbits.analysis.table_grid.spec import TableGrid
 from quietbits.analysis.table_grid.task import TableTask
-from quietbits.design.tables.file import read_table, table_document
-from quietbits.figures.report import table_index
+from quietbits.design.tables.file import read_table
+from quietbits.figures.report import results_page, table_index
 from quietbits.figures.report.table_index import table_index_html, write_table_index
+from quietbits.shown import in_figures
 
 
 @pytest.fixture(scope="module")
@@ -19,31 +20,51 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return design_tables(TableGrid(epsilon=(1.0, 2.0), bits_in=(1,), bits_out=(1,), metric=(None, "l1")), tmp_path_factory.mktemp("tables"))
 
 
+def rows_of(page: str) -> list[str]:
+    return re.findall(r"<tr[^>]*><th scope=\"row\" data-order.*?</tr>", page, flags=re.DOTALL)
+
+
 def test_the_page_says_what_the_tables_are(index: Path) -> None:
     page = write_table_index(index)
     assert page == index.with_name("index.html")
-    text = page.read_text()
-    rows = re.findall(r'<tr><th scope="row">.*?</tr>', text, flags=re.DOTALL)
-    assert len(rows) == 4
-    for name, row in zip(("epsilon_1_bits_1_1", "epsilon_1_bits_1_1_l1", "epsilon_2_bits_1_1", "epsilon_2_bits_1_1_l1"), rows, strict=True):
+    text = page.read_text(encoding="utf-8")
+    names = ("epsilon_1_bits_1_1", "epsilon_1_bits_1_1_l1", "epsilon_2_bits_1_1", "epsilon_2_bits_1_1_l1")
+    for name, row in zip(names, rows_of(text), strict=True):
         table = read_table(index.with_name(f"{name}.json"))
-        certificate = table.certificate
         assert f'href="{name}.json"' in row
         assert f'href="{name}.h"' in row
-        for number in (certificate.mean_variance, certificate.worst_variance, certificate.lower_bound):
-            assert f">{number:.6g}<" in row
-        assert f">{certificate.realised_epsilon!r}<" in row
+        for number in (table.certificate.mean_variance, table.certificate.lower_bound):
+            assert f">{in_figures(number, 4)}<" in row
+        assert f">{table.epsilon:g}<" in row
         assert f">{table.metric or 'none'}<" in row
-        assert f'title="{table_document(table)["sha256"]}"' in row
-    # Offline: all that it links is beside it.
-    assert not re.findall(r"https?://|src=|@import", text)
+    links = {f"{name}.{kind}" for name in names for kind in ("json", "h")}
+    assert set(re.findall(r'(?:src|href)="(?!#)([^"]*)"', text)) == {"index.parquet", *links}
+    assert not re.findall(r"https?://(?!www\.w3\.org)|@import|<link", text)
+    assert "Guarantees: replace-one adjacency, local trust model, epsilon 1 and 2, delta 0." in text
+
+
+def test_tables_of_other_metrics_are_not_compared_in_silence(index: Path, tmp_path: Path) -> None:
+    assert "Tables differ in metric (none and l1)" in table_index_html(index)
+    alone = design_tables(TableGrid(epsilon=(1.0, 2.0), bits_in=(1,), bits_out=(1,)), tmp_path)
+    assert "differ in metric" not in table_index_html(alone)
+    assert "metric none" in table_index_html(alone)
+
+
+def test_the_plot_and_the_sentence_are_those_of_the_tables(index: Path) -> None:
+    text = table_index_html(index)
+    drawn = set(re.findall(r"<!-- (.*?) -->", text))
+    assert {"ε", "variance of a decoded message", "no metric", "metric l1", "proven lower bound, however many bits"} <= drawn
+    assert (
+        "4 of 4 tables: the proven gap to the least variance that any unbiased mechanism of the same privacy can have is below 1 %" in text
+    )
 
 
 def test_only_so_many_rows_are_shown(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_index, "MOST_ROWS", 3)
+    monkeypatch.setattr(results_page, "MOST_ROWS", 3)
     text = table_index_html(index)
-    assert text.count('<tr><th scope="row">') == 3
-    assert "These are the first 3 of 4 tables" in text
+    assert len(rows_of(text)) == 3
+    assert "These are the first 3 of 4 rows" in text
 
 
 def test_failures_are_listed_and_escaped(index: Path) -> None:

@@ -3,21 +3,55 @@
 from functools import cache
 
 import quietbits
+from quietbits.analysis.planner.words import percentage
+
+QUESTION = quietbits.Task(quietbits.NormBall(100, 2.0), clients=10_000, epsilon=2.0, delta=1e-5, adjacency="replace-one")
+WORDS = quietbits.Task(quietbits.Categories(100), clients=10_000, epsilon=1.0, delta=1e-6, adjacency="replace-one")
 
 
 @cache
-def over_central(dimension: int, adjacency: str) -> float:
-    """Return the worst error of a secure sum of 1000 clients with 16 bits a coordinate, over that of a trusted server's Gaussian noise."""
-    ball = quietbits.NormBall(dimension=dimension, norm=2.0, clip_norm=1.0)
-    task = quietbits.Task(ball, clients=1000, epsilon=1.0, delta=1e-5, adjacency=adjacency)
-    error = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16}).error()
-    return error.of_mean(1000) / quietbits.central_gaussian_error(ball, 1000, 1.0, 1e-5, adjacency)
+def planned(task: quietbits.Task) -> quietbits.Plan:
+    """Return the plan of a task."""
+    return quietbits.plan_task(task, timed=False)
 
 
 @cache
-def dp_rec_epsilon(account: str) -> float:
-    """Return epsilon of README's training with DP-REC by one of the accounts."""
-    clients = {"population": 3500, "clients_per_round": 100, "index_bits": 28}
-    calibrated = quietbits.calibrate("dp-rec", epsilon=1.0, delta=1e-4, rounds=4000, method="any-bits", **clients)
-    report = quietbits.account("dp-rec", clip_ratio=calibrated["clip_ratio"], delta=1e-4, rounds=4000, **clients)
-    return report.epsilon_by(account)
+def advised() -> quietbits.Plan:
+    """Return the plan of README's question, with advice."""
+    return quietbits.advise(planned(QUESTION))
+
+
+def recommended_vectors() -> list[list[str]]:
+    """Return trust model, mechanism, bits and error of the recommendations for vectors."""
+    plan = planned(QUESTION)
+    rows = [(model, plan.named(name)) for model, name in plan.recommended.items()]
+    return [[model, row.name, f"{row.bits_per_client:,.0f}", percentage(row.relative_error)] for model, row in rows]
+
+
+def clients_for(trust_model: str, share: float) -> str:
+    """Return the number of clients for a relative error, with thousands apart."""
+    advice = next(item for item in advised().advice if item.trust_model == trust_model)
+    (number,) = (item.clients for item in advice.clients_needed if item.relative_error == share)
+    return f"{number:,}"
+
+
+def least_errors() -> list[list[object]]:
+    """Return the recommended mechanism of each trust model for items, and the central Gaussian."""
+    plan = planned(WORDS)
+    rows: list[list[object]] = []
+    for model, name in plan.recommended.items():
+        row = plan.named(name)
+        bits = f"{row.bits_per_client:,.0f}" if row.bits_per_client > 100 else f"{row.bits_per_client:.4g}"
+        rows.append([model, ..., name, bits, percentage(row.relative_error)])
+    central = plan.references[1]
+    return [*rows, ["central", ..., ..., f"{central.bits_per_client:,.0f}", percentage(central.relative_error)]]
+
+
+def mechanisms() -> int:
+    """Return the number of mechanisms of the registry."""
+    return len(quietbits.REGISTRY)
+
+
+def gap() -> float:
+    """Return the optimality gap of README's table in per cent."""
+    return 100 * quietbits.design_mvu(epsilon=3.0, bits_in=5, bits_out=3).certificate.optimality_gap

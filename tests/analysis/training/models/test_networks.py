@@ -84,5 +84,5 @@ def test_models_of_torch_are_refused_in_a_line_where_it_is_not_installed(monkeyp
     for name in [name for name in sys.modules if name.startswith("quietbits.analysis.training.models.torch_")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ValueError, match=r"^model must be one that needs no torch, got 'lenet-5', or: pip install 'quietbits\[torch\]'$"):
+    with pytest.raises(ValueError, match=r"^torch must be installed for model 'lenet-5', got none: pip install 'quietbits\[torch\]'$"):
         network_named("lenet-5", 784, 10, (28, 28, 1))

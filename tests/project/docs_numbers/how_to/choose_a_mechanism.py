@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 import quietbits
+from quietbits.analysis.planner.words import percentage
 
 
-def plan_rows() -> Iterator[list[str]]:
-    """Return three rows of the page's plan."""
-    task = quietbits.Task(quietbits.NormBall(1000, 2.0), clients=10_000, epsilon=2.0, delta=1e-5, adjacency="replace-one")
-    plan = quietbits.plan(task).set_index("name")
-    for name in ("rotating-simplex", "sqkr", "distributed-discrete-gaussian"):
-        row = plan.loc[name]
-        errors = (f"{row[column]:.3g}" for column in ("predicted_error", "worst_error"))
-        bound = f"{row['ratio_to_bound']:.3g}" if row["ratio_to_bound"] > 0 else "none"
-        yield [row["trust_model"], name, *errors, f"{row['bits_per_client']:,.0f}", bound, f"{row['ratio_to_central']:.3g}"]
+def recommendations() -> Iterator[list[str]]:
+    """Return what the page's plan recommends for each trust model."""
+    task = quietbits.Task(quietbits.NormBall(100, 2.0), clients=10_000, epsilon=2.0, delta=1e-5, adjacency="replace-one")
+    plan = quietbits.plan(task)
+    for model in ("local", "secure-sum", "central"):
+        chosen = plan[plan["recommended"] & (plan["trust_model"] == model)]
+        rows = [[row["name"], f"{row['bits_per_client']:,.0f}", percentage(row["relative_error"])] for _, row in chosen.iterrows()]
+        yield [model, *(rows[0] if rows else ["no recommendation", "", ""])]

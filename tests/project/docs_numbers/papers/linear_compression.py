@@ -4,7 +4,7 @@ from functools import cache
 
 from quietbits.design.federated.model_layers import MODELS
 from quietbits.figures.training.price_heat_map import modular_clip_probability
-from quietbits.tests.project.docs_numbers.repeated_rounds import published_report
+from quietbits.tests.project.docs_numbers.explanations.published_training import published_report
 
 __all__ = ["MODELS", "modular_clip_probability"]
 

@@ -1,10 +1,7 @@
-"""Numbers and table of docs/sweeps.md."""
+"""Table of docs/reference/sweep-files.md."""
 
 import quietbits
-from quietbits.analysis.sweeps.calls import MOST_KEPT
-from quietbits.analysis.sweeps.task import KEPT_INPUTS, KEPT_NUMBERS, design_options
-
-__all__ = ["KEPT_INPUTS", "KEPT_NUMBERS", "MOST_KEPT", "mechanisms"]
+from quietbits.analysis.sweeps.task import design_options
 
 
 def mechanisms() -> list[list[str]]:

@@ -1,0 +1,54 @@
+"""Entries of the registry in words, for lists of mechanisms, terminals and notebooks."""
+
+from typing import Any
+
+from ...shown import html_table
+from .domains import Interval
+from .norm_ball import NormBall
+
+# Headings of `DescribedEntry.listed`.
+LISTED = ("name", "trust model", "clients hold", "adjacency", "what it does")
+# The warning of `Entry.on_real_numbers` about a guarantee.
+REAL_NUMBERS = (
+    "the guarantee is of the mechanism on real numbers; noise in floating-point numbers reveals more in its low bits: "
+    "a reference for comparisons, not for releases"
+)
+
+
+class DescribedEntry:
+    """The words of a registry's `Entry`."""
+
+    def listed(self) -> tuple[str, ...]:
+        """Return the row of a list of mechanisms, under the headings `LISTED`."""
+        own: Any = self
+        held = ", ".join("numbers" if domain is Interval else _held(own) for domain in own.domains)
+        return own.name, own.trust_model, held, ", ".join(own.adjacencies), own.title
+
+    def described(self) -> dict[str, str]:
+        """Return everything about the entry, by what it is; options are those of commands."""
+        own: Any = self
+        text = {"title": own.title, "paper": own.paper}
+        if own.use:
+            text["when to use it"] = own.use
+        text |= {"trust model": own.trust_model}
+        text |= {"adjacency": ", ".join(own.adjacencies), "accounts": ", ".join(own.accounts)}
+        if own.account_adjacencies != own.adjacencies:
+            title = own.title if own.noise is None else own.noise.title
+            text["account, calibrate"] = f"{title}; {' or '.join(own.account_adjacencies)} adjacency"
+        if own.on_real_numbers:
+            text["note"] = REAL_NUMBERS
+        commands = {"simulate": own.options, "account": own.account_options, "calibrate": own.calibration_options}
+        for command, options in commands.items():
+            text |= {f"{command} --{option.name.replace('_', '-')}": option.in_words() for option in options}
+        return text
+
+    def _repr_html_(self) -> str:
+        own: Any = self
+        return html_table(own.name, self.described().items())
+
+
+def _held(entry: Any) -> str:
+    """Return what clients hold in words, if they hold no numbers."""
+    if NormBall not in entry.domains:
+        return "items"
+    return "vectors" if entry.norms is None else f"vectors of an {' or '.join(f'L{norm:g}' for norm in entry.norms)} ball"

@@ -131,5 +131,15 @@ DP_REC = Entry(
         offered=lambda _, __, method: (adjacency_of_account(method),),
     ),
     norms=(2.0,),
+    formula=(
+        r"For each group of coordinates, a seed of the client gives $K = 2^b$ samples $z_k$ of $\mathcal{N}(0, \sigma^2 I)$. The "
+        r"client sends the seed and a number $k$, drawn with probability $$P(k) \propto \exp\!\left(\frac{\langle x, z_k "
+        r"\rangle}{\sigma^2} - \frac{\lVert x \rVert^2}{2 \sigma^2}\right), \qquad \sigma = \frac{C}{c},$$ for the clip norm $C$ and "
+        r"the clip ratio $c$. The server averages the samples $z_k$."
+    ),
+    use=(
+        "Use it for training where a message must take few bytes, and privacy is needed against those who see the models. Against the "
+        "server, which sees messages, its error at the same epsilon is large."
+    ),
 )
 ENTRIES = (DP_REC,)

@@ -254,6 +254,10 @@ class Entry(DescribedEntry):
         only.
     in_place_of_budget : InPlaceOfBudget or None
         The parameter that a training may state in place of a budget; None for mechanisms that are built for budgets only.
+    formula : str
+        The law of a message and its decoding: sentences with LaTeX between dollar signs. Empty without a formula.
+    use : str
+        When to use the mechanism, in a few sentences. Empty without advice.
     """
 
     name: str
@@ -276,6 +280,8 @@ class Entry(DescribedEntry):
     on_real_numbers: bool = False
     predict: Callable[[Task, Values], Values] = lambda *_: MappingProxyType({})
     in_place_of_budget: InPlaceOfBudget | None = None
+    formula: str = ""
+    use: str = ""
 
     def mechanism_for(self, task: Task, values: Values = MappingProxyType({})) -> Mechanism:
         """Return the mechanism for a task from design choices; missing choices have defaults.
@@ -535,6 +541,8 @@ class Entry(DescribedEntry):
             "name": self.name,
             "title": self.title,
             "paper": self.paper,
+            "use": self.use,
+            "formula": self.formula,
             "domains": [domain.__name__ for domain in self.domains],
             "norms": None if self.norms is None else [str(norm) if math.isinf(norm) else norm for norm in self.norms],
             "trust_model": self.trust_model,

@@ -51,8 +51,8 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     interval : tuple of float
         Public interval (low, high) of the values.
     metric : str or None
-        Metric of the stated guarantee: None for local privacy, ``"l1"`` for the stronger metric privacy with |y - y'|; the noise is the
-        same for both.
+        Metric of the stated guarantee: None for local privacy, ``"l1"`` for the stronger metric privacy with ``|y - y'|``; the noise is
+        the same for both.
     delta : float
         Failure probability of the stated `guarantee`, from 0, for pure privacy, to below 1.
 

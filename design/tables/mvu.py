@@ -59,7 +59,7 @@ def design_mvu(
         Bits of a message, 1 to 9.
     metric : str, float or None
         None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, under which
-        inputs x, x' may differ by exp(epsilon |x - x'|**p).
+        inputs x, x' may differ by ``exp(epsilon |x - x'|**p)``.
     objective : str or array_like of shape (2**bits_in,)
         ``"mean"``: the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in); ``"worst"``: the largest; an array: the
         average over a prior with these weights.

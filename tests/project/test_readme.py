@@ -114,7 +114,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 6]
+    assert [language for language, _ in BLOCKS] == ["sh", "console", "sh", *["python", "text"] * 6]
     assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == ["pip install '.[experiments]'"]
 
 

@@ -11,7 +11,7 @@ from quietbits.analysis.study.frequency_study import study_frequencies
 from quietbits.analysis.study.item_column import HASHED, LISTED, TAKEN, bucket_of, load_items
 from quietbits.errors import DataError
 from quietbits.figures.report.frequency_report import frequency_report_html
-from quietbits.tests.project.docs_numbers.frequency_sums import description_words
+from quietbits.tests.project.docs_numbers.how_to.word_frequencies import description_words
 
 WORDS = ["pear"] * 600 + ["apple"] * 300 + ["fig <b>"] * 100
 

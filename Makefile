@@ -11,7 +11,7 @@ PACKAGE := .venv-package
 PYTHON ?= $(shell for candidate in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$candidate -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$candidate; break; fi; done)
 
-.PHONY: demo test test-lowest test-torch lint package bench attack mutate
+.PHONY: demo test test-lowest test-torch lint docs package bench attack mutate
 
 # Estimate the mean of a real data set privately, and write the report to demo/.
 demo: $(INSTALLED)
@@ -54,6 +54,16 @@ lint: $(INSTALLED)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	MYPYPATH=$(VENV)/mypy $(VENV)/bin/mypy --package quietbits
+
+# Build the site into build/site, with warnings as errors. Figures and pages of mechanisms are computed; results that the code has not changed
+# since are kept in build/site-results.
+docs: $(VENV)/docs-installed
+	OMP_NUM_THREADS=1 $(VENV)/bin/python -m sphinx --builder html --jobs 2 --fail-on-warning --keep-going --quiet docs build/site
+	@echo "The site is build/site/index.html"
+
+$(VENV)/docs-installed: $(INSTALLED)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $(VENV)/docs-installed
 
 # Build the source distribution and, from it, the wheel; check what a package index would show; and run the wheel alone, without extras.
 package:

@@ -1,4 +1,4 @@
-"""How results show themselves: a line, a table in a notebook, and a picture."""
+"""Displays of results: a line of text, a table in a notebook, and a picture."""
 
 import html
 import math
@@ -49,9 +49,9 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     Parameters
     ----------
     text : str
-        Any text, such as the name of a column of somebody's file.
+        Text, such as the name of a column of a user's file.
     encoding : str
-        Encoding of the stream that the text goes to.
+        Encoding of the output stream.
 
     Returns
     -------

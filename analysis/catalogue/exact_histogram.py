@@ -132,5 +132,11 @@ EXACT_HISTOGRAM = Entry(
         _account,
     ),
     private=False,
+    formula=(
+        r"With a public matrix $S$ of entries 0 and 1, the client with item $x$ sends the column $S e_x$ modulo $M$. The server sees "
+        r"$S \mu$ for the histogram $\mu$, and finds the only vector of whole numbers with $$S \mu = y, \qquad \mu \ge 0, \qquad "
+        r"\sum_x \mu_x = n.$$ The identity code sends the histogram itself."
+    ),
+    use=("Use it where a secure sum is protection enough and counts must be exact. It adds no noise: epsilon is infinite."),
 )
 ENTRIES = (EXACT_HISTOGRAM,)

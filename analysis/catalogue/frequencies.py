@@ -16,7 +16,7 @@ def _pure(name: str, build: Callable[[float, int], Mechanism]) -> Callable[[Task
     return lambda task, _: build(per_round_epsilon(task.budget), task.categories(name))
 
 
-def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mechanism]) -> Entry:
+def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mechanism], *, formula: str, use: str) -> Entry:
     """Return the entry of a purely private local mechanism without options."""
     return Entry(
         name=name,
@@ -29,6 +29,8 @@ def _local(name: str, title: str, paper: str, build: Callable[[float, int], Mech
         options=(),
         build=_pure(name, build),
         lower_bound=lambda task: frequency_lower_bound(task, "local", unbiased=True),
+        formula=formula,
+        use=use,
     )
 
 
@@ -38,5 +40,13 @@ ENTRIES = (
         "Each client's item, or any other one",
         "Kairouz, Bonawitz, Ramage 2016, Discrete distribution estimation under local privacy",
         FrequencyRandomisedResponse,
+        formula=(
+            r"With $k$ items, the client's own item is sent with probability $e^\varepsilon/(e^\varepsilon + k - 1)$, and each other one "
+            r"with $1/(e^\varepsilon + k - 1)$. From the share $s_x$ of messages that are $x$, the frequency is estimated as $$\hat f_x = "
+            r"\frac{(e^\varepsilon + k - 1)\, s_x - 1}{e^\varepsilon - 1}.$$"
+        ),
+        use=(
+            "Use it for few items or a large epsilon. With many items `projective-geometry-response` or `subset-selection` have less error."
+        ),
     ),
 )

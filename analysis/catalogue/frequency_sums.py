@@ -101,6 +101,8 @@ def _entry(
     options: tuple[Option, ...] = CHOICE,
     planned_with: tuple[str, ...] = (),
     unbiased: bool = True,
+    formula: str,
+    use: str,
 ) -> Entry:
     def build(task: Task, values: Values) -> SketchedFrequencies:
         categories = check_integer("categories", task.categories(name), low=2, high=MOST_ITEMS)
@@ -125,6 +127,8 @@ def _entry(
         lower_bound=lambda task: frequency_lower_bound(task, "secure-sum", unbiased=False),
         planned_with=planned_with,
         predict=predict if unbiased else lambda *_: {},
+        formula=formula,
+        use=use,
     )
 
 
@@ -138,6 +142,12 @@ SPARSE_FREQUENCIES = _entry(
     options=SPARSE,
     planned_with=("distinct_items",),
     unbiased=False,
+    formula=(
+        r"Each of $n$ clients sends the noisy sketch $y = k\, S e_x + \mathcal{N}_{\mathbb{Z}}(0, \sigma^2)$ of its item modulo $M$, "
+        r"as by `sketched-discrete-gaussian-frequencies`. From the mean $\hat s$ of the sketches, the server finds the few items above "
+        r"the noise, and solves $$\min_f \lVert \hat s - k\, S f \rVert_2^2$$ over these items alone."
+    ),
+    use=("Use it in a secure sum where all clients together hold few different items of a long list. Other items are estimated as zero."),
 )
 ENTRIES = (
     _entry(
@@ -149,6 +159,13 @@ ENTRIES = (
         accounts=("pure", "rdp"),
         adjacencies=("replace-one",),
         options=TOSSED,
+        formula=(
+            r"Each of $t$ rows of a count sketch puts the item $x$ into bucket $h(x)$ of $w$, with a sign $s(x)$, and is transformed by a "
+            r"Hadamard matrix $H$. For every entry $j$ of a row the client sends $$Y_j \sim \mathrm{Bin}\!\left(L,\; \frac12 + \theta\, "
+            r"s(x)\, H_{j, h(x)}\right).$$ The server sees the sums, transforms them back, and averages over rows. Two items differ in "
+            r"$w/2$ entries of a row in which their buckets differ."
+        ),
+        use=("Use it for frequencies in a secure sum whose clients should draw nothing but coin tosses. The sums never wrap around."),
     ),
     _entry(
         "sketched-discrete-gaussian-frequencies",
@@ -157,6 +174,16 @@ ENTRIES = (
         _discrete_gaussian,
         SketchedDiscreteGaussianFrequencies,
         accounts=("rdp", "near-gaussian"),
+        formula=(
+            r"Each of $n$ clients adds $k$ steps, with a sign if signed, to the bucket of its item in each of $t$ rows of $w$ buckets, and "
+            r"adds discrete Gaussian noise to every bucket: $$y = k\, S e_x + \text{noise} \bmod M.$$ The server sees the sum. An item's "
+            r"frequency is the mean of its buckets over the rows, without the share of collisions; with one row and a bucket for each item "
+            r"the sum is a noisy histogram. Two items' sketches are $k \sqrt{2t}$ apart at most, without signs."
+        ),
+        use=(
+            "Use it for frequencies of items in a secure sum. Its sketch is as short as `slack` permits, and is the histogram itself "
+            "where that is shorter."
+        ),
     ),
     _entry(
         "sketched-skellam-frequencies",
@@ -165,6 +192,16 @@ ENTRIES = (
         _skellam,
         SketchedSkellamFrequencies,
         accounts=("rdp", "near-gaussian"),
+        formula=(
+            r"Each of $n$ clients adds $k$ steps, with a sign if signed, to the bucket of its item in each of $t$ rows of $w$ buckets, and "
+            r"adds Skellam noise to every bucket: $$y = k\, S e_x + \text{noise} \bmod M.$$ The server sees the sum. An item's frequency "
+            r"is the mean of its buckets over the rows, without the share of collisions; with one row and a bucket for each item the sum "
+            r"is a noisy histogram. Two items' sketches are $k \sqrt{2t}$ apart at most, without signs."
+        ),
+        use=(
+            "Use it for frequencies of items in a secure sum where each client's noise is small: Skellam noise has an exact law in the "
+            "sum, whatever its size."
+        ),
     ),
     SPARSE_FREQUENCIES,
 )

@@ -182,6 +182,16 @@ SKETCHED = Entry(
     lower_bound=central_lower_bound,
     candidates=_sketched_candidates,
     in_place_of_budget=InPlaceOfBudget(SUM_NOISE, _sketched_of_noise),
+    formula=(
+        r"All clients share a sketch matrix $S$ of $m$ rows. Each sends the message of `distributed-discrete-gaussian` for $S x_i$, "
+        r"clipped. The server decodes the sum once: $\hat x = S^\top \hat s$. A count-mean sketch adds the error $$\mathbb{E} \lVert "
+        r"S^\top S \bar x - \bar x \rVert^2 = \frac{d - 1}{m} \lVert \bar x \rVert^2$$ over its seed, which all clients of a round "
+        r"have in common."
+    ),
+    use=(
+        "Use it in a secure sum where noise exceeds the signal: many coordinates, few clients or a small epsilon. The sketch then is "
+        "far shorter than the vector, at no more than `slack` times the error."
+    ),
 )
 ENTRIES = (
     SKETCHED,
@@ -203,6 +213,12 @@ ENTRIES = (
         norms=(2.0,),
         lower_bound=central_lower_bound,
         populations=("sparse-mean",),
+        formula=(
+            r"All clients share a sketch matrix $S$ of $m$ rows. Each sends the message of `distributed-discrete-gaussian` for $S x_i$, "
+            r"clipped. The server decodes the mean $\hat s$ of the sketches by the Lasso, $$\min_x \frac{1}{2m} \lVert \hat s - S x "
+            r"\rVert_2^2 + \lambda \lVert x \rVert_1,$$ and refits the chosen coordinates by least squares."
+        ),
+        use=("Use it in a secure sum where the mean has few coordinates other than zero. For other means no useful error is promised."),
     ),
     Entry(
         name="central-sketch",
@@ -226,5 +242,11 @@ ENTRIES = (
         lower_bound=central_lower_bound,
         candidates=_central_candidates,
         on_real_numbers=True,
+        formula=(
+            r"All clients share a sketch matrix $S$ of $m$ rows, and send $S x_i$, clipped to the norm $c$. A trusted server adds Gaussian "
+            r"noise of standard deviation $z c$ to each coordinate of the sum ($2 z c$ for replace-one adjacency), and decodes $$\hat x = "
+            r"\frac1n S^\top \left(\sum_i S x_i + \mathcal{N}(0, z^2 c^2 I)\right).$$"
+        ),
+        use=("Use it in comparisons, as the error of a sketch without the rounding and wrapping of a secure sum."),
     ),
 )

@@ -94,7 +94,7 @@ def _laplace(task: Task, _: Values) -> Mechanism:
 
 def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     epsilon = values["epsilon"]
-    # The server sees who reports, so sampled clients are accounted for as Laplace noise of a trusted server.
+    # The server sees which clients report, so sampled clients are accounted for as Laplace noise of a trusted server.
     adjacencies = REPLACE_ONE if sampling is None else ("add-or-remove-one",)
     if isinstance(sampling, FixedSizeSampling):
         raise ValueError(f"sampling must be Poisson sampling for laplace, of which alone an account is known, got {str(sampling)!r}")
@@ -205,6 +205,16 @@ CLDP = Entry(
     norms=(1.0, 2.0, math.inf),
     lower_bound=unbiased_lower_bound,
     candidates=_cldp_draws,
+    formula=(
+        r"A number, as $t$ in $[-1, 1]$, becomes the bit 1 with probability $(1 + Ct)/2$, where $C = (e^\varepsilon - "
+        r"1)/(e^\varepsilon + 1)$. The bit is decoded to $1/C$ or $-1/C$: $$\mathrm{Var} = \frac{1}{C^2} - t^2.$$ A vector sends a "
+        r"random index and such a bit. The number is the coordinate there for the $L_\infty$ ball, an entry of the Walsh-Hadamard "
+        r"transform for $L_1$, and a coordinate of a private vector around the input for $L_2$."
+    ),
+    use=(
+        "Use it for numbers that must fit into one bit, in closed form. For vectors it serves L1, L2 and L-infinity balls with an "
+        "index and a bit; on the L2 ball `rotating-simplex` has less error."
+    ),
 )
 LAPLACE = Entry(
     name="laplace",
@@ -233,6 +243,12 @@ LAPLACE = Entry(
     ),
     lower_bound=unbiased_lower_bound,
     on_real_numbers=True,
+    formula=(
+        r"With $\Delta_1$ the largest $L_1$ distance of two inputs, every coordinate is sent with noise: $$y = x + "
+        r"\mathrm{Lap}\!\left(\frac{\Delta_1}{\varepsilon}\right), \qquad \mathrm{Var} = \frac{2 \Delta_1^2}{\varepsilon^2} \text{ for "
+        r"each coordinate}.$$"
+    ),
+    use=("Use it in comparisons, as the reference for pure privacy without compression."),
 )
 GAUSSIAN = Entry(
     name="gaussian",
@@ -258,6 +274,12 @@ GAUSSIAN = Entry(
     lower_bound=unbiased_local_lower_bound,
     on_real_numbers=True,
     in_place_of_budget=InPlaceOfBudget(MESSAGE_NOISE, _gaussian_of_noise),
+    formula=(
+        r"With $\Delta_2$ the largest $L_2$ distance of two inputs, the client sends $y = x + \mathcal{N}(0, z^2 \Delta_2^2 I)$. For "
+        r"one round, $z$ is the least noise multiplier with $$\Phi\!\left(\frac{1}{2z} - \varepsilon z\right) - e^\varepsilon\, "
+        r"\Phi\!\left(-\frac{1}{2z} - \varepsilon z\right) \le \delta.$$"
+    ),
+    use=("Use it in comparisons, as the reference for local noise without compression, for balls of every norm."),
 )
 SKELLAM = Entry(
     name="skellam",
@@ -284,6 +306,15 @@ SKELLAM = Entry(
     norms=L2,
     lower_bound=local_lower_bound,
     candidates=tried_bits(lambda _: range(8, 21, 2)),
+    formula=(
+        r"The vector is rounded to multiples of the granularity $\gamma$ without bias, and gets the difference of two Poisson numbers "
+        r"in every coordinate: $$y = \mathrm{round}(x/\gamma) + \mathrm{Pois}(\mu/2) - \mathrm{Pois}(\mu/2) \bmod 2^b,$$ which is "
+        r"decoded to $\gamma y$. The noise has the variance $\gamma^2 \mu$ in each coordinate."
+    ),
+    use=(
+        "Use it for vectors of the L2 ball whose clients add all the noise themselves, where the noise must be drawn exactly in whole "
+        "numbers. In comparisons it stands for Gaussian noise."
+    ),
 )
 SQKR = Entry(
     name="sqkr",
@@ -298,6 +329,16 @@ SQKR = Entry(
     norms=L2,
     lower_bound=unbiased_local_lower_bound,
     candidates=tried_message_bits((1, 2), int(SQKR_BITS.high)),
+    formula=(
+        r"The vector has coefficients $a$ in a public frame, none above the level $K$ in absolute value. Each of $b$ public random "
+        r"coefficients becomes a bit, up with probability $(1 + a/K)/2$. With $C = (e^\varepsilon - 1)/(e^\varepsilon + 2^b - 1)$, the "
+        r"symbol of all $b$ bits is kept with probability $C$, and replaced by a uniformly random one otherwise. With $N$ the size of "
+        r"the frame, a sign at a coefficient is decoded to $$\pm \frac{N K}{b\, C}.$$"
+    ),
+    use=(
+        "Use it for vectors of the L2 ball in a few bits where the server must decode many clients quickly: it adds up signs by "
+        "coordinate and decodes once. `rotating-simplex` has less error at small numbers of bits."
+    ),
 )
 
 ENTRIES: tuple[Entry, ...] = (CLDP, LAPLACE, GAUSSIAN, SKELLAM, SQKR)

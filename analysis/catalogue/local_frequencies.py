@@ -1,4 +1,4 @@
-"""The registry's local entries for the frequencies of items, beside randomised response."""
+"""The registry's local entries for the frequencies of items, except randomised response."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,16 @@ MESSAGE_BITS = Option(
 )
 
 
-def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Values], Mechanism], options: tuple[Option, ...] = ()) -> Entry:
+def _entry(
+    name: str,
+    title: str,
+    paper: str,
+    build: Callable[[float, int, Values], Mechanism],
+    options: tuple[Option, ...] = (),
+    *,
+    formula: str,
+    use: str,
+) -> Entry:
     """Return the entry of a mechanism built from a round's epsilon, the item count and options."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:
@@ -38,6 +47,8 @@ def _entry(name: str, title: str, paper: str, build: Callable[[float, int, Value
         options=options,
         build=calibrated,
         lower_bound=lambda task: frequency_lower_bound(task, "local", unbiased=True),
+        formula=formula,
+        use=use,
     )
 
 
@@ -48,6 +59,16 @@ ENTRIES = (
         "Acharya, Sun, Zhang 2019, Hadamard response: Estimating distributions privately, efficiently, and with little communication",
         lambda epsilon, categories, values: hadamard_response(epsilon, categories, values["blocks"]),
         (BLOCKS,),
+        formula=(
+            r"Items are dealt to $h$ blocks of $m$ outputs. A set of half of a block's outputs belongs to each item, by a row $H_r$ of a "
+            r"Hadamard matrix. Each output of the item's set has the probability $e^\varepsilon/Z$, each other one $1/Z$, with $Z = "
+            r"(e^\varepsilon - 1)\, m/2 + h m$. With $D = 2h - 1 + e^\varepsilon$ the frequency is estimated as $$\hat f_x = "
+            r"\frac{D}{e^\varepsilon - 1} \cdot \frac1n \sum_{\text{messages } y \text{ of the block}} H_{r}[y].$$"
+        ),
+        use=(
+            "Use it for many items in about log2(items) + 1 bits, with a fast decoder. `projective-geometry-response` has less error in "
+            "about as many bits."
+        ),
     ),
     _entry(
         "recursive-hadamard-response",
@@ -55,23 +76,63 @@ ENTRIES = (
         "Chen, Kairouz, Özgür 2020, Breaking the communication-privacy-accuracy trilemma",
         lambda epsilon, categories, values: recursive_hadamard_response(epsilon, categories, values["message_bits"]),
         (MESSAGE_BITS,),
+        formula=(
+            r"Items are dealt to $h$ blocks. Public randomness draws a row of a Hadamard matrix. The client's symbol is its block and the "
+            r"row's sign at the place of its item: one of $2h$ symbols. It is sent with probability $$\frac{e^\varepsilon}{e^\varepsilon + "
+            r"2h - 1},$$ and each other symbol with $1/(e^\varepsilon + 2h - 1)$. The variances are those of `hadamard-response` with as "
+            r"many blocks."
+        ),
+        use=(
+            "Use it where clients and server share public randomness and messages must be shorter than the name of an item: with one "
+            "block, a single bit."
+        ),
     ),
     _entry(
         "projective-geometry-response",
         "Projective geometry response: a point of the item's hyperplane, or any other one",
         "Feldman, Nelson, Nguyen, Talwar 2022, Private frequency estimation via projective geometry",
         lambda epsilon, categories, _: projective_geometry_response(epsilon, categories),
+        formula=(
+            r"Items and outputs of a block are points of a projective space over the numbers modulo a prime. Each point of the item's "
+            r"hyperplane, $c$ of them, has the probability $e^\varepsilon/Z$, each other output $1/Z$, with $Z = (e^\varepsilon - 1)\, c + "
+            r"h m$ for $h$ blocks of $m$ points. With $S_x$ the share of messages in the hyperplane of $x$, $T$ the share in its block, "
+            r"and $i$ the number of points that two hyperplanes have in common, $$\hat f_x = \frac{Z}{(e^\varepsilon - 1)(c - i)} "
+            r"\left(S_x - \frac{i}{c}\, T\right) + \text{constant}.$$"
+        ),
+        use=(
+            "Use it for many items whose messages must be private by themselves: the error is close to the least that is known, in about "
+            "log2(items) bits."
+        ),
     ),
     _entry(
         "unary-encoding",
         "Optimised unary encoding: a biased coin for every item",
         "Wang, Blocki, Li, Jha 2017, Locally differentially private protocols for frequency estimation",
         lambda epsilon, categories, _: UnaryEncoding(epsilon, categories),
+        formula=(
+            r"The message has one bit for each item. The bit of the client's item is 1 with probability $1/2$, each other bit with "
+            r"probability $1/(e^\varepsilon + 1)$. From the share $s_x$ of messages with the bit of $x$, $$\hat f_x = \frac{s_x - "
+            r"\frac{1}{e^\varepsilon + 1}}{\frac12 - \frac{1}{e^\varepsilon + 1}}, \qquad \mathrm{Var} = \frac{4 "
+            r"e^\varepsilon}{(e^\varepsilon - 1)^2} \text{ for items that the client does not hold.}$$"
+        ),
+        use=(
+            "Use it for lists of moderate length where a message may have one bit for each item. Its variance does not depend on the "
+            "number of items."
+        ),
     ),
     _entry(
         "subset-selection",
         "Subset selection: a set of items that is likelier to contain the client's own",
         "Ye, Barg 2018, Optimal schemes for discrete distribution estimation under locally differential privacy",
         lambda epsilon, categories, _: subset_selection(epsilon, categories),
+        formula=(
+            r"The message is a set of $w$ of $k$ items, $e^\varepsilon$ times as likely if it contains the client's item. That item is in "
+            r"the set with probability $p = \frac{w e^\varepsilon}{w e^\varepsilon + k - w}$, each other one with $q = \frac{w - p}{k - "
+            r"1}$. From the share $s_x$ of sets with $x$, $$\hat f_x = \frac{s_x - q}{p - q}.$$"
+        ),
+        use=(
+            "Use it for lists of moderate length where the error must be least. `projective-geometry-response` has nearly the same error "
+            "in shorter messages."
+        ),
     ),
 )

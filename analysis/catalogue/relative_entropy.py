@@ -28,7 +28,7 @@ from ...solvers.accounting.sampling import Sampling
 from ...solvers.divergences.dp_rec_privacy import LARGEST_CLIP_RATIO, LARGEST_POPULATION, MOST_BITS, SMALLEST_CLIP_RATIO, VARIANTS
 from ...solvers.divergences.importance_resampling import LARGEST_SHIFT
 
-# Stands for an infinite epsilon in the root search.
+# This number represents an infinite epsilon in the root search.
 HUGE_EPSILON = 1e100
 
 GROUPS = Option("groups", int, "Number of groups of coordinates, each with an index of its own.", 1, 1, 2**20)
@@ -131,5 +131,15 @@ DP_REC = Entry(
         offered=lambda _, __, method: (adjacency_of_account(method),),
     ),
     norms=(2.0,),
+    formula=(
+        r"For each group of coordinates, a seed of the client gives $K = 2^b$ samples $z_k$ of $\mathcal{N}(0, \sigma^2 I)$. The "
+        r"client sends the seed and a number $k$, drawn with probability $$P(k) \propto \exp\!\left(\frac{\langle x, z_k "
+        r"\rangle}{\sigma^2} - \frac{\lVert x \rVert^2}{2 \sigma^2}\right), \qquad \sigma = \frac{C}{c},$$ for the clip norm $C$ and "
+        r"the clip ratio $c$. The server averages the samples $z_k$."
+    ),
+    use=(
+        "Use it for training where a message must take few bytes, and privacy is needed against those who see the models. Against the "
+        "server, which sees messages, its error at the same epsilon is large."
+    ),
 )
 ENTRIES = (DP_REC,)

@@ -33,7 +33,7 @@ from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_
 from .sums_of_numbers import serve_numbers
 
 BOTH = ("add-or-remove-one", "replace-one")
-# From this number of clients on, accounting for many tosses is slow.
+# Accounting for many tosses is slow from this number of clients on.
 MANY_CLIENTS = 2**16
 BITS = Option(
     "bits",
@@ -122,6 +122,16 @@ ENTRIES = (
         lower_bound=central_lower_bound,
         candidates=tried_bits(sum_bits),
         in_place_of_budget=InPlaceOfBudget(SUM_NOISE, _discrete_gaussian_of_noise),
+        formula=(
+            r"With $R$ a public random rotation, each of $n$ clients sends $$y_i = \mathrm{round}(R x_i/\gamma) + "
+            r"\mathcal{N}_{\mathbb{Z}}(0, \sigma^2/\gamma^2) \bmod 2^b,$$ with discrete Gaussian noise in every coordinate. The server "
+            r"sees the sum $s$ of the messages modulo $2^b$ and returns $\frac{\gamma}{n} R^\top s$. The mean has noise of variance about "
+            r"$\sigma^2/n$ in each coordinate."
+        ),
+        use=(
+            "Use it for the mean of vectors in a secure sum. With enough bits its error is close to that of a trusted server's Gaussian "
+            "noise. With few bits `distributed-skellam` may have less error."
+        ),
     ),
     Entry(
         name="distributed-skellam",
@@ -137,6 +147,15 @@ ENTRIES = (
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=tried_bits(sum_bits),
+        formula=(
+            r"With $R$ a public random rotation, each of $n$ clients sends $$y_i = \mathrm{round}(R x_i/\gamma) + \mathrm{Pois}(\mu/2) - "
+            r"\mathrm{Pois}(\mu/2) \bmod 2^b.$$ The server sees the sum $s$ of the messages modulo $2^b$ and returns $\frac{\gamma}{n} "
+            r"R^\top s$. The sum has Skellam noise of variance $n \mu$, and the mean one of $\gamma^2 \mu/n$, in each coordinate."
+        ),
+        use=(
+            "Use it for the mean of vectors in a secure sum with few bits for each coordinate: the sum's noise has an exact law however "
+            "little each client adds."
+        ),
     ),
     Entry(
         name="cpsgd",
@@ -152,6 +171,16 @@ ENTRIES = (
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=tried_bits(sum_bits),
+        formula=(
+            r"A coordinate of $[-X, X]$ is rounded without bias to one of the levels $0, \ldots, k-1$. Each of $n$ clients sends its level "
+            r"plus $\mathrm{Bin}(m, p)$, modulo $n(k - 1 + m) + 1$. The server subtracts $n m p$ from the sum $s$, and returns for each "
+            r"coordinate $$\frac{2X}{k-1} \cdot \frac{s - n m p}{n} - X.$$ The noise of the mean has the variance "
+            r"$\left(\frac{2X}{k-1}\right)^2 \frac{m p (1-p)}{n}$."
+        ),
+        use=(
+            "Use it in a secure sum that must never wrap around, or to compare with published results. `distributed-discrete-gaussian` has a "
+            "little less error in as many bits."
+        ),
     ),
     Entry(
         name="poisson-binomial",
@@ -167,5 +196,15 @@ ENTRIES = (
         norms=(2.0,),
         lower_bound=central_lower_bound,
         candidates=tried_bits(_toss_bits),
+        formula=(
+            r"The vector is written in a public tight frame of $N$ columns, with coefficients $z$, none above the level $K$ in absolute "
+            r"value. For each of them a client sends $$Y \sim \mathrm{Bin}\!\left(L,\; \frac12 + \theta\, \frac{z}{K}\right), \qquad \hat "
+            r"z = \frac{K}{\theta L n} \left(\sum Y - \frac{nL}{2}\right)$$ is the server's estimate of the mean coefficient, and the "
+            r"frame gives back the vector."
+        ),
+        use=(
+            "Use it in a secure sum whose clients should draw nothing but coin tosses: messages are bounded, the estimate has no noise "
+            "beyond them, and sums never wrap around."
+        ),
     ),
 )

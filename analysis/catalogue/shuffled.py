@@ -29,7 +29,7 @@ CLIENTS = Option(
     "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
-# With a letter more than inputs, the least variance of all tables is known and quickly computed.
+# If there is one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
 
@@ -56,6 +56,9 @@ def _table_entry(
     table_for: TableFor,
     account: Noise,
     candidates: Callable[[Task], Sequence[Values]],
+    *,
+    formula: str,
+    use: str,
 ) -> Entry:
     def build(task: Task, values: Values) -> Mechanism:
         table = table_for(values, task.clients, task.budget)
@@ -74,11 +77,13 @@ def _table_entry(
         noise=replace(account, name=name, title=title),
         lower_bound=unbiased_central_lower_bound,
         candidates=candidates,
+        formula=formula,
+        use=use,
     )
 
 
 def _tables_tried(task: Task) -> list[Values]:
-    """Return tables designed in seconds; with more letters than inputs, they are best for the grid."""
+    """Return quickly designed tables; with more letters than inputs, they are optimal."""
     if task.most_bits is not None and task.most_bits < 2:
         return [{"bits_in": 2, "bits_out": 1}]
     tried = ({"bits_in": 2, "bits_out": 2}, {"bits_in": 3, "bits_out": 4}, {"bits_in": 4, "bits_out": 5})
@@ -129,6 +134,15 @@ SHUFFLED_MVU = _table_entry(
     _designed,
     SHUFFLED_TABLE,
     _tables_tried,
+    formula=(
+        r"Each of $n$ clients sends a letter of an MVU table designed for a local epsilon $\varepsilon_0$. The server sees the number "
+        r"of each letter and averages their values. $\varepsilon_0$ is the largest with $$\sup_E\; P(E) - e^\varepsilon Q(E) \le "
+        r"\delta$$ for the numbers of letters $P$ and $Q$ of any two neighbouring data sets, by the least proven account."
+    ),
+    use=(
+        "Use it for numbers where a shuffler, or a secure sum of counts, hides who sent which letter. Clients then need a far smaller "
+        "noise than in the local trust model."
+    ),
 )
 SHUFFLED_RESPONSE = _table_entry(
     "shuffled-randomised-response",
@@ -138,6 +152,16 @@ SHUFFLED_RESPONSE = _table_entry(
     _response,
     replace(SHUFFLED_TABLE, parameters=(LOCAL_EPSILON, RESPONSE_BITS, CLIENTS), account=_account_response, parameters_of=_of_response),
     tried_bits(lambda _: range(1, 7)),
+    formula=(
+        r"Each of $n$ clients sends its grid index by generalised randomised response at a local epsilon $\varepsilon_0$: unchanged "
+        r"with probability $e^{\varepsilon_0}/(e^{\varepsilon_0} + B - 1)$. The server sees the number of each of the $B = 2^b$ "
+        r"letters and averages their values. A message is a uniformly random letter, whatever the input, with probability "
+        r"$$\frac{B}{e^{\varepsilon_0} + B - 1},$$ and these messages hide the others: the privacy blanket."
+    ),
+    use=(
+        "Use it for numbers in the shuffled trust model where a table in closed form is wanted. The number of bits trades rounding "
+        "against noise."
+    ),
 )
 SHUFFLED_ITEMS = Entry(
     name="shuffled-frequency-randomised-response",
@@ -151,6 +175,13 @@ SHUFFLED_ITEMS = Entry(
     build=_build_items,
     mechanism=ShuffledRandomisedResponse,
     lower_bound=lambda task: frequency_lower_bound(task, "central", unbiased=True),
+    formula=(
+        r"Each of $n$ clients sends its item by randomised response on $k$ items at a local epsilon $\varepsilon_0$. The server sees "
+        r"the number of messages of each item. From the share $s_x$ of $x$ the frequency is estimated as $$\hat f_x = "
+        r"\frac{(e^{\varepsilon_0} + k - 1)\, s_x - 1}{e^{\varepsilon_0} - 1}.$$ A message is a uniformly random item with probability "
+        r"$k/(e^{\varepsilon_0} + k - 1)$, and these messages hide the others."
+    ),
+    use=("Use it for frequencies of items where a shuffler, or a secure sum of counts, hides who sent which message."),
 )
 ENTRIES = (SHUFFLED_MVU, SHUFFLED_RESPONSE, SHUFFLED_ITEMS)
 NOISES = (SHUFFLED_TABLE,)

@@ -32,8 +32,8 @@ from .shared_options import CLIP, DIMENSION, NORM, tried_bits
 
 # All tables are designed with the same random starts, so that a cache serves them all.
 DESIGN_SEED = 0
-# From this epsilon of a round on, another bit of a coordinate may be worth its time. From this number of coordinates on, tables of fine
-# grids are slow.
+# Another bit of a coordinate may be worth its time from this epsilon of a round on. Tables of fine grids are slow from this number of
+# coordinates on.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
 # Tables for vectors ignore the interval, because the ball is scaled to the grid.
 UNUSED_INTERVAL = (-1.0, 1.0)
@@ -302,7 +302,7 @@ def _response(design: Callable[..., LookupTable], name: str) -> Callable[[Task, 
     return build
 
 
-def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -> Entry:
+def _response_entry(name: str, title: str, design: Callable[..., LookupTable], *, formula: str, use: str) -> Entry:
     return Entry(
         name=name,
         title=title,
@@ -315,6 +315,8 @@ def _response_entry(name: str, title: str, design: Callable[..., LookupTable]) -
         build=_response(design, name),
         lower_bound=scalar_lower_bound,
         candidates=tried_bits(lambda _: range(1, 6)),
+        formula=formula,
+        use=use,
     )
 
 
@@ -365,10 +367,46 @@ MVU = Entry(
     lower_bound=unbiased_lower_bound,
     candidates=_tables_tried,
     in_place_of_budget=InPlaceOfBudget(TABLE_EPSILON, lambda task, options: vector_table_of(task, options, options[TABLE_EPSILON.name])),
+    formula=(
+        r"A value $x$ in $[0, 1]$ is rounded at random to a grid point $x_i = i/(B-1)$, $B = 2^{b_{\mathrm{in}}}$, whose mean is $x$. "
+        r"The client sends letter $j$ of $2^{b_{\mathrm{out}}}$ with probability $P_{ij}$, and the server averages the letters' values "
+        r"$a_j$. Table and values minimise $$\frac{1}{B} \sum_{i,j} P_{ij} (x_i - a_j)^2 \quad \text{with} \quad \sum_j P_{ij} = 1, "
+        r"\quad \sum_j P_{ij} a_j = x_i, \quad P_{ij} \le e^{\varepsilon d(i, i')} P_{i'j},$$ where $d(i, i')$ is 1 for local privacy "
+        r"and $(|i - i'|/(B-1))^p$ for metric privacy of the $L_p$ norm."
+    ),
+    use=(
+        "Use it for numbers whose messages must be private by themselves and short: no unbiased table that its search finds has less "
+        "average variance, and its certificate bounds what any other could gain. With `metric` it serves metric privacy, for example "
+        "of locations. For vectors of the L2 ball, codes such as `rotating-simplex` have less error."
+    ),
 )
-BITWISE = _response_entry("bitwise-randomised-response", "Randomised response for each bit of a grid index", bitwise_randomised_response)
+BITWISE = _response_entry(
+    "bitwise-randomised-response",
+    "Randomised response for each bit of a grid index",
+    bitwise_randomised_response,
+    formula=(
+        r"Each of the $b$ bits of the grid index is sent with probability $e^{\varepsilon/b}/(1 + e^{\varepsilon/b})$ and flipped "
+        r"otherwise. A received index $y$ is decoded to $$a_y = \frac12 + \left(\frac{y}{2^b - 1} - \frac12\right) "
+        r"\frac{e^{\varepsilon/b} + 1}{e^{\varepsilon/b} - 1}.$$"
+    ),
+    use=(
+        "Use it as the baseline of `mvu`, without any design. With one bit it is randomised response; with more bits each of them has "
+        "a share of epsilon, which costs variance."
+    ),
+)
 GENERALISED = _response_entry(
-    "generalised-randomised-response", "Generalised randomised response on a grid", generalised_randomised_response
+    "generalised-randomised-response",
+    "Generalised randomised response on a grid",
+    generalised_randomised_response,
+    formula=(
+        r"With $B = 2^b$, the grid index $i$ is sent with probability $e^\varepsilon/(e^\varepsilon + B - 1)$, and each other index "
+        r"with $1/(e^\varepsilon + B - 1)$. A received index $j$ is decoded to $$a_j = \frac{\frac{j}{B-1}\,(e^\varepsilon + B - 1) - "
+        r"\frac{B}{2}}{e^\varepsilon - 1}.$$"
+    ),
+    use=(
+        "Use it where a table in closed form is wanted and epsilon is large for the number of bits. At small epsilon fewer bits, or "
+        "`mvu`, have less variance."
+    ),
 )
 ENTRIES = (MVU, BITWISE, GENERALISED)
 NOISES = (SCALAR_TABLE, VECTOR_TABLE)

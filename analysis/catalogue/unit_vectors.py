@@ -92,6 +92,8 @@ def _entry(
     candidates: Callable[[Task], Sequence[Values]] = lambda _: ({},),
     lower_bound: Callable[[Task], float | None] = unbiased_local_lower_bound,
     *,
+    formula: str,
+    use: str,
     on_real_numbers: bool = False,
 ) -> Entry:
     """Return the entry of a purely private mechanism built from epsilon, an L2 ball and options."""
@@ -109,6 +111,8 @@ def _entry(
         lower_bound=lower_bound,
         candidates=candidates,
         on_real_numbers=on_real_numbers,
+        formula=formula,
+        use=use,
     )
 
 
@@ -119,6 +123,16 @@ ENTRIES = (
         f"Bhowmick, Duchi, Freudiger, Kapoor, Rogers 2018, Protection against reconstruction; with the optimal parameters of {ASI}",
         _privunit,
         on_real_numbers=True,
+        formula=(
+            r"For a unit vector $v$, the message is a point $x$ of the unit sphere, $e^\varepsilon$ times as likely where $\langle x, v "
+            r"\rangle \ge \tau$ as elsewhere. With $m$ the mean of $\langle x, v \rangle$ and $c$ the clip norm it is decoded to "
+            r"$$\frac{c}{m}\, x, \qquad \mathrm{Var} = c^2 \left(\frac{1}{m^2} - 1\right) \text{ on the sphere},$$ and $\tau$ maximises "
+            r"$m$."
+        ),
+        use=(
+            "Use it in comparisons, as the reference for vectors of the L2 ball: on the sphere its variance is the least that is possible "
+            "for unbiased, purely private mechanisms."
+        ),
     ),
     _entry(
         "privunit-g",
@@ -126,6 +140,16 @@ ENTRIES = (
         ASI,
         _privunit_g,
         on_real_numbers=True,
+        formula=(
+            r"For a unit vector $v$, the message $x$ has the density of independent standard normal coordinates times "
+            r"$$\frac{e^\varepsilon}{Z} \text{ where } \langle x, v \rangle \ge \tau, \quad \frac{1}{Z} \text{ elsewhere}, \qquad Z = "
+            r"e^\varepsilon \Phi(-\tau) + \Phi(\tau).$$ With $m$ the mean of $\langle x, v \rangle$ and $c$ the clip norm it is decoded to "
+            r"$\frac{c}{m} x$."
+        ),
+        use=(
+            "Use it in comparisons in many dimensions: its variance is close to that of `privunit`. `minimal-random-coding` sends it in a "
+            "few bits."
+        ),
     ),
     _entry(
         "projunit",
@@ -135,6 +159,12 @@ ENTRIES = (
         (PROJECTED,),
         lambda _: [{"projected": number} for number in (16, 64)],
         on_real_numbers=True,
+        formula=(
+            r"Public randomness draws a matrix $P$ of $k$ orthonormal rows for each client. The client sends the message $x$ of PrivUnit "
+            r"for the direction of $P v$. With $m$ PrivUnit's mean in $k$ dimensions, $r$ the mean norm of $P v$, and $c$ the clip norm, "
+            r"it is decoded to $$\frac{c}{m\, r}\, P^\top x.$$"
+        ),
+        use=("Use it in comparisons where PrivUnit's message should have fewer numbers than the vector has coordinates."),
     ),
     _entry(
         "fast-projunit",
@@ -145,6 +175,16 @@ ENTRIES = (
         lambda _: [{"projected": number} for number in (64, 256)],
         local_lower_bound,
         on_real_numbers=True,
+        formula=(
+            r"$P$ consists of $k$ public random rows of $H D$, the Walsh-Hadamard transform of coordinates with random signs, padded to a "
+            r"power of two. The client sends the message $x$ of PrivUnit for the direction of $P v$. With $m$ PrivUnit's mean in $k$ "
+            r"dimensions, $r$ the mean norm of a uniformly random projection, and $c$ the clip norm, it is decoded to $$\frac{c}{m\, r}\, "
+            r"P^\top x.$$"
+        ),
+        use=(
+            "Use it in comparisons in very many dimensions: a client takes time in proportion to d log d. The estimate may have a small "
+            "bias, whose bound is stated."
+        ),
     ),
     _entry(
         "rotating-simplex",
@@ -153,6 +193,17 @@ ENTRIES = (
         _simplex,
         (SIMPLEX_BITS,),
         tried_message_bits((1, 2, 4), USUAL_SIMPLEX_BITS),
+        formula=(
+            r"The $M = 2^b$ corners of a simplex are rotated at random, from a public seed, anew for each client. Each of the $k$ corners "
+            r"closest to the vector is sent with probability $e^\varepsilon/(k e^\varepsilon + M - k)$, each other one with $1/(k "
+            r"e^\varepsilon + M - k)$. With $S$ the expected sum of the $k$ largest of $M$ standard normal numbers and $\chi_d$ the mean "
+            r"norm of $d$ of them, a corner $s$ is decoded to $$\frac{c}{m}\, s, \qquad m = \sqrt{\frac{M}{M-1}}\; \frac{e^\varepsilon - "
+            r"1}{k e^\varepsilon + M - k}\; \frac{S}{\chi_d}.$$ $c$ is the clip norm."
+        ),
+        use=(
+            "Use it for vectors of the L2 ball whose messages must be private by themselves in 1 to 12 bits. It has no bias, and its "
+            "guarantee holds for every public seed."
+        ),
     ),
     _entry(
         "minimal-random-coding",
@@ -161,6 +212,16 @@ ENTRIES = (
         _coding,
         (CODING_BITS,),
         CODING_TRIED,
+        formula=(
+            r"A public seed gives $K = 2^b$ standard normal candidates $z$ for each client. If a share $s$ of them has $\langle z, v "
+            r"\rangle \ge \tau$, one of these is sent with probability $$\min\!\left(\frac{s\, e^\varepsilon}{Z},\; 1 - \frac{1 - "
+            r"s}{Z}\right), \qquad Z = e^\varepsilon q + 1 - q, \quad q = \Phi(-\tau),$$ and one of the others otherwise. With $m$ the "
+            r"mean of $\langle z, v \rangle$ and $c$ the clip norm, the candidate is decoded to $\frac{c}{m} z$."
+        ),
+        use=(
+            "Use it for vectors of the L2 ball in about 8 to 20 bits: the error approaches that of `privunit-g` with the number of bits. "
+            "With few bits `rotating-simplex` has less error."
+        ),
     ),
     _entry(
         "minimal-random-coding-plain",
@@ -170,6 +231,13 @@ ENTRIES = (
         (CODING_BITS, UNBIASED),
         CODING_TRIED,
         local_lower_bound,
+        formula=(
+            r"Of $K = 2^b$ public candidates, $n$ have $\langle z, v \rangle \ge \tau$. With the epsilon $\varepsilon_0$ of the coded "
+            r"density, each of these is sent with probability $$\frac{e^{\varepsilon_0}}{n e^{\varepsilon_0} + K - n},$$ and each other "
+            r"one with $1/(n e^{\varepsilon_0} + K - n)$. The sum depends on the vector: the proven $\varepsilon$ is up to $2 "
+            r"\varepsilon_0$."
+        ),
+        use=("Use it to compare with published results. `minimal-random-coding` has neither its bias nor its excess of epsilon."),
     ),
     _entry(
         "poisson-private-representation",
@@ -177,5 +245,15 @@ ENTRIES = (
         "Liu, Chen, Özgür, Li 2024, Universal exact compression of differentially private mechanisms",
         _poisson,
         (ALPHA,),
+        formula=(
+            r"Public points $z_i$ of the sphere get arrival times $T_1 < T_2 < \ldots$ of the client's own Poisson process. With $r$ the "
+            r"density of PrivUnit at $\varepsilon_0$ over the uniform one, the client sends $i$ with probability $$P(i) \propto "
+            r"\left(\frac{r(z_i)}{T_i}\right)^{\alpha}, \qquad \varepsilon = 2 \alpha \varepsilon_0.$$ The point $z_i$ then has PrivUnit's "
+            r"law, and is decoded as by PrivUnit."
+        ),
+        use=(
+            "Use it where the decoded point must have exactly the law of `privunit`, in a message of a few bits. The proven epsilon is at "
+            "least 2.5 times that of the law, so that its error is larger than that of `privunit` at the same epsilon."
+        ),
     ),
 )

@@ -27,7 +27,10 @@ class DescribedEntry:
     def described(self) -> dict[str, str]:
         """Return everything about the entry, by what it is; options are those of commands."""
         own: Any = self
-        text = {"title": own.title, "paper": own.paper, "trust model": own.trust_model}
+        text = {"title": own.title, "paper": own.paper}
+        if own.use:
+            text["when to use it"] = own.use
+        text |= {"trust model": own.trust_model}
         text |= {"adjacency": ", ".join(own.adjacencies), "accounts": ", ".join(own.accounts)}
         if own.account_adjacencies != own.adjacencies:
             title = own.title if own.noise is None else own.noise.title

@@ -6,8 +6,8 @@ noise in the observations.
 
 The accelerated proximal gradient method (FISTA: Beck, Teboulle 2009) has an adaptive restart (O'Donoghue, Candes 2015). A step from a place
 b with curvature L is soft-thresholding: x_i = sign(u_i) max(|u_i| - penalty / L, 0), u = b + S^T (y - S b) / (m L). It lowers the objective
-below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the
-last step. Wherever that points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
+below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the last
+step. If that direction points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
 cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no product: an
 iteration takes one product with S and one with its transpose, which also give its duality gap.
 
@@ -54,7 +54,7 @@ MOST_ITERATIONS = 10**9
 class LassoSolution:
     """A vector x with a bound on its distance from the Lasso's least objective.
 
-    The objective is |y - S x|^2 / (2 m) + penalty |x|_1. The gap is a certificate: objective minus a dual value, both recomputed from
+    The objective is ``|y - S x|^2 / (2 m) + penalty |x|_1``. The gap is a certificate: objective minus a dual value, both recomputed from
     `solution` alone, whichever solver found it, plus a bound on their rounding errors. For a matrix that bound is proven, except for
     underflow. For an operator it assumes that products are off by at most 1024 roundings of the numbers that they return, 1.1e-13 for
     float64, relative to the operator's largest singular value, as estimated, times the vector's norm.
@@ -68,9 +68,9 @@ class LassoSolution:
     objective : float
         The objective at the solution.
     duality_gap : float
-        Objective minus least objective is at most this; errs upward.
+        Bound on the objective minus the least objective; errs upward.
     relative_gap : float
-        The gap over |y|^2 / (2 m), the objective at zero; 0 if that is 0.
+        The gap over ``|y|^2 / (2 m)``, the objective at zero; 0 if that is 0.
     iterations : int
         Iterations of the solver; 0 if zero is the solution, or the start was good enough.
     solver : str
@@ -113,7 +113,7 @@ def solve_lasso(
     tolerance: float = 1e-6,
     max_iterations: int = 10_000,
 ) -> LassoSolution:
-    """Minimise |y - S x|^2 / (2 m) + penalty |x|_1 over x, and certify the result.
+    """Minimise ``|y - S x|^2 / (2 m) + penalty |x|_1`` over x, and certify the result.
 
     Parameters
     ----------
@@ -129,9 +129,9 @@ def solve_lasso(
     start : array_like of shape (d,) or None
         Vector to start from; None for 0.
     tolerance : float
-        Largest duality gap, relative to the objective at zero, |y|^2 / (2 m); 1e-11 to 1.
+        Largest duality gap, relative to the objective at zero, ``|y|^2 / (2 m)``; 1e-11 to 1.
     max_iterations : int
-        Largest number of iterations: each is one product with S and one with its transpose, or as much work.
+        Largest number of iterations, each of one product with S and one with its transpose, or equivalent work.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def refit_support(
 ) -> SupportRefit:
     """Return the least squares on a support, such as a `LassoSolution`'s.
 
-    It has no bias if the support holds all entries that are not 0.
+    The estimate has no bias if the support holds all entries that are not 0.
 
     Parameters
     ----------

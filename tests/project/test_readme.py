@@ -55,7 +55,7 @@ WRITES = {
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
     "quietbits sweep": ["results/report.html", "results/results.parquet", "results/summary.csv"],
-    "quietbits train": ["trained/report.html", "trained/results.parquet"],
+    "quietbits train": ["trained/report.html", "trained/results.parquet", "trained/summary.csv"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],
     "quietbits plan": ["plan.html"],

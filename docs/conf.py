@@ -5,10 +5,12 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
+from sphinx.util import logging
+
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, home_picture, math_markup, mechanism_pages, name_pages  # noqa: E402 - needs the path above
+from generators import command_pages, home_picture, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
 
 project = "quietbits"
 author = "the quietbits founders"
@@ -92,7 +94,15 @@ def write_generated_pages(app: Any, _: Any) -> None:
     name_pages.write(reference / "names")
 
 
+def check_requests(app: Any, error: Exception | None) -> None:
+    """Warn of everything that a built page would load from another host."""
+    if error is None:
+        for request in offline.requests(Path(app.outdir)):
+            logging.getLogger(__name__).warning("request to another host: %s", request)
+
+
 def setup(app: Any) -> None:
     """Register the generated pages and the renderer of mathematics."""
     math_markup.setup(app)
     app.connect("config-inited", write_generated_pages)
+    app.connect("build-finished", check_requests)

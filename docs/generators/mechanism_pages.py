@@ -9,8 +9,8 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from quietbits.analysis.catalogue.registry import REGISTRY
-from quietbits.design.contracts.options import NONE
 from quietbits.design.contracts.described_entry import REAL_NUMBERS
+from quietbits.design.contracts.options import NONE
 from quietbits.design.contracts.registry import Entry, Option
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.report.report_figures import svg_text

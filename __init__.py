@@ -1,6 +1,6 @@
 """Design, certify and compare mechanisms that make client messages private and small.
 
-`dir(quietbits)` lists the public names; each has a help page of its own, such as `help(quietbits.plan)`. Where to begin:
+`dir(quietbits)` lists the public names; each has a help page, such as `help(quietbits.plan)`. Starting points:
 
 - which mechanism to use: `Task`, `plan`, `check_plan`, and `REGISTRY` for all that there are;
 - one mechanism: `build_mechanism`, then its `encode`, `decode`, `guarantee`; `account` and `calibrate` for its privacy;
@@ -10,8 +10,8 @@
 - what it costs a model: `load_training`, `run_training`, `summarise_training`;
 - mathematics: `rate_distortion`, `solve_lasso`, `CountMeanSketch`, `sample_discrete_gaussian`, `secure_words`, `SecureSum`.
 
-Everything else is found in the module that is named for it, such as `quietbits.solvers.bounds.staircase`. A name is imported when it is
-first used, so that `quietbits --help` answers before numpy is loaded.
+The other functions are in modules named after them, such as `quietbits.solvers.bounds.staircase`. Names are imported at their first use, so
+that `quietbits --help` answers before numpy is loaded.
 
 Examples
 --------
@@ -23,5 +23,5 @@ Examples
 
 import lazy_loader
 
-# Without `__all__`: with it, `help(quietbits)` would print the help of every public name, nine thousand lines.
+# The module has no `__all__`: with it, `help(quietbits)` would print the help of every public name, nine thousand lines.
 __getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)

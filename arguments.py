@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection
 from numbers import Integral, Real
 
-# Largest sizes, for arguments without a smaller limit of their own. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
+# Largest sizes, for arguments without a smaller limit. Whole numbers up to LARGEST_EXACT_INTEGER are exact as floats.
 LARGEST_EXACT_INTEGER = 2**53
 MOST_CLIENTS = LARGEST_EXACT_INTEGER
 # Largest number of items in a public list, and of items whose estimated frequencies are held as one vector.
@@ -18,7 +18,7 @@ LARGEST_DIMENSION = 2**31
 LARGEST_ACCOUNTED_DIMENSION = 2**40
 # Largest magnitude of an interval's ends: variances are squares of distances, also to letters that may lie far beyond the ends.
 LARGEST_END = 1e100
-# With more names than this, the error also suggests the closest one.
+# The error also suggests the closest name if there are more names than this.
 FEW_CHOICES = 6
 
 
@@ -75,7 +75,7 @@ def check_choice(name: str, value: str, choices: Collection[str]) -> str:
 def check_listed(name: str, value: str, listed: Collection[str], where: str) -> str:
     """Return `value` if it is among more names than a message can list.
 
-    The error names the closest ones, and the command or page that lists all.
+    The error names the closest names, and the command or page that lists all.
     """
     if value not in listed:
         raise ValueError(f"{name} must be a name that {where} lists, got {value!r}{suggestion(value, listed)}")
@@ -83,7 +83,7 @@ def check_listed(name: str, value: str, listed: Collection[str], where: str) -> 
 
 
 def suggestion(value: str, names: Collection[str]) -> str:
-    """Return the names closest to a mistyped one, as the end of a message, or an empty text."""
+    """Return the names closest to a mistyped name, as the end of a message, or ""."""
     from difflib import get_close_matches
 
     close = get_close_matches(value, names, cutoff=0.5) if isinstance(value, str) else []

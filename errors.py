@@ -2,7 +2,7 @@
 
 
 class InfeasibleError(ValueError):
-    """The stated problem has no solution; the message says what would make it solvable."""
+    """The stated problem has no solution; the message states a requirement for a solution."""
 
 
 class NotFiniteError(ValueError):

@@ -21,7 +21,7 @@ if sys.platform != "win32":
 
 Parsed = TypeVar("Parsed")
 
-# As an output, this name stands for standard output.
+# This name of an output stands for standard output.
 STANDARD_OUTPUT = Path("-")
 MEGABYTE = 10**6
 # Byte order marks of 16-bit and 32-bit characters.
@@ -199,7 +199,7 @@ def _begun(target: Path, name: str | os.PathLike[str]) -> Iterator[tuple[Path, I
             # A file system without locks keeps left-over files instead.
             with suppress(OSError):
                 fcntl.flock(file, fcntl.LOCK_EX)
-            # Another process took the file for a left-over one, in the moment before it was locked.
+            # Another process took the file for a left-over file, in the moment before it was locked.
             if os.fstat(file.fileno()).st_nlink == 0:
                 with _begun(target, name) as again:
                     yield again

@@ -90,12 +90,13 @@ def in_time(seconds: float) -> str:
 def notebook_progress(done: int, total: int, text: str) -> None:
     """Show progress below the cell of a notebook that is running, and nothing elsewhere: the default of `on_step`."""
     ipython: Any = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
+    shell: Any = None if ipython is None else ipython.get_ipython()
     # Only a notebook's shell has a kernel: IPython in a terminal stays silent.
     if hasattr(shell, "kernel"):
         global _LINE
-        if _LINE is None or _LINE.cell != shell.execution_count:
-            _LINE = _NotebookLine(shell.execution_count)
+        cell: int = shell.execution_count
+        if _LINE is None or _LINE.cell != cell:
+            _LINE = _NotebookLine(cell)
         _LINE.report(done, total, text)
 
 

@@ -1,4 +1,4 @@
-"""How results show themselves: a line, a table in a notebook, and a picture."""
+"""Displays of results: a line of text, a table in a notebook, and a picture."""
 
 import html
 import math
@@ -8,12 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from textwrap import shorten
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes as Axes
 
+Name = TypeVar("Name")
 BLUE, GREY = "#0072b2", "#555555"
 # Python calls these two characters unprintable, but many scripts need them between letters.
 JOINERS = "\u200c\u200d"
@@ -48,9 +49,9 @@ def printable(text: str, encoding: str = "utf-8") -> str:
     Parameters
     ----------
     text : str
-        Any text, such as the name of a column of somebody's file.
+        Text, such as the name of a column of a user's file.
     encoding : str
-        Encoding of the stream that the text goes to.
+        Encoding of the output stream.
 
     Returns
     -------
@@ -67,12 +68,12 @@ def _is_plain(character: str) -> bool:
     return character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs"
 
 
-def results_first(columns: Iterable[str]) -> list[str]:
+def results_first(columns: Iterable[Name]) -> list[Name]:
     """Return the columns of a result table in the order of a reader's interest.
 
     Mechanism, results, guarantee and cost (`FIRST_COLUMNS`) come first, then all others in their given order.
     """
-    places = {name: place for place, name in enumerate(FIRST_COLUMNS)}
+    places: dict[Any, int] = {name: place for place, name in enumerate(FIRST_COLUMNS)}
     return sorted(columns, key=lambda name: places.get(name, len(places)))
 
 

@@ -1,4 +1,4 @@
-"""Columns that say how each row of a result table was produced, so that a row can be reproduced from itself alone."""
+"""Columns from which a reader can reproduce a row of a result table."""
 
 import pandas as pd
 
@@ -7,7 +7,7 @@ from ..design.tables.provenance import record_provenance
 
 
 def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:
-    """Return a guarantee as columns of a tidy table: ``epsilon``, ``delta``, ``metric``, ``adjacency`` and ``trust_model``."""
+    """Return a guarantee as columns of a tidy table."""
     return {
         "epsilon": guarantee.epsilon,
         "delta": guarantee.delta,
@@ -18,9 +18,10 @@ def guarantee_columns(guarantee: Guarantee) -> dict[str, object]:
 
 
 def with_provenance(frame: pd.DataFrame, experiment: str, seed: int) -> pd.DataFrame:
-    """Return a result table with the further columns ``experiment``, ``seed`` and ``version_<name>`` for each piece of software.
+    """Return a result table with columns for experiment, seed and software versions.
 
-    The duration is left out on purpose: the same seed and the same versions give the same table.
+    The columns are ``experiment``, ``seed`` and ``version_<name>`` for each piece of software. The duration is omitted on purpose: the same
+    seed and the same versions give the same table.
     """
     versions = {f"version_{name}": version for name, version in record_provenance(experiment, seed, 0.0).versions}
     return frame.assign(experiment=experiment, seed=seed, **versions)

@@ -1,4 +1,4 @@
-"""Random streams that depend only on a root seed, a task's own name, and the number of a round."""
+"""Random streams that depend only on a root seed, a task's name, and the number of a round."""
 
 import hashlib
 
@@ -7,12 +7,12 @@ import numpy as np
 from ..arguments import check_integer
 
 LARGEST_SEED = 2**63 - 1
-# The period of PCG64 over the golden ratio, as in numpy's own `PCG64.jumped`: however many streams there are, they begin far apart.
+# The jump is the period of PCG64 over the golden ratio, as in numpy's `PCG64.jumped`: the beginnings of all streams are far apart.
 STEPS_BETWEEN_STREAMS = 0x9E3779B97F4A7C15F39CC0605CEDC835
 
 
 def named_stream(seed: int, name: str) -> np.random.Generator:
-    """Return the random generator of one task: the same whatever other tasks there are, in whatever order they run.
+    """Return the random generator of one task, independent of other tasks and their order.
 
     Seeds are from 0 to 2**63 - 1; generators of different names or seeds are independent.
 
@@ -35,9 +35,9 @@ def _bit_generator(seed: int, name: str) -> np.random.PCG64:
 
 
 class NumberedStreams:
-    """Random streams of one name, by number: as good as streams of different names, and reached several times faster.
+    """Random streams of one name, by number; faster than streams of different names.
 
-    All are the same generator, set to where a stream begins: the one that was asked for last.
+    All streams share a generator, which is set to the beginning of the latest requested stream.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class NumberedStreams:
         self._generator = np.random.Generator(self._bits)
 
     def at(self, number: int) -> np.random.Generator:
-        """Return the generator at the beginning of a stream, of a number from 0."""
+        """Return the generator at the beginning of the stream with a number from 0."""
         self._bits.state = self._start
         self._bits.advance(number * STEPS_BETWEEN_STREAMS)
         return self._generator

@@ -1,4 +1,4 @@
-"""`python -m quietbits.attack`: run every attack for its share of the minutes, and print the failures."""
+"""`python -m quietbits.attack` runs every attack for its share of the minutes."""
 
 import argparse
 import math

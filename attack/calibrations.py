@@ -1,4 +1,4 @@
-"""Calibrate, then account: the calibrated epsilon never exceeds its target, in either computation."""
+"""Calibrate, then account: the calibrated epsilon never exceeds its target."""
 
 import math
 import random

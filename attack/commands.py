@@ -1,4 +1,4 @@
-"""Every command with random options: no traceback, no NaN, documented exit codes, whole files."""
+"""Every command with random options: no traceback, no NaN, documented exit codes."""
 
 import contextlib
 import functools
@@ -114,7 +114,7 @@ def draw(rng: random.Random) -> Arguments:
 def _left_out(rng: random.Random, words: tuple[str, ...]) -> set[str]:
     """Return options that a sensible command line omits.
 
-    They are the options of other domains, and most options that need other options beside them.
+    The result has the options of other domains, and most options that need other options beside them.
     """
     domains = list(DOMAINS)
     if words[0] in ("simulate", "audit") and words[-1] in REGISTRY:

@@ -1,4 +1,4 @@
-"""Damage to files and documents: flipped bits, cuts, and odd values in place of sound values."""
+"""Damage to files and documents: flipped bits, cuts, and odd values."""
 
 import random
 from typing import Any

@@ -1,4 +1,4 @@
-"""Exact convolution of small cases: no proven account may state less than the exact privacy loss."""
+"""Exact convolution of small cases, which no proven account may understate."""
 
 import functools
 import math
@@ -16,7 +16,7 @@ from ..arrays import FloatArray
 from .cases import Arguments, Attack, refusal
 from .parameters import REFUSALS, load_accounts, sampling_of
 
-# ROUNDING bounds the error of probabilities in floating point, relative to delta, and TAIL the tails that are left out.
+# ROUNDING bounds the error of probabilities in floating point, relative to delta, and TAIL the omitted tails.
 ROUNDING, TAIL = 1e-7, 1e-15
 MOST_OUTCOMES = 400_000
 
@@ -58,7 +58,7 @@ def binomial(trials: int, probability: float, shifts: int, dimension: int) -> tu
 
 def discrete_gaussian(clients: int, sigma: float, steps: int, adjacency: str) -> tuple[Pair, dict[str, Any]]:
     """Return sums of discrete Gaussian noise."""
-    # The other neighbour's law must not be cut off where a neighbour's law has mass.
+    # A law must not be cut off at outcomes on which the neighbour's law has mass.
     reach = math.ceil(9 * sigma + 3) + 2 * steps
     law = np.exp(-(np.arange(-reach, reach + 1.0) ** 2) / (2 * sigma**2))
     law = functools.reduce(np.convolve, [law / math.fsum(law)] * clients)

@@ -1,4 +1,4 @@
-"""A case in a process of its own: it may crash, fill memory, or run forever."""
+"""A case in a separate process: the case may crash, fill memory, or run forever."""
 
 import enum
 import os
@@ -35,7 +35,7 @@ class Ended:
 
 
 def isolate(folder: Path) -> None:
-    """Make this process, which is a fork, the leader of its own group, limit its memory, silence it, and move it to a folder."""
+    """Limit this forked process's memory, silence it, and move it to its own group and folder."""
     os.setsid()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     silence = os.open(os.devnull, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Sweeps that are killed again and again: in the end every row is there once, in the same table."""
+"""Sweeps that are killed again and again, and end with every row in the same table."""
 
 import os
 import random
@@ -30,7 +30,7 @@ def check(folder: Path, moments: list[float], workers: int) -> None:
         try:
             os.killpg(child, signal.SIGKILL)
         except ProcessLookupError:
-            # The child is not yet the leader of a group of its own.
+            # The child is not yet the leader of a new group.
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     results = run_sweep(squares(TASKS), folder, workers=workers)

@@ -1,4 +1,4 @@
-"""Monotone accounts: more noise, fewer rounds, a smaller sample, larger delta or more clients."""
+"""Monotone accounts: more noise, fewer rounds or a larger delta never raise epsilon."""
 
 import math
 import random
@@ -16,12 +16,12 @@ RELATIVE, ABSOLUTE = 1e-5, 1e-9
 # A larger HIDING parameter reveals less, and a larger REVEALING parameter reveals more.
 HIDING = ("noise_multiplier", "variance", "local_sigma", "local_variance", "clients")
 REVEALING = ("epsilon", "theta", "clip", "l1", "l2", "linf", "clip_ratio")
-# More trials are more noise in these mechanisms; a Poisson-binomial's trials are its messages.
+# More trials mean more noise in these mechanisms; a Poisson-binomial's trials are its messages.
 NOISY_TRIALS = ("cpsgd", "binomial")
 
 
 def draw(rng: random.Random) -> Arguments:
-    """Draw two questions; the answer to the question `more` is never smaller than the answer to `less`."""
+    """Draw two questions; `more` never has a smaller answer than `less`."""
     name = rng.choice([name for name in accounted_names() if name not in REGISTRY or REGISTRY[name].private])
     adjacency = draw_adjacency(rng, name)
     parameters = draw_parameters(rng, account_options(name))

@@ -57,7 +57,7 @@ class Mutant:
     before, after : str
         The source of the expression or statement, and its replacement.
     kind : str
-        One of `KINDS`.
+        Kind of the mutant, in `KINDS`.
     statement : str
         The line of source, without its indentation.
     start, end : int
@@ -180,7 +180,7 @@ def _faults(tree: ast.Module) -> Iterator[_Fault]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Whether the node is a docstring or another text."""
+    """Return whether the node is a docstring or another text."""
     value = node.value if isinstance(node, ast.Expr) else node
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 

@@ -1,4 +1,4 @@
-"""`python -m quietbits.attack.mutate`: put small faults into proofs, and report unnoticed faults."""
+"""`python -m quietbits.attack.mutate` puts small faults into proofs."""
 
 import argparse
 import contextlib
@@ -90,7 +90,7 @@ def _load_what_tests_import() -> None:
 
 
 def _fork(work: Callable[[], int]) -> int:
-    """Run the work in a silent fork of its own group, and return the fork's id.
+    """Run the work in a silent fork, the leader of a new group, and return the fork's id.
 
     The fork's exit code is the work's result.
     """

@@ -1,4 +1,4 @@
-"""Changed packages for absent clients: an accepted package has its checksum, and is no step back."""
+"""Changed packages for absent clients: accepted packages are intact, and no step back."""
 
 import hashlib
 import random

@@ -1,4 +1,4 @@
-"""Random parameters of accounts from their ranges, with tables, sampling and adjacency as literals."""
+"""Random parameters of accounts, with tables, sampling and adjacency as literals."""
 
 import math
 import random
@@ -83,7 +83,7 @@ def draw_adjacency(rng: random.Random, name: str) -> str:
 def draw_sampling(rng: random.Random, name: str, adjacency: str) -> list[float] | None:
     """Draw a sampling for the adjacency, as `sampling_of` reads it.
 
-    It is mostly None, and hardly ever a sampling that the mechanism does not offer.
+    The result is usually None, and rarely a sampling that the mechanism does not offer.
     """
     unsampled = name in REGISTRY and (REGISTRY[name].trust_model == "local" or name == "dp-rec")
     if rng.random() < (0.97 if unsampled else 0.6):

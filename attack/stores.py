@@ -1,4 +1,4 @@
-"""Damaged files of finished tasks: the sweep goes on, and leaves the same table, byte for byte."""
+"""Damaged files of finished tasks: the sweep resumes, and leaves the same table."""
 
 import logging
 import random
@@ -23,7 +23,7 @@ def check(folder: Path, seed: int) -> None:
     (folder / STORE_NAME).write_bytes(damaged(random.Random(seed), expected.store))
     results = run_sweep(squares(), folder)
     assert results.read_bytes() == expected.results
-    # After the damaged part was set aside, the file is sound: another run leaves the same table.
+    # The file is sound after its damaged part was set aside: another run leaves the same table.
     assert run_sweep(squares(), folder).read_bytes() == expected.results
     assert not list(folder.rglob("*.part"))
 

@@ -1,4 +1,4 @@
-"""Changed table files: an accepted table must be as private, unbiased and precise as it claims."""
+"""Changed table files: accepted tables are as private and precise as they claim."""
 
 import json
 import math
@@ -72,7 +72,7 @@ def _rows(document: dict[str, Any]) -> list[list[int]]:
 def _move_weight(rng: random.Random, document: dict[str, Any]) -> None:
     """Move units from one letter of a row to another, so that the row's sum stays.
 
-    Mostly the first letter does not become impossible.
+    The first letter usually stays possible.
     """
     if rows := _rows(document):
         row = rng.choice(rows)
@@ -218,7 +218,8 @@ def _state_as_it_is(rng: random.Random, document: dict[str, Any], share: float |
 def check(folder: Path, content: bytes) -> None:
     """Read the file, which must be refused with a reason, or be as it claims.
 
-    The last check is of the mechanism's name, which most drawn weights do not have: the claims before the name were accepted.
+    The last check is of the mechanism's name, which most drawn weights do not have, so its error means that the earlier claims were
+    accepted.
     """
     path = folder / "table.json"
     path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""A sweep whose tasks take no time, and its results when nothing goes wrong."""
+"""A sweep of instant tasks, and its results without faults."""
 
 import tempfile
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class Whole:
 
 @cache
 def whole(count: int = TASKS) -> Whole:
-    """Return the sweep's results when nothing goes wrong."""
+    """Return the sweep's results without faults."""
     with tempfile.TemporaryDirectory() as folder:
         results = run_sweep(squares(count), Path(folder)).read_bytes()
         return Whole((Path(folder) / STORE_NAME).read_bytes(), results)

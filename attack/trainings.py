@@ -1,4 +1,4 @@
-"""Whole trainings on small cases: joint losses by quadrature, and a client's effect in the engine."""
+"""Whole trainings on small cases: joint losses, and a client's effect in the engine."""
 
 import math
 import random
@@ -67,7 +67,7 @@ def composed_delta(first: FloatArray, second: FloatArray, rounds: int, epsilon: 
     both = (first > 0) & (second > 0)
     # Ratios to the smallest masses exceed a double's range.
     places, masses = (np.log(first[both]) - np.log(second[both])) / step, first[both]
-    # The largest losses, of next to no mass, are left out.
+    # Very large losses, of almost no mass, are omitted.
     order = np.argsort(places)
     kept = order[np.cumsum(masses[order][::-1])[::-1] > LEFT_OUT]
     places, masses = places[kept], masses[kept]
@@ -80,7 +80,7 @@ def composed_delta(first: FloatArray, second: FloatArray, rounds: int, epsilon: 
     length = 1 << (spread * rounds).bit_length()
     composed = np.fft.irfft(np.fft.rfft(gridded, length) ** rounds, length)[: (spread - 1) * rounds + 1]
     losses = (np.arange(len(composed)) + rounds * lowest) * step
-    # Masses within the transform's rounding error are left out.
+    # Masses within the transform's rounding error are omitted.
     counted = (losses > epsilon) & (composed > 1e-15)
     return math.fsum(composed[counted] * -np.expm1(epsilon - losses[counted]))
 

@@ -1,4 +1,6 @@
-"""Accounts of tables against a matrix product, and of sampled Gaussian noise against dp-accounting.
+"""Accounts of tables and of sampled noise against independent computations.
+
+The references are a matrix product and dp-accounting.
 
 The benchmark also measures time and largest memory of the calibration of binomial noise. Sampled noise has no size that could grow: its
 orders are fixed.

@@ -1,7 +1,7 @@
-"""Design of 3-bit tables: the staircase solver against the paper's two; time of optima and bounds.
+"""Design of 3-bit tables: the staircase solver against the paper's two.
 
-Each line names its baseline, which runs in the same run on the same machine. The physical limit of a design, and of a bound, is the time
-that HiGHS takes for the linear programs in it.
+Each line names its baseline, which runs in the same run on the same machine. The physical limit of a design, and of a bound, is the time of
+HiGHS for its linear programs.
 """
 
 from functools import partial

@@ -1,7 +1,7 @@
-"""Objectives and CPU seconds of 200 tables against a record: a faster search must not be worse.
+"""Objectives and CPU seconds of 200 tables against a record.
 
-There is no size that could grow: the record has many small tables. The physical limit is the time of the linear programs that HiGHS solves.
-``--record`` writes the file of the record; ``--every K`` takes one setting in K.
+The benchmark has no growing size: the record has many small tables. The physical limit is the time of the linear programs that HiGHS
+solves. ``--record`` writes the file of the record; ``--every K`` takes one setting in K.
 """
 
 import argparse

@@ -1,4 +1,7 @@
-"""Coding an update of a million parameters in ten groups of 128 samples, against normal numbers."""
+"""Coding an update of a million parameters, against drawing normal numbers.
+
+The update has ten groups of 128 samples.
+"""
 
 from collections.abc import Callable
 from functools import partial

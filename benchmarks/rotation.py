@@ -1,4 +1,4 @@
-"""Two random rotations, there and back, against scipy's orthonormal cosine transform, on one core."""
+"""Two random rotations against scipy's orthonormal cosine transform, on one core."""
 
 from functools import partial
 

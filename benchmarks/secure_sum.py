@@ -1,4 +1,4 @@
-"""A round of 1000 clients with 2**16 coordinates of 16 bits, against drawing vectors; an account."""
+"""A round of 1000 clients with 2**16 coordinates of 16 bits, against drawing vectors."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""Masking a client's message, by length and number of neighbours, against AES-256 in counter mode."""
+"""Masking a client's message, against AES-256 in counter mode."""
 
 import numpy as np
 from shared.growth import slope

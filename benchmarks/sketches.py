@@ -1,4 +1,4 @@
-"""Count-mean sketches of a large model, against reading their memory and drawing their hashes."""
+"""Count-mean sketches of a large model, against reading their memory."""
 
 from collections.abc import Callable
 from functools import partial

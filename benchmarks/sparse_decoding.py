@@ -1,4 +1,4 @@
-"""The matrix-free Lasso and its refit, against an operator's product, an oracle and scikit-learn."""
+"""The matrix-free Lasso and its refit, against an operator's product and scikit-learn."""
 
 import math
 from collections.abc import Callable
@@ -20,7 +20,7 @@ NOISE_DEVIATIONS = (0.01, 0.1, 1.0, 1.4, 1.6, 2.0, 4.0)
 TOLERANCES = (1e-4, 1e-6, 1e-9)
 # The Lasso begins to miss entries at about these deviations.
 BORDER_DEVIATIONS, DRAWS = (1.0, 1.3, 1.4, 1.5, 1.6, 2.0, 4.0), 20
-# One entry in 2621 is not zero, with 16 such entries for each measurement.
+# One entry in 2621 is nonzero, with 16 such entries for each measurement.
 DIMENSIONS = (2**14, 2**16, 2**18)
 # This dimension is small enough for a matrix.
 MATRIX_DIMENSION, MATRIX_MEASUREMENTS = 2**14, 2**10

@@ -1,4 +1,4 @@
-"""Encoding 10 000 vectors of 128 coordinates, against Gaussian noise, and their bounds, on one core.
+"""Encoding 10 000 vectors of 128 coordinates, against Gaussian noise.
 
 Encoding with seeded words is compared with NumPy's seeded generator; encoding with secure words also with OpenDP, whose randomness is
 secure.

@@ -81,7 +81,7 @@ def _audit_table(
     with working(f"verifying {table}"):
         mechanism = TableMeanMechanism(read_table(table))
         guarantee = mechanism.guarantee
-        # A task's range limits epsilon: above it no bound is known, and below it the bound for a larger epsilon still holds.
+        # Tasks limit epsilon to a range: above it no bound is known, and below it the bound for the larger epsilon still holds.
         epsilon = min(max(guarantee.epsilon, SMALLEST_TARGET), LARGEST_TARGET)
         task = Task(mechanism.domain, 1, epsilon, guarantee.delta, guarantee.adjacency)
         stated = stated_error(MVU, task, mechanism)

@@ -57,7 +57,7 @@ def one_line_usage() -> Iterator[None]:
     try:
         yield
     except UsageError as error:
-        # The error has printed the help and carries no complaint.
+        # This error has already printed the help, and has no message.
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
         command = error.ctx.command_path if error.ctx is not None else "quietbits"

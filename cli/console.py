@@ -236,7 +236,7 @@ def check_outputs(*outputs: Path | None, inputs: Iterable[Path | None] = ()) -> 
     Raises
     ------
     OSError
-        If no file can be written there.
+        If no file can be written to an output.
     ValueError
         If an output is an input, or another output.
     """

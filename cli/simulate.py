@@ -72,8 +72,8 @@ def _simulate_group() -> None:
 class Simulated:
     """Summary of simulated rounds, with the least worst-case error proven for the task.
 
-    `lower_bound` is None where no bound is proven. It is also None where the mechanism states its error for some populations only, because
-    the bound is about the worst inputs.
+    `lower_bound` is None without a proven bound, and for mechanisms that state their error only for some populations, because the bound is
+    about the worst inputs.
     """
 
     summary: "MeanSummary"

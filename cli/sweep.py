@@ -44,7 +44,7 @@ def sweep_command(
         output,
         lambda on_step: run_sweep(sweep.tasks(), output, workers=workers, cache=cache, dask=dask, on_step=on_step),
         _show,
-        beside=("report.html", "summary.csv"),
+        beside=("results.parquet", "report.html", "summary.csv"),
     )
 
 

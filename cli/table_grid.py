@@ -46,7 +46,7 @@ def design_grid_command(
         output,
         lambda on_step: design_tables(tables, output, workers=workers, dask=dask, on_step=on_step),
         show,
-        beside=("index.html",),
+        beside=("index.parquet", "index.html"),
     )
 
 

@@ -88,7 +88,7 @@ def _shared(name: str, owners: "dict[str, Option]") -> "Option":
 
 
 def task_options(entries: "list[Entry]") -> dict[str, tuple[Any, Any]]:
-    """Return the options of a task; epsilon is optional where no mechanism keeps a budget."""
+    """Return the options of a task; epsilon is optional if no mechanism keeps a budget."""
     common = tuple(adjacency for adjacency in entries[0].adjacencies if all(adjacency in entry.adjacencies for entry in entries))
     typed = TASK | {"adjacency": (adjacency_of(common, compared=len(entries) > 1), None)}
     return typed if any(entry.private for entry in entries) else typed | {"epsilon": (UNUSED, 1.0), "delta": (UNUSED, 0.0)}

@@ -41,7 +41,7 @@ def train_command(
         output,
         lambda on_step: run_training(grid, output, workers=workers, cache=cache, dask=dask, on_step=on_step),
         _show,
-        beside=("report.html", "summary.csv"),
+        beside=("results.parquet", "report.html", "summary.csv"),
     )
 
 

@@ -1,1 +1,1 @@
-"""Mechanisms: what a client runs, what a server decodes, and what each one guarantees."""
+"""Mechanisms: encoding at the client, decoding at the server, and guarantees."""

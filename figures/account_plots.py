@@ -78,14 +78,14 @@ def write_account_plot(subject: AccountSubject, delta: float, rounds: int, sampl
     rounds : int
         Number of rounds to mark; the axis reaches ten times as many.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How the clients of a round are chosen.
+        Choice of the clients of a round.
     path : Path
         The file; its suffix selects the format: .svg, .pdf or .png.
 
     Raises
     ------
     ValueError
-        If the suffix is another one, or an argument is out of range.
+        If the suffix is unknown, or an argument is out of range.
     """
     kind = check_plot_file(path)
     reports = [subject.report(delta, number, sampling) for number in shown_rounds(rounds)]
@@ -113,7 +113,7 @@ def shown_rounds(rounds: int) -> list[int]:
 def epsilon_by_rounds(reports: list[AccountReport]) -> pd.DataFrame:
     """Return each account's epsilon (columns) after each number of rounds (index).
 
-    Epsilon is infinite where an account proves nothing.
+    Epsilon is infinite for an account without a proof.
     """
     rows = [{account.name: account.bound.epsilon for account in report.privacy.accounts} for report in reports]
     return pd.DataFrame(rows, index=pd.Index([report.privacy.rounds for report in reports], name="rounds"))

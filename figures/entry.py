@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def unchanged(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as it is."""
+    """Return a table unchanged."""
     return table
 
 
@@ -47,7 +47,7 @@ class FigureEntry:
     table : callable
         Returns the tidy table from the rows of all tasks, without seed and versions.
     summary : callable
-        Returns a short table for readers, where the table is long.
+        Function that returns a short table for readers, if the table is long.
     on_data : callable or None
         Returns the tasks of the paper's own setting, from a root seed, a flag for fewer tasks, and the folder of the data, which it reads.
         None if the paper's figure needs no data.

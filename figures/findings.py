@@ -63,7 +63,7 @@ def _end(value: float, rounded: Callable[[float, int], str]) -> str:
 def ratios(upper: pd.DataFrame, lower: pd.DataFrame, by: Sequence[str], column: str) -> "pd.Series[float]":
     """Return the ratios of a column between selected rows and other rows with the same `by`.
 
-    Rows without a counterpart are left out.
+    Rows without a counterpart are omitted.
     """
     pairs = upper.merge(lower[[*by, column]], on=list(by), suffixes=("", "_of_lower"))
     ratio: pd.Series[float] = pairs[column] / pairs[f"{column}_of_lower"]

@@ -94,9 +94,9 @@ def reproduce(
         If a figure's name is unknown, an argument is out of range, a figure that needs no data gets a folder, or, as a
         `MissingExtraError`, if a model needs torch, which is not installed. Nothing is done then.
     DataError
-        If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. Nothing is done then.
+        If a file of the data is damaged, or, as a `DataNotFoundError`, if the folder has no data for a named figure. No task runs then.
     IncompleteSweepError
-        If tasks failed; the others are done and saved.
+        If some tasks failed; the other tasks are finished and saved.
     """
     check_folder(output)
     if names or data is None:

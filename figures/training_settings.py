@@ -15,7 +15,7 @@ from ..arguments import check_choice
 class ReportedResult:
     """A result that a paper reports for a run of an experiment.
 
-    None marks a value that does not apply.
+    None marks an inapplicable value.
 
     Attributes
     ----------

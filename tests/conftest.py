@@ -1,4 +1,7 @@
-"""Property tests draw the same examples in every run, and none fails for being slow; and what every figure must be."""
+"""Settings of all tests.
+
+The settings are fixed examples for property tests, no deadlines, and checks for every figure.
+"""
 
 import gc
 import platform
@@ -22,14 +25,14 @@ settings.load_profile("repeatable")
 
 
 class CheckoutIsNoTestPackage:
-    """Keep pytest from importing the checkout, which has an `__init__.py`, under its folder's name: any module may be called that."""
+    """Plugin that keeps pytest from importing the checkout as a test package."""
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         return pytest.Dir.from_parent(parent, path=path) if path == Path(__file__).parents[1] else None
 
 
 class FewerReports:
-    """Workers report no setup and no teardown that passed: with all reports, tests that do nothing take a third longer."""
+    """Plugin that drops reports of passed setups and teardowns, which are slow."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:
@@ -43,19 +46,19 @@ class FewerReports:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays until the end: twelve thousand tests are not searched for garbage while they are made, nor after."""
+    """Exempt the collected tests from garbage collection, during their collection and after it."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        # What tests leave behind is looked for more rarely than by default: it is little.
+        # Tests leave little garbage, so collections are rarer than by default.
         gc.set_threshold(20_000)
         gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # As a plugin, because what stands in a conftest is not asked about the folders above it.
+    # The class is a plugin because pytest does not ask a conftest about the folders above it.
     config.pluginmanager.register(CheckoutIsNoTestPackage())
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(FewerReports())
@@ -67,14 +70,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    """Say which Python runs the tests, also where there is little else to read."""
+    """Return the Python version for the header, also in quiet runs."""
     return f"Python {platform.python_version()} ({sys.executable})"
 
 
 @pytest.fixture(scope="session")
 def check_page() -> Callable[..., None]:
-    """Return a check that a figure fits a page, can be read in print, and states guarantees in its caption."""
-    # Here, so that tests of numerics alone do not load matplotlib.
+    """Return a check that a figure fits a page, is legible, and states guarantees."""
+    # The import stands here, so that tests of numerics alone do not load matplotlib.
     from matplotlib.text import Text
 
     from quietbits.figures.drawing.style import CAPTION_LINES, SMALLEST_TYPE, WIDTH, solve_layout
@@ -96,7 +99,7 @@ def check_page() -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any]], pd.DataFrame]":
-    """Return what runs tasks of a sweep in this process and returns their rows, without seed and versions; tables are designed once."""
+    """Return a function that runs sweep tasks here and returns rows without versions."""
     from quietbits.analysis.sweeps.run import run_tasks
 
     cache = tmp_path_factory.mktemp("tables")

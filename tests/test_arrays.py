@@ -1,4 +1,4 @@
-"""What stands beside the names of arrays' types."""
+"""Distinct numbers of arrays, and refusals of masked values."""
 
 import numpy as np
 import pytest

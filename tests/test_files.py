@@ -1,4 +1,7 @@
-"""Files are written whole or not at all, through links and into devices, and are read up to a stated size."""
+"""Files are written whole or not at all, and are read up to a stated size.
+
+Writing also goes through links and into devices.
+"""
 
 import errno
 import os
@@ -43,7 +46,7 @@ def test_a_fifo_is_written_into_and_stays(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
 def test_a_full_device_is_named_and_stays_a_device(tmp_path: Path) -> None:
-    # By a link, so that a fault of ours could not destroy the device itself.
+    # The test writes through a link, so that a fault of quietbits cannot destroy the device itself.
     link = tmp_path / "full"
     link.symlink_to("/dev/full")
     with pytest.raises(OSError, match="No space left on device") as fault:
@@ -118,7 +121,7 @@ with atomic_file(Path(sys.argv[1])) as temporary:
 
 @pytest.fixture
 def writer(tmp_path: Path) -> "Iterator[tuple[subprocess.Popen[str], Path]]":
-    """Another process that is in the middle of writing a file, and its temporary file."""
+    """Another process in the middle of writing a file, and its temporary file."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITE, str(tmp_path / "file")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -134,7 +137,7 @@ def test_what_a_killed_process_left_is_removed_and_what_a_running_one_writes_is_
     process, temporary = writer
     other = tmp_path / ".own.0badcafe.part"
     other.touch()
-    # A folder is looked through once in a process.
+    # Each process clears a folder of old temporary files once.
     monkeypatch.setattr("quietbits.files._CLEARED", set())
     write_atomically(tmp_path / "file", b"first")
     assert temporary.read_bytes() == b"half"
@@ -165,7 +168,7 @@ def test_a_file_that_is_taken_for_left_over_before_it_is_locked_is_begun_again(t
 
 @pytest.fixture
 def no_files(tmp_path: Path) -> Iterator[Path]:
-    """A folder that takes no files: read-only, or, for root, whom that does not stop, the kernel's."""
+    """Folder that takes no files: read-only, or for root a folder of the kernel."""
     closed = tmp_path / "closed"
     closed.mkdir()
     closed.chmod(0o555)

@@ -1,4 +1,4 @@
-"""Values that are loaded with their file when one of them is asked for."""
+"""Values that load with their file at their first use."""
 
 import pytest
 

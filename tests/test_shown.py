@@ -62,7 +62,7 @@ class TestShown:
 def test_the_frame_of_a_table_has_its_numbers() -> None:
     frame = table().to_frame()
     assert frame.groupby("input")["weight"].sum().unique() == [table().total]
-    # Unbiased: what is decoded is the input, on average.
+    # The table is unbiased: the mean decoded value equals the input.
     means = (frame["decoded"] * frame["probability"]).groupby(frame["input"]).sum()
     assert means.to_numpy() == pytest.approx(means.index.to_numpy(), abs=1e-12)
 
@@ -162,7 +162,7 @@ def test_help_is_a_page() -> None:
         ("a\x1b[31mb\r\n\tc\x9b", "utf-8", r"a\x1b[31mb\r\n\tc\x9b"),
         ("\u202eabc\u2066\u200f", "utf-8", r"\u202eabc\u2066\u200f"),
         ("a\u2028b\ufeff", "utf-8", r"a\u2028b\ufeff"),
-        # A file's name in another encoding, as Python has it.
+        # Python represents undecodable bytes of a file name so.
         ("\udcff", "utf-8", r"\udcff"),
         ("12 µs", "ascii", r"12 \xb5s"),
         ("12 µs, 年", "cp932", r"12 \xb5s, 年"),

@@ -1,13 +1,12 @@
 """The privacy loss of a DP-REC message over both sources of randomness, beside its claim.
 
-Whoever gets a message sees the seed, and with it all K = 2**bits samples, and the index. The seed is the client's, drawn at random, so that
-the samples have the same distribution for every input; the index has the weights as its distribution. With w and v the weights for two
-inputs,
+An observer of a message knows the index and the seed, and with the seed all K = 2**bits samples. The client draws the seed at random, so
+the samples have the same distribution for every input; the weights are the index's distribution. With w and v the weights for two inputs,
 
     delta(epsilon) = E[ sum_k max(0, w_k - exp(epsilon) v_k) ],    D_a = ln E[ sum_k w_k^a v_k^(1 - a) ] / (a - 1),
 
-where only the samples are still random. No accountant's assumption is in these. Updates are in units of sigma, so that
-their norm is at most the clip ratio c. A client that is not there is the update 0, whose weights are equal.
+where the expectations are over the samples. These formulas make none of the accountant's assumptions. Updates are in units of sigma, so
+that their norm is at most the clip ratio c. The update of an absent client is 0, whose weights are equal.
 """
 
 import math
@@ -57,7 +56,7 @@ class DivergenceAudit:
     gaussian : ndarray of float64
         a c^2 / 2: divergence of the two Gaussian distributions that are coded, the basis of the accountant.
     published : ndarray of float64
-        a c^2: twice `gaussian`, the charge of DP-REC's theorem beside the part of delta that the bits cost.
+        a c^2: twice `gaussian`. DP-REC's theorem charges this much, beside the part of delta for the bits.
     proven_added, proven_removed : ndarray of float64
         Bounds on `added` and `removed` that hold for every number of samples, with nothing lost in delta; see `proven_divergences`.
     """
@@ -81,8 +80,8 @@ class DeltaEstimate:
     estimate : float
         Mean over trials, without bias.
     low, high : float
-        Interval that holds the true delta, except with the probability that was asked for (Maurer, Pontil 2009, *Empirical Bernstein
-        Bounds and Sample Variance Penalization*, theorem 4, on either side).
+        Interval that contains the true delta, except with the requested probability (Maurer, Pontil 2009, *Empirical Bernstein Bounds and
+        Sample Variance Penalization*, theorem 4, on either side).
     """
 
     estimate: float
@@ -148,8 +147,8 @@ def sampled_divergences(clip_ratio: float, samples: int, population: int, orders
     Returns
     -------
     TwoWayDivergences
-        Of the draw with the client from the one without, ``ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) E[(K w)^j] / (a - 1)``, and the
-        other way about, in nats. `draw_log_moment` has the first one for the two Gaussians, and bounds their second one by it.
+        Divergences of the draw with the client from the draw without, ``ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) E[(K w)^j] / (a - 1)``,
+        and the reverse, in nats. `draw_log_moment` has the first divergence for the two Gaussians, which bounds their reverse divergence.
 
     Examples
     --------
@@ -219,7 +218,7 @@ def estimate_delta(
     epsilon : float
         Privacy parameter, 0 to 1000.
     trials : int
-        How often samples are drawn, from 2.
+        Number of draws of samples, at least 2.
     rng : numpy.random.Generator
         Source of the samples.
     failure : float

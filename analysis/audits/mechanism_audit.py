@@ -46,7 +46,7 @@ class MechanismAudit:
         return self.measured.refutes(self.claim.epsilon)
 
     def document(self) -> dict[str, Scalar]:
-        """Return the audit as JSON holds it."""
+        """Return the audit as a JSON document."""
         claim = self.claim
         head: dict[str, Scalar] = {
             "claimed_epsilon": claim.epsilon,
@@ -76,25 +76,25 @@ def audit(
     confidence: float = 0.999,
     on_step: OnStep = notebook_progress,
 ) -> MechanismAudit:
-    """Bound a mechanism's epsilon from below, for one pair of neighbours, by what a server sees.
+    """Bound a mechanism's epsilon from below by a server's view of two neighbours.
 
-    That is one client's message in the local trust model, the histogram of all letters where they are shuffled, the sum of all clients'
-    messages modulo M in a secure sum, and the noisy sum that a trusted server releases; for all but the first the mechanism should be made
-    for few clients, since each repetition encodes all of them.
+    The server sees a single client's message in the local trust model, the histogram of all letters after a shuffle, the sum of all
+    clients' messages modulo M in a secure sum, and a trusted server the noisy sum that it releases. Except for the local trust model, build
+    the mechanism for few clients, because each repetition encodes all of them.
 
     Parameters
     ----------
     mechanism : Mechanism
         The mechanism.
     repetitions : int
-        How often it is run on each of two neighbours, from 100 to 10**8.
+        Number of runs on each of two neighbours, from 100 to 10**8.
     rng : numpy.random.Generator
         Source of the mechanism's randomness.
     delta : float or None
-        Delta of the audit, and of the promise; None for that of the mechanism's guarantee. Events that tell much at a small delta are too
-        rare to be counted in few repetitions: ten over delta of them are a beginning.
+        Delta of the audit and of the tested guarantee; None for that of the mechanism's guarantee. Few repetitions cannot count informative
+        events at a small delta, because they are too rare: start with ten over delta repetitions.
     others, direction
-        As in `neighbours`.
+        Options of `neighbours`.
     confidence : float
         Probability with which the bound holds, from 0.5 to 1 - 1e-12.
     on_step : callable
@@ -137,14 +137,14 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         Where clients add noise of their own it hardly matters, and zero is rounded without randomness; where the message itself is drawn at
         random around the vector, as in the Poisson-binomial mechanism, vectors at the edge of the ball leave the least noise.
     direction : array_like of shape (dimension,) or None
-        Where the client's vector points to; None for the first coordinate, or for a corner of the L-infinity ball.
+        Direction of the client's vector; None for the first coordinate, or for a corner of the L-infinity ball.
 
     Returns
     -------
     Neighbours
-        In the first input the client holds a vector of norm clip_norm, or the upper end of the interval; in the second one the opposite of
-        that, for replace-one adjacency, or zero, the middle, for add-or-remove-one. Of items, the first and the last, or none: one client
-        fewer.
+        In the first input the client holds a vector of norm clip_norm, or the upper end of the interval; in the second input the opposite
+        vector or end for replace-one adjacency, and zero or the middle for add-or-remove-one. Items are the first and the last, or none:
+        one client fewer.
     """
     check_choice("others", others, OTHERS)
     domain, clients = mechanism.domain, mechanism.joint_clients
@@ -168,7 +168,7 @@ def neighbours(mechanism: Mechanism, *, others: str = "zero", direction: ArrayLi
         if not replaces:
             raise ValueError(f"adjacency must be replace-one for items outside a secure sum, got {mechanism.guarantee.adjacency!r}")
         return _neighbours(clients, first, last, first if same else np.array(domain.size // 2))
-    # No item stands for an absent input: the other clients hold the first item either way.
+    # No item represents an absent input, so the other clients hold the first item in both populations.
     held = np.zeros(mechanism.clients, dtype=np.int64)
     return Neighbours(held, np.append(held[1:], last) if replaces else held[1:])
 

@@ -171,7 +171,7 @@ def _best_event(first: FloatArray, second: FloatArray, delta: float, confidence:
 
 
 def _lower_bounds(likely: NDArray[np.int64], unlikely: NDArray[np.int64], draws: int, delta: float, confidence: float) -> FloatArray:
-    """Return ln((p - delta) / q) with Clopper-Pearson bounds p and q; -inf where p <= delta."""
+    """Return ln((p - delta) / q) with Clopper-Pearson bounds p and q; -inf if p <= delta."""
     failure = (1 - confidence) / 2
     # With few draws, many events have the same counts: each count's bounds are computed once.
     counts, place = np.unique(likely, return_inverse=True)

@@ -36,7 +36,7 @@ def secure_sum_score(
     Returns
     -------
     callable
-        As `audit_score` takes it: runs whole rounds, several at a time.
+        Argument of `audit_score`: runs whole rounds, several at a time.
     """
     length, modulus = mechanism.padded_dimension, mechanism.modulus
     weights = mechanism.sum_weights(first, second)

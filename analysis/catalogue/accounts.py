@@ -24,14 +24,14 @@ class Calibration(Shown):
     """Parameters that keep a budget, and their report; `report.subject.details` has the values.
 
     The report is that of the mechanism that `build_mechanism` returns for the same task. Its epsilon, by the budget's method, is at most
-    the budget's and, where it depends continuously on the parameters, mostly less than 1e-6 below it.
+    the budget's and, if it depends continuously on the parameters, usually less than 1e-6 below it.
 
     Attributes
     ----------
     name : str
         The mechanism, or noise.
     budget : Budget
-        What all rounds together keep to.
+        Budget of all rounds together.
     report : AccountReport
         The accounts.
     """
@@ -50,14 +50,14 @@ class Calibration(Shown):
         return self.report.to_frame()
 
     def draw(self, axes: "Axes") -> None:
-        """Draw the report's accounts beside the budget."""
+        """Draw the report's accounts and the budget."""
         self.report.draw(axes)
         axes.axvline(self.budget.epsilon, color=GREY, linestyle="--", label="budget")
         axes.legend()
 
     @property
     def epsilon(self) -> float:
-        """The proven epsilon of all rounds; infinite where nothing is proven."""
+        """The proven epsilon of all rounds; infinite without a proof."""
         return self.report.epsilon
 
     def __getitem__(self, name: str) -> Any:
@@ -66,17 +66,17 @@ class Calibration(Shown):
 
     @property
     def zero_squared_error(self) -> float | None:
-        """Worst squared error of answering zero; None where the ball of the vectors is unknown."""
+        """Worst squared error of the estimate zero; None if the ball of the vectors is unknown."""
         return None if self.report.subject.ball is None else l2_radius(self.report.subject.ball) ** 2
 
     @property
     def lower_bound(self) -> float | None:
-        """Lower bound on the worst squared error of one round; None where no bound is proven."""
+        """Lower bound on the worst squared error of one round; None without a proven bound."""
         entry, task = REGISTRY.get(self.name), self.report.subject.task
         return None if entry is None or task is None or entry.populations is not None else entry.lower_bound(task)
 
     def document(self) -> dict[str, Any]:
-        """Return the calibration as JSON holds it."""
+        """Return the calibration as a JSON document."""
         beside = {"zero_squared_error": self.zero_squared_error, "lower_bound": self.lower_bound}
         return self.report.document() | beside | {"target_epsilon": self.budget.epsilon, "target_method": self.budget.method}
 
@@ -97,22 +97,23 @@ def account(
     name : str
         A mechanism of the registry, or ``"table"``, ``"vector"``, ``"binomial"``.
     delta : float or None
-        Failure probability of all rounds together, above 0 and below 1; without it only pure guarantees say anything.
+        Failure probability of all rounds together, above 0 and below 1; without it only pure guarantees are finite.
     rounds : int
         Number of rounds in which the same client takes part.
     adjacency : str or None
-        Which data sets are neighbours; None for the only ones, or those that the sampling asks for, or the usual ones.
+        Adjacency; None for the only adjacency, for that of the sampling, or for the usual one.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How the clients of a round are chosen, in secret.
+        Secret choice of the clients of a round.
     **parameters
         Parameters that `quietbits mechanisms NAME` lists.
 
     Raises
     ------
     ValueError
-        If a name is not known, a value is missing or out of range, or two contradict each other, such as more clients than there are.
+        If a name is unknown, a value is missing or out of range, or two values contradict each other, such as more clients of a round than
+        clients.
     InfeasibleError
-        If no account says anything, though the mechanism is to keep a budget; the message has the reasons.
+        If every account is infinite, though the mechanism must keep a budget; the message has the reasons.
 
     Examples
     --------
@@ -147,7 +148,7 @@ def account_options(name: str) -> tuple[Option, ...]:
 
 
 def calibration_options(name: str) -> tuple[Option, ...]:
-    """Return the options of `calibrate` for a name, beside the budget."""
+    """Return the options of `calibrate` for a name, without the budget."""
     return NOISE[name].given if name in NOISE else REGISTRY[name].calibration_options
 
 
@@ -179,22 +180,22 @@ def calibrate(
     Parameters
     ----------
     name, rounds, adjacency, sampling
-        As in `account`.
+        Name for `account`.
     epsilon : float
         Privacy parameter of all rounds together, from 1e-5 to 10**4.
     delta : float or None
-        Failure probability of all rounds together, above 0 and below 1; 0, or None, for what is built for a pure guarantee.
+        Failure probability of all rounds together, above 0 and below 1; 0, or None, for mechanisms with a pure guarantee.
     method : str or None
-        Name of the account that is to keep the budget; None for the least of the proven ones.
+        Name of the account that must keep the budget; None for the smallest proven epsilon.
     **given
-        Parameters that are not to be found, such as ``clients``.
+        Fixed parameters, such as ``clients``.
 
     Raises
     ------
     ValueError
-        If a name is not known, there is nothing to find, or a value is missing or out of range.
+        If a name is unknown, no parameter is free, or a value is missing or out of range.
     InfeasibleError
-        If no parameters keep the budget; the message says what is needed.
+        If no parameters keep the budget; the message states the requirement.
 
     Examples
     --------

@@ -68,7 +68,7 @@ def _solve(budget: Budget, given: Values) -> Values:
     def enough_are(trials: int) -> bool:
         for method in methods:
             if method == "rdp" and trials > too_few[method]:
-                # A slightly larger number rarely suffices where the exact account fails, so skip close trials.
+                # A slightly larger number rarely suffices if the exact account fails, so skip close trials.
                 enough_by(min(most, trials + trials // NEARBY), method)
             if enough_by(trials, method):
                 return True

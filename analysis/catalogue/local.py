@@ -94,7 +94,7 @@ def _laplace(task: Task, _: Values) -> Mechanism:
 
 def _account_laplace(values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
     epsilon = values["epsilon"]
-    # The server sees who reports, so sampled clients are accounted for as Laplace noise of a trusted server.
+    # The server sees which clients report, so sampled clients are accounted for as Laplace noise of a trusted server.
     adjacencies = REPLACE_ONE if sampling is None else ("add-or-remove-one",)
     if isinstance(sampling, FixedSizeSampling):
         raise ValueError(f"sampling must be Poisson sampling for laplace, of which alone an account is known, got {str(sampling)!r}")

@@ -1,4 +1,4 @@
-"""The registry's local entries for the frequencies of items, beside randomised response."""
+"""The registry's local entries for the frequencies of items, except randomised response."""
 
 from collections.abc import Callable
 

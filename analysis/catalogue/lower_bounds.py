@@ -37,7 +37,7 @@ def inscribed_radius(ball: NormBall) -> float:
 def unbiased_local_lower_bound(task: Task) -> float | None:
     """Bound the squared error of unbiased mechanisms with private messages from below.
 
-    Without delta, rounds are taken to be of the same pure epsilon.
+    Without delta, all rounds are assumed to have the same pure epsilon.
     """
     return _vector_bound(task, unbiased_local_bound, task.epsilon if task.delta > 0 else task.epsilon / task.rounds, task.delta)
 
@@ -51,8 +51,8 @@ def central_lower_bound(task: Task) -> float | None:
     """Bound the squared error of every mechanism with a private estimate from below.
 
     The bound also holds under a secure sum, and for shuffled messages. The domain has vectors, or numbers, which are vectors of one
-    coordinate.
-    The bound includes biased mechanisms, such as the estimate zero. A mechanism that keeps a budget over all rounds keeps it in each round.
+    coordinate. The bound includes biased mechanisms, such as the estimate zero. A mechanism that keeps a budget over all rounds keeps it in
+    each round.
     """
     return _central(task, central_bound)
 
@@ -81,7 +81,7 @@ def _vector_bound(task: Task, bound: Bound, epsilon: float, delta: float) -> flo
 def frequency_lower_bound(task: Task, trust_model: str, *, unbiased: bool) -> float | None:
     """Bound the squared L2 error of estimated frequencies in a trust model from below.
 
-    None where clients are sampled, or out of the bound's range.
+    The result is None for sampled clients, and outside the bound's range.
     """
     if not isinstance(task.domain, Categories) or task.sampling is not None:
         return None

@@ -35,7 +35,7 @@ class InstalledPlugIns(Mapping[str, Entry]):
     Raises
     ------
     PlugInError
-        By `__getitem__`: if the name is reserved or offered twice, or the package yields no entry of that name.
+        `__getitem__` raises it if the name is reserved or offered twice, or the package yields no entry of that name.
     """
 
     def __init__(self, reserved: Collection[str] = ()) -> None:
@@ -116,7 +116,7 @@ class Registered:
 class Registry(MutableMapping[str, Entry]):
     """Entries by name: built into quietbits, from installed packages, and registered by scripts.
 
-    ``REGISTRY[name] = entry`` registers an entry; it hides another one of the same name. An entry is loaded when it is asked for.
+    ``REGISTRY[name] = entry`` registers an entry; it hides an older entry of the same name. The registry loads an entry at its first use.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class Registry(MutableMapping[str, Entry]):
         return self._installed[name] if name in self._installed else self._built_in[name]
 
     def __setitem__(self, name: str, entry: Entry) -> None:
-        """Register an entry by its own name."""
+        """Register an entry under its name."""
         if not isinstance(entry, Entry):
             raise ValueError(f"a mechanism must be registered as a quietbits.Entry, got {entry!r}")
         if name != entry.name or name in self._reserved:

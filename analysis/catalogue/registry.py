@@ -103,16 +103,16 @@ def build_mechanism(name: str, task: Task, options: Values = MappingProxyType({}
     name : str
         A name of the registry (`quietbits mechanisms` lists them).
     task : Task
-        What is wanted.
+        The task.
     options : mapping
         Design choices of the entry, by name; the others have their defaults.
 
     Raises
     ------
     ValueError
-        If there is no such mechanism, or an option is not one of its own or out of range.
+        If there is no such mechanism, or an option is unknown to it or out of range.
     InfeasibleError
-        If the mechanism cannot serve the task; the message says what is needed.
+        If the mechanism cannot serve the task; the message states the requirement.
 
     Examples
     --------

@@ -33,7 +33,7 @@ from .shared_options import ROTATION, ROTATION_SEED, SUM_NOISE, sum_bits, tried_
 from .sums_of_numbers import serve_numbers
 
 BOTH = ("add-or-remove-one", "replace-one")
-# From this number of clients on, accounting for many tosses is slow.
+# Accounting for many tosses is slow from this number of clients on.
 MANY_CLIENTS = 2**16
 BITS = Option(
     "bits",

@@ -55,7 +55,7 @@ MESSAGE_NOISE = replace(NOISE, help="Standard deviation of a message's noise ove
 def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> Callable[[Task], list[Values]]:
     """Return candidates by bits per coordinate: numbers that the task allows, and the most.
 
-    Where the task has a number of bits, a candidate without a number has as many as that allows.
+    If the task has a number of bits, a candidate without a number gets the most that the task allows.
     """
 
     def candidates(task: Task) -> list[Values]:
@@ -69,7 +69,7 @@ def tried_bits(numbers: Callable[[Task], Iterable[int]], name: str = "bits") -> 
 def tried_message_bits(numbers: tuple[int, ...], high: int, *, usual: bool = True) -> Callable[[Task], list[Values]]:
     """Return candidates by bits of a message, the fewest last, and the most that a task allows.
 
-    The first candidate is the `usual` one, without a number, where an entry finds the best number by itself.
+    If an entry finds the best number by itself, the first candidate is the `usual` one, without a number.
     """
 
     def candidates(task: Task) -> list[Values]:
@@ -121,5 +121,5 @@ def typed_options(what: str, options: Sequence[Option], texts: Sequence[str]) ->
 
 
 def _number(text: str) -> float:
-    """Return the number that a text states, as an int where the number is whole."""
+    """Return the number that a text states, as an int if the number is whole."""
     return int(text) if text.lstrip("+-").isdecimal() else float(text)

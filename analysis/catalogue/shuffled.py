@@ -29,7 +29,7 @@ CLIENTS = Option(
     "clients", int, "Number of clients whose letters are shuffled.", low=1, high=MOST_CLIENTS, unit="clients", at_most="population"
 )
 LOCAL_EPSILON = Option("epsilon", float, "Pure privacy parameter of a letter by itself.", low=EPSILON_LOW, high=EPSILON_HIGH, unit="nats")
-# With a letter more than inputs, the least variance of all tables is known and quickly computed.
+# If there is one letter more than inputs, the least variance of all tables is known and quickly computed.
 MVU_OPTIONS = (replace(BITS_IN, default=3), replace(BITS_OUT, default=4))
 
 
@@ -83,7 +83,7 @@ def _table_entry(
 
 
 def _tables_tried(task: Task) -> list[Values]:
-    """Return tables designed in seconds; with more letters than inputs, they are best for the grid."""
+    """Return quickly designed tables; with more letters than inputs, they are optimal."""
     if task.most_bits is not None and task.most_bits < 2:
         return [{"bits_in": 2, "bits_out": 1}]
     tried = ({"bits_in": 2, "bits_out": 2}, {"bits_in": 3, "bits_out": 4}, {"bits_in": 4, "bits_out": 5})

@@ -15,7 +15,7 @@ STEP = 1.01
 
 
 def serve_numbers(calibrate: Callable[[Task, Values], SecureSumMechanism]) -> Callable[[Task, Values], Mechanism]:
-    """Extend a calibration for vectors to intervals, where it makes a `NumberSum`."""
+    """Extend a calibration for vectors to intervals by a `NumberSum`."""
 
     def calibrated(task: Task, values: Values) -> Mechanism:
         if not isinstance(task.domain, Interval):

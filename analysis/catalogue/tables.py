@@ -32,8 +32,8 @@ from .shared_options import CLIP, DIMENSION, NORM, tried_bits
 
 # All tables are designed with the same random starts, so that a cache serves them all.
 DESIGN_SEED = 0
-# From this epsilon of a round on, another bit of a coordinate may be worth its time. From this number of coordinates on, tables of fine
-# grids are slow.
+# Another bit of a coordinate may be worth its time from this epsilon of a round on. Tables of fine grids are slow from this number of
+# coordinates on.
 GENEROUS, MANY_COORDINATES = 3.0, 2**16
 # Tables for vectors ignore the interval, because the ball is scaled to the grid.
 UNUSED_INTERVAL = (-1.0, 1.0)

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         file.write_text(TESTS.format(**settings), encoding="utf-8")
         # The working directory's pytest settings are for that project's own tests.
         alone = ["-c", os.devnull, "--rootdir", folder, "--import-mode", "importlib", "-p", "no:cacheprovider"]
-        # In a process of its own, pytest imports the suite's modules first, and can explain assertions that fail.
+        # pytest in a separate process imports the suite's modules first, and can explain assertions that fail.
         return subprocess.run([sys.executable, "-m", "pytest", str(file), *alone, *others], check=False).returncode  # noqa: S603
 
 

@@ -30,7 +30,9 @@ NORMS = (1.0, 2.0, math.inf)
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings of the suite for a mechanism; the defaults fit cheap ones without needed options.
+    """Settings of the suite for a mechanism.
+
+    The defaults fit cheap mechanisms without required options.
 
     Attributes
     ----------
@@ -41,7 +43,7 @@ class Trial:
     given : mapping
         Parameters that `calibrate` asks for and a task does not have.
     of_account : callable
-        Returns parameters that `account` asks for beside those of the mechanism and of the task.
+        Function that returns the parameters of `account` other than those of the mechanism and of the task.
     more_bits_may_cost : bool
         Whether a longer message may have a larger error.
     slow : bool
@@ -112,14 +114,17 @@ class Case:
 
     @property
     def of_many(self) -> Mechanism:
-        """The mechanism for 200 clients, without full enumeration; local ones ignore other clients."""
+        """The mechanism for 200 clients, without full enumeration.
+
+        Local mechanisms ignore other clients.
+        """
         if self.entry.trust_model == "local":
             return self.mechanism
         return self.built(self.trial.options_of_many, clients=200)
 
     @property
     def small(self) -> Mechanism:
-        """The mechanism for two clients with a number each, where an audit can see the most."""
+        """The mechanism for two clients with a number each, the easiest case for an audit."""
         domain = replace(self.domain, dimension=1) if isinstance(self.domain, NormBall) else self.domain
         return self.built(self.trial.options_of_two, domain=domain, clients=2)
 
@@ -134,7 +139,7 @@ class Case:
         vectors = rng.normal(size=(20, self.domain.dimension))
         lengths = np.append([0.0, 1.0, 1.0, 3.0], np.linspace(0, 1, 16))
         scaled = vectors * (lengths * self.domain.clip_norm / self.domain.norms(vectors))[:, None]
-        # At a corner, coordinates are as large, or as many, as possible.
+        # A corner has as many, or as large, coordinates as possible.
         corner = np.full(self.domain.dimension, self.domain.clip_norm / self.domain.dimension ** (1 / self.domain.norm))
         return np.resize([corner, -corner, self.domain.clip_norm * np.eye(1, self.domain.dimension)[0], *scaled], (clients, *corner.shape))
 
@@ -207,7 +212,7 @@ def accounted(case: Case, mechanism: Mechanism, folder: Path) -> AccountSubject:
 
 
 def given(case: Case) -> dict[str, Any]:
-    """Return the inputs of calibration besides its budget: the case's task and options."""
+    """Return the inputs of calibration without its budget: the case's task and options."""
     values = {"clients": CLIENTS, **case.options, **case.trial.given, **_of_domain(case.domain)}
     if isinstance(case.domain, Interval) and case.entry.domains[0] is NormBall:
         values |= _of_domain(case.domain.ball(case.adjacency))

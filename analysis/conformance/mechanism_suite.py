@@ -107,7 +107,7 @@ def conformance_suite(mechanism: str | Entry, trial: Trial = USUAL) -> type[Mech
     mechanism : str or Entry
         The mechanism, or its name in the registry.
     trial : Trial
-        How it is tried.
+        Settings of the test.
 
     Examples
     --------

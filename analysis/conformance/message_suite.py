@@ -23,13 +23,13 @@ from .mechanism_cases import CLIENTS, DELTA, EPSILON, Case, Tried, reason, relea
 
 # Slow mechanisms get fewer rounds.
 ROUNDS, SLOW_ROUNDS = 1500, 300
-# Relative tolerance of calibration to a target.
+# Relative tolerance between a calibrated account and its target.
 CLOSE = 1e-6
 
 
 @functools.cache
 def errors_of_rounds(case: Case) -> FloatArray:
-    """Errors of the mean of the same clipped inputs, seeded, shape (rounds, coordinates)."""
+    """Return the errors of the mean of the same clipped inputs, shape (rounds, coordinates)."""
     mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
     mean = case.mean(inputs)
     number = SLOW_ROUNDS if case.trial.slow or mechanism.worst_shared_variance > 0 else ROUNDS
@@ -46,7 +46,7 @@ def errors_of_rounds(case: Case) -> FloatArray:
 class MessageSuite(Tried):
     """Tests of errors and messages."""
 
-    # Error
+    # Tests of errors
 
     def test_the_estimate_is_off_by_its_bias_at_most(self, one_case: Case) -> None:
         errors = errors_of_rounds(one_case)
@@ -99,7 +99,7 @@ class MessageSuite(Tried):
                 fewest = one_case.built(options={option.name: int(needed[1])})
             assert fewest.privacy().epsilon(DELTA, one_case.adjacency) <= EPSILON
 
-    # Messages
+    # Tests of messages
 
     def test_chunks_add_up(self, case: Case) -> None:
         mechanism, inputs = case.mechanism, case.inputs(CLIENTS)
@@ -118,7 +118,7 @@ class MessageSuite(Tried):
         secure, other = (mechanism.encode(inputs, secure_words) for _ in range(2))
         for messages in (secure, other):
             assert (messages.shape, messages.dtype) == (seeded.shape, seeded.dtype)
-        # They are equal by chance with a probability far below 1e-12.
+        # Two draws are equal by chance with a probability far below 1e-12.
         assert (secure != other).any() == case.entry.private
         number: Any = 0
         assert reason(lambda: mechanism.encode(inputs, number)).startswith("words must be quietbits.secure_words, for releases, or a numpy")

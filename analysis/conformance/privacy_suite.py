@@ -40,7 +40,7 @@ def by_account(report: AccountReport) -> dict[str, float]:
 class PrivacySuite(Tried):
     """Tests of entries and of privacy."""
 
-    # The entry
+    # Tests of the entry
 
     def test_the_entry_is_well_formed(self, entry: Entry) -> None:
         assert re.fullmatch(r"[a-z][a-z0-9-]*", entry.name)
@@ -63,7 +63,7 @@ class PrivacySuite(Tried):
                 assert option.kind in (int, float, str, bool, Path)
                 assert option.required or option.check(option.default) == option.default
                 if option.default is None:
-                    # Neither a command line nor TOML can express None: users type none, and the help explains it.
+                    # A command line or TOML cannot express None: users type none, and the help explains it.
                     assert option.check("none") is None
                     assert re.search("default|without|instead of", option.help)
                     assert "None" not in option.help
@@ -103,7 +103,7 @@ class PrivacySuite(Tried):
             for value in wrong if option.kind is not Path else []:
                 assert refusal(option, value).startswith(f"{option.name} must be ")
 
-    # Privacy
+    # Tests of privacy
 
     @pytest.mark.parametrize("rounds", [1, 7])
     def test_the_budget_is_kept(self, private_case: Case, rounds: int) -> None:
@@ -239,13 +239,13 @@ class PrivacySuite(Tried):
 
     def test_an_audit_finds_much_of_the_guarantee_and_does_not_refute_it(self, case: Case) -> None:
         mechanism = case.small
-        # In a secure sum of messages drawn around their vectors, other clients at the edge hide a client the least.
+        # Other clients at the edge hide a client the least in a secure sum of messages drawn around their vectors.
         others = "same" if isinstance(mechanism, SecureSumMechanism) else "zero"
         repetitions = 2000 if case.trial.slow else 20_000
         result = audit(mechanism, repetitions, np.random.default_rng(3), others=others, confidence=CONFIDENCE)
         assert result.claim == mechanism.guarantee
         assert (result.claim.adjacency, result.claim.trust_model) == (case.adjacency, case.entry.trust_model)
         assert not result.refuted
-        # Without a claim, the audit must show much of what the repetitions can reveal.
+        # Without a claim, the audit must measure much of what the repetitions can reveal.
         claimed = result.claim.epsilon if case.entry.private else 17.0
         assert result.measured.epsilon_lower_bound > case.trial.audited_share * claimed

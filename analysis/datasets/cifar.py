@@ -1,4 +1,4 @@
-"""CIFAR-10 from the pickled batches in which it is published (Krizhevsky 2009), which are read without running them.
+"""CIFAR-10 from its published pickled batches (Krizhevsky 2009); pickles are not run.
 
 A pickle is a program: it may name any function, and Python's own reader calls it. The reader here takes numbers, text, lists, dictionaries
 and arrays of bytes, and nothing else. It reads the instructions with `pickletools`, which only takes them apart, and carries out those that
@@ -133,7 +133,7 @@ class _Machine:
         self.update(items)
 
     def refer(self, name: str) -> None:
-        """Push an accepted name."""
+        """Push a name if it is accepted."""
         if name not in (*RECONSTRUCT, ARRAY, DTYPE):
             raise DataError(f"the pickle names {name.replace(' ', '.')}, which data do not need: it is not called")
         self.stack.append(_Name(name))

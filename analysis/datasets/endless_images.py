@@ -1,4 +1,4 @@
-"""A few images deformed at random, as many as are wanted, among any number of clients: nothing is kept of those that are made.
+"""Randomly deformed images for any number of clients, made on demand from a few images.
 
 Random numbers are a function of a seed, a purpose, the client and a count, so that any client's images are made without those of others.
 """
@@ -81,7 +81,7 @@ class EndlessImages:
     def divided(self, clients: int, seed: int, *, split: str = "iid", alpha: float = 1.0, samples: int = 1) -> FederatedData:
         """Return clients with `samples` deformed images each.
 
-        With the split ``"dirichlet"``, each client has shares of the classes of its own, of concentration `alpha`.
+        The split ``"dirichlet"`` gives each client its own shares of the classes, of concentration `alpha`.
         """
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         check_choice("split", split, SPLITS)
@@ -100,7 +100,7 @@ class EndlessImages:
                 gammas *= by_class.sizes > 0
                 aims = counted_uniforms(seed, f"{self.name}, classes", numbers, count)
                 chosen = by_class.chosen(np.cumsum(gammas, axis=1), aims, places)
-            # Each image of a client has a number of its own.
+            # Each image of a client has its own number.
             own = (numbers[:, None] * count + np.arange(count)).ravel()
             uniforms = counted_uniforms(seed, f"{self.name}, deformations", own, NUMBERS)
             images = self.images[chosen].astype(float) / self.unit

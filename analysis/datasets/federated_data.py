@@ -1,4 +1,4 @@
-"""Labelled examples divided among clients: made or read when a client is asked for, or dealt out in memory by a split."""
+"""Labelled examples divided among clients: made or read on demand, or split in memory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

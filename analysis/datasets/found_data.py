@@ -1,4 +1,4 @@
-"""Published data in a folder, recognised by a file that each of them contains."""
+"""Published data in a folder, recognised by characteristic files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ class FoundData:
 def found_data(folder: Path, names: Sequence[str]) -> tuple[FoundData, ...]:
     """Return the named data that a folder or its subfolders contain, in the order of the names.
 
-    If several folders contain the same data, the given folder comes first, and otherwise the folder with the data's name. Without either, a
-    `DataError` lists the folders; without any data, a `DataNotFoundError` says what was looked for. Files are not checked.
+    If several folders contain the same data, the given folder comes first, and then the folder with the data's name. Without either, a
+    `DataError` lists the folders; without any data, a `DataNotFoundError` lists the missing files. Files are not checked.
     """
     inside = sorted(subfolder for subfolder in folder.iterdir() if subfolder.is_dir()) if folder.is_dir() else []
     data = []

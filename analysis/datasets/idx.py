@@ -1,4 +1,4 @@
-"""MNIST (LeCun, Cortes, Burges) and EMNIST (Cohen et al. 2017) from their published IDX files."""
+"""MNIST (LeCun et al.) and EMNIST (Cohen et al. 2017) from their published IDX files."""
 
 import math
 import struct

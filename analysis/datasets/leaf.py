@@ -77,7 +77,7 @@ def leaf_inputs(folder: Path) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class _Users:
-    """The users of a folder: number of examples of each, and all inputs and labels, user after user."""
+    """The users of a folder: numbers of examples, and all inputs and labels."""
 
     counts: IntegerArray
     inputs: NDArray[np.uint8]
@@ -135,7 +135,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _check_counts(path: Path, user: str, count: int, data: dict[str, Any], inputs: str) -> None:
-    """Compare sizes before anything is made from them."""
+    """Compare sizes before any array is made."""
     if len(data["x"]) != count or len(data["y"]) != count:
         raise DataError(
             f"{shown_path(path)}: {user!r} should have {count} examples, it has {len(data['x'])} {inputs} and {len(data['y'])} labels"
@@ -173,7 +173,7 @@ def _numbers(text: str) -> NDArray[np.uint8]:
     return np.asarray(_TABLE[np.minimum(codes, len(_TABLE) - 1)])
 
 
-# The table holds the number of each code below 128, and the common number of all others.
+# The table holds the number of each code below 128, and the common number of all other codes.
 _TABLE = np.full(129, OTHER, dtype=np.uint8)
 _TABLE[[ord(character) for character in CHARACTERS]] = np.arange(1, len(CHARACTERS) + 1)
 # A user's first input is an image or a text. Users may have no inputs.

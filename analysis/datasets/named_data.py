@@ -1,4 +1,4 @@
-"""Data by name, for specifications: scikit-learn's digits, as they are or deformed, and the published files of a folder."""
+"""Data by name: scikit-learn's digits, and the published files of a folder."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,7 +19,7 @@ from .splits import LARGEST_ALPHA, SMALLEST_ALPHA, SPLITS, chosen_split
 from .stackoverflow import stackoverflow_tags, stackoverflow_words
 
 SIDE = 8
-# One image in five of each class belongs to the test.
+# The test set has one image in five of each class.
 TEST_EVERY = 5
 USUAL_DEFORMATION = Deformation()
 WRITER = "writer"

@@ -1,4 +1,4 @@
-"""StackOverflow's questions, words and tags, from TensorFlow Federated's files: a client per user.
+"""StackOverflow's questions, words and tags from TensorFlow Federated's files.
 
 Inputs and labels follow Reddi et al. 2021 (*Adaptive Federated Optimization*). For tags, which DP-REC trains too, an example is a sentence
 with its question's title: the inputs are the shares of the most frequent words among all words, and the labels say which of the most
@@ -40,7 +40,7 @@ SOURCE = f"{SITE}: stackoverflow.{{0}} and decompress it"
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
-# By default, a sentence counts with its first 20 words. Special numbers stand for padding, other words, beginning and end.
+# By default, the first 20 words of a sentence count. Special numbers stand for padding, other words, beginning and end.
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28
@@ -82,7 +82,7 @@ def _values(feature: bytes) -> Values:
 
 
 def _parts(message: bytes, number: int) -> list[bytes]:
-    """Return the contents of a field with a length, or of floats that stand alone."""
+    """Return the byte contents of all fields with a number."""
     return [content for field, content in _fields(message) if field == number and isinstance(content, bytes)]
 
 
@@ -109,7 +109,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, bytes | int]]:
 
 
 def _varint(message: bytes, place: int) -> tuple[int, int]:
-    """Return a number of variable length and the place where it ends."""
+    """Return a number of variable length and the place of its end."""
     number = 0
     for count in range(LONGEST_VARINT):
         byte = message[place + count]
@@ -183,7 +183,7 @@ def stackoverflow_tags(
     words, tags : int
         Numbers of the most frequent words and tags that count, from 1 to 10**6.
     most_examples : int
-        Largest number of posts per user, from 1 to 10**7; later posts are left out, because some users have a hundred thousand.
+        Largest number of posts per user, from 1 to 10**7; later posts are dropped, because some users have a hundred thousand.
     test_examples : int
         Number of test posts that are read, from 1 to 10**7.
     """
@@ -211,9 +211,9 @@ def stackoverflow_words(
     folder, most_examples, test_examples
         The arguments of `stackoverflow_tags`; tags are not needed.
     words : int
-        Number of the most frequent words that have numbers of their own, from 1 to 10**6.
+        Number of the most frequent words with their own numbers, from 1 to 10**6.
     positions : int
-        Largest number of words of a sentence, from 1 to 10**4; later words are left out.
+        Largest number of words of a sentence, from 1 to 10**4; later words are dropped.
     """
     words = check_integer("words", words, low=1, high=MOST_WORDS)
     positions = check_integer("positions", positions, low=1, high=MOST_POSITIONS)
@@ -271,7 +271,7 @@ def _examples(posts: list[Post], words: dict[str, int], tags: dict[str, int]) ->
         for word in said:
             if word in words:
                 inputs[row, words[word]] += 1
-        # Rare words count in the total, too.
+        # Rare words also count in the total.
         inputs[row] /= max(len(said), 1)
         labels[row, [tags[tag] for tag in post.tags.split("|") if tag in tags]] = 1
     return Examples(inputs, labels)
@@ -412,7 +412,7 @@ def _h5_user(path: Path, group: Any, most: int) -> Iterator[Post]:
     stored = [group[name] for name in ("tokens", "title", "tags")]
     if len({len(column) for column in stored}) != 1:
         raise DataError(f"{shown_path(path)}: a user has {', '.join(str(len(column)) for column in stored)} tokens, titles and tags")
-    # Slices end where the file's data end: a size stated in a file is not trusted.
+    # Slices end at the end of the file's data: a size stated in a file is not trusted.
     columns = [column[:most] for column in stored]
     for texts in zip(*columns, strict=True):
         yield Post(*(_text([text]) for text in texts))

@@ -1,4 +1,4 @@
-"""Files that a user has downloaded, read up to a size limit; errors say where to get missing files."""
+"""Downloaded files, read up to a size limit; errors state the source of missing files."""
 
 import gzip
 import zlib

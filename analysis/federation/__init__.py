@@ -1,1 +1,1 @@
-"""Federations of real clients over Flower with mechanisms of the registry: `quietbits[flower]`."""
+"""Federations of real clients over Flower: `quietbits[flower]`."""

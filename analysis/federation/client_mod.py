@@ -1,4 +1,4 @@
-"""A Flower mod for clients: only a mechanism's message about a model update leaves the client."""
+"""A Flower mod for clients, which sends only a mechanism's message about an update."""
 
 import json
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ STATE = "quietbits.state"
 
 @dataclass(frozen=True)
 class PrivateUpdateMod:
-    """A Flower mod that sends a private message about the update in place of a ClientApp's arrays.
+    """A Flower mod that replaces a ClientApp's arrays by a private message about the update.
 
     Use it as ``ClientApp(mods=[PrivateUpdateMod()])``, with `PrivateMeanStrategy` on the server. The update is the difference between the
     returned arrays and the server's. The mod clips the update and encodes it with random words of the operating system. It leaves out
@@ -55,7 +55,7 @@ class PrivateUpdateMod:
         add-or-remove-one adjacency, replace-one tasks are refused.
     ledger : str, Path or None
         File that records the client's spending, across runs and restarts; needed with `largest_epsilon`. Names in braces are keys of the
-        node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a file of its own.
+        node's configuration, as in ``"spent-{partition-id}.sqlite"``: each client needs a separate file.
     allow_real_numbers : bool
         Whether to send messages of mechanisms on real numbers, whose low bits reveal more than the guarantee says.
     """
@@ -177,7 +177,7 @@ def _reply(msg: Message, document: Any) -> Message:
 
 
 def _rounds(ctxt: Context) -> int:
-    """Return the number of this run's rounds in which a message of the client has left."""
+    """Return the number of this run's rounds in which the client sent a message."""
     state = ctxt.state.config_records.get(STATE)
     return 0 if state is None else int(str(state["rounds"]))
 

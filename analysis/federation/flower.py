@@ -1,4 +1,7 @@
-"""Names imported from Flower, and quietbits' records in Flower's messages; only federations import it."""
+"""Names imported from Flower, and quietbits' records in Flower's messages.
+
+Only federations import this module.
+"""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A model's arrays as a vector, and back: clients clip and encode the change made by training."""
+"""A model's arrays as a vector and back: clients encode the change by training."""
 
 from collections.abc import Mapping
 from typing import Any

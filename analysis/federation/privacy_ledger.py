@@ -1,4 +1,4 @@
-"""A client's privacy budget over the tasks of all servers, and the file that records its spending."""
+"""A client's privacy budget over the tasks of all servers, recorded in a file."""
 
 import math
 import sqlite3

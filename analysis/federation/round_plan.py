@@ -1,4 +1,4 @@
-"""The server's plan of a round for its clients: the mechanism, its task, and public randomness."""
+"""The server's plan of a round: the mechanism, its task, and public randomness."""
 
 import hashlib
 import json
@@ -29,7 +29,7 @@ PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
 @dataclass(frozen=True)
 class RoundPlan:
-    """A round, as the server states it and as every client builds it.
+    """A round's plan, which the server states and every client builds.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RoundPlan:
     mechanism : str
         A mechanism of the registry for vectors, of the trust model local or secure-sum.
     task : Task
-        The budget of all rounds; its domain is the ball of model updates, and its clients are the clients whose noise is counted on.
+        The budget of all rounds; its domain is the ball of model updates, and its clients are those whose noise the guarantee counts.
     options : mapping
         Design choices.
     seed : int

@@ -1,4 +1,4 @@
-"""Reports of a federation's rounds: the clients that stayed, and the guarantee or the refusal."""
+"""Reports of a federation's rounds: remaining clients, and guarantee or refusal."""
 
 from dataclasses import dataclass
 
@@ -24,8 +24,8 @@ class RoundReport:
     bytes_up, bytes_down : int
         Bytes of all clients' messages with keys, letters and shares, without Flower's own overhead.
     wrap_probability : float
-        Upper bound on the probability that one coordinate of the sum wrapped around, for the clients that stayed. It grows where more
-        clients stay than the task states.
+        Upper bound on the probability that one coordinate of the sum wrapped around, for the surviving clients. It grows if more clients
+        survive than the task states.
     """
 
     server_round: int

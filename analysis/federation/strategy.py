@@ -1,4 +1,4 @@
-"""The server's side: a Flower strategy around another one, which moves the model by the private mean of the clients' updates.
+"""The server's Flower strategy, which moves the model by the private mean of updates.
 
 A round asks for keys and letters before training, and for shares of secrets after it, and decodes the mean of the clients that stayed.
 """
@@ -43,7 +43,7 @@ from .round_plan import SEED, RoundPlan, known_message
 from .round_report import RoundReport
 
 T = TypeVar("T")
-# Reading a client's answer may raise these errors, whatever the answer holds.
+# A client's answer can raise these errors while the server reads it.
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError)
 REFUSALS = ("raise", "skip")
 # Calibration may exceed the task's epsilon by this factor, through rounding.
@@ -89,7 +89,7 @@ class ServerRound:
         self._masking.letters = {node: sent for node, sent in letters.items() if sent.keys() == keys.keys()}
         letters = self._masking.letters
         self._masking.check_enough(len(letters), "gave their letters")
-        self.plan.built_for(len(letters))  # raises before any client trains if it cannot be built
+        self.plan.built_for(len(letters))  # This call raises an error before any client trains if the mechanism cannot be built.
         return [self._instruction(node, "train", self._masking.letters_to(node), self.invited[node].content) for node in letters]
 
     def accepted(self, replies: Iterable[Message]) -> dict[int, Message]:
@@ -162,7 +162,7 @@ class ServerRound:
         return revealed.self_seeds.keys() == self.messages.keys() and revealed.masking_keys.keys() == gone
 
     def _instruction(self, node: int, stage: str, letter: Mapping[Any, Any], content: RecordDict | None = None) -> Message:
-        """Return a message to a node: the plan beside the wrapped strategy's content."""
+        """Return a message to a node: the plan and the wrapped strategy's content."""
         stated = ConfigRecord({"plan": self.plan.document(), "stage": stage, "letter": in_hexadecimal(letter)})
         records = RecordDict({**(content or {}), CONFIG: stated})
         self._bytes_down += bytes_of(records)
@@ -206,7 +206,7 @@ def _revealed(answer: Any) -> Revealed:
 
 
 class PrivateMeanStrategy(Strategy):
-    """A Flower strategy that moves the model of a wrapped strategy by the private mean of updates.
+    """A Flower strategy that moves a wrapped strategy's model by the private mean.
 
     The wrapped strategy, such as ``FedAvg()``, chooses the nodes and evaluates. It sees a single reply, as if of one client whose arrays
     are the server's plus the decoded mean of all updates: server optimisers such as ``FedAdam`` work unchanged, and strategies that compare
@@ -301,7 +301,7 @@ class PrivateMeanStrategy(Strategy):
             self._refuse(opened, error)
             return []
         if not opened.plan.adds_up:
-            # Local clients' messages are out, whatever the server makes of them.
+            # Local clients have sent their messages, whatever the server does with the messages.
             self._released.append(opened.plan.built())
         self._round = opened
         return messages

@@ -58,7 +58,7 @@ class Digits:
 
 @cache
 def digits() -> Digits:
-    """Return the digits, read from scikit-learn's file where it exists.
+    """Return the digits, read from scikit-learn's file if it exists.
 
     Importing ``load_digits`` takes a second in every process.
     """
@@ -164,7 +164,7 @@ def train_digit_model(hidden: tuple[int, ...] = (60, 60), steps: int = USUAL_STE
     hidden : tuple of int
         Widths of the hidden layers: none for multinomial regression, at most 8 of at most 2**14 units.
     steps : int
-        From 0, for the network as it starts (He et al. 2015, *Delving deep into rectifiers*), to 10**4.
+        Number of steps, 0 to 10**4; 0 leaves the network's initial weights (He et al. 2015, *Delving deep into rectifiers*).
     seed : int
         Root seed.
 
@@ -198,11 +198,11 @@ def digit_gradients(
     Parameters
     ----------
     model : DigitModel
-        Where the gradients are taken.
+        Model whose gradients are taken.
     clients : int
         Number of clients.
     rng : numpy.random.Generator
-        Which images a client has: drawn from all of them with replacement.
+        Source of each client's images, which are drawn from all images with replacement.
     samples : int
         Images of a client, from 1 to 1797.
     scale : float
@@ -211,7 +211,7 @@ def digit_gradients(
     Returns
     -------
     iterator of ndarray of float64, shape (clients of the chunk, dimension)
-        At most 2**18 coordinates at a time, or one client's.
+        A chunk has at most 2**18 coordinates, or one client's.
 
     Examples
     --------
@@ -252,15 +252,15 @@ def population_of_gradients(clients: int, dimension: int, rng: np.random.Generat
 
 
 def hidden_widths(dimension: int) -> tuple[int, ...]:
-    """Return hidden layers with which a network of the digits has exactly `dimension` parameters.
+    """Return the hidden layers with which a network of the digits has `dimension` parameters.
 
-    None for 650 parameters; else two of the same width w, where ``w**2 + 76 w + 10`` is that number, such as 60 for 8170; else three of
-    widths that are as close together as can be.
+    The result is None for 650 parameters; else two layers of the same width w, where ``w**2 + 76 w + 10`` is that number, such as 60 for
+    8170; else three layers of widths as close together as possible.
 
     Raises
     ------
     ValueError
-        If there are none; the message names the nearest numbers below and above.
+        If no such layers exist; the message names the nearest numbers below and above.
 
     Examples
     --------

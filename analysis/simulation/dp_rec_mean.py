@@ -29,15 +29,16 @@ class SimulatedDpRecMean:
     clients : int
         Number of clients.
     messages : int
-        Number of messages: as many as clients, or as there were draws.
+        Number of messages: the number of clients or of draws.
     clipped : int
-        How many messages stand for a vector that was too far from the prior's mean, and was clipped.
+        Number of messages for vectors that were clipped, because they were too far from the prior's mean.
     squared_error : float
-        Error of the estimate.
+        Squared error of the estimate.
     predicted_squared_error : float
-        Its expectation over seeds and indices, given the vectors and who was drawn: `squared_bias` and the messages' variances.
+        Expectation of `squared_error` over seeds and indices, given the vectors and the drawn clients: `squared_bias` and the messages'
+        variances.
     squared_bias : float
-        Error that the expectation of the estimate has: coding, clipping, and who was drawn.
+        Squared error of the estimate's expectation: coding, clipping, and the draw of clients.
     """
 
     clients: int
@@ -73,8 +74,8 @@ def two_level_chunks(clients: int, dimension: int, rng: np.random.Generator) -> 
 def equal_coordinates(dimension: int) -> FloatArray:
     """Return the unit vector of equal coordinates, 1 / sqrt(dimension).
 
-    It is the better prior mean of section D.2. Vectors of the higher level are around it, at squared distance 0.01; those of the lower
-    level at 2 - sqrt(2), about.
+    The vector is the better prior mean of section D.2. Vectors of the higher level are around it, at squared distance 0.01; those of the
+    lower level at about 2 - sqrt(2).
     """
     return np.full(dimension, 1 / math.sqrt(check_integer("dimension", dimension, low=1, high=LARGEST_DIMENSION)))
 
@@ -93,17 +94,17 @@ def simulate_dp_rec_mean(
     Parameters
     ----------
     mechanism : DpRecMechanism
-        The mechanism; it clips and codes what is left of a vector when the prior's mean has been subtracted.
+        The mechanism; it clips and codes a vector's difference from the prior's mean.
     chunks : iterable of ndarray of shape (clients of the chunk, dimension)
         The vectors; one chunk is held at a time.
     rng : numpy.random.Generator
-        Source of the mechanism's randomness; another one than the vectors'.
+        Source of the mechanism's randomness; not the source of the vectors.
     prior_mean : ndarray of shape (dimension,) or None
         Mean of the public prior; None for zero.
     copies : ndarray of int, shape (clients,) or None
-        How often each client was drawn; None for once each.
+        Number of draws of each client; None for a single draw of each.
     coded : bool
-        Whether vectors are really coded, sent and decoded, or decoded messages are drawn from their law, which is much faster.
+        Whether vectors are actually coded, sent and decoded. Otherwise decoded messages are drawn from their law, which is much faster.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A simulated round of any mechanism for means: the estimate's error beside its prediction."""
+"""A simulated round of any mechanism for means: the estimate's error and its prediction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ MOST_NUMBERS = 2**26
 class Wrapping:
     """Wrap-around of a modular sum.
 
-    No server could know `wrapped_coordinates`; the other fields are known beforehand.
+    A server cannot know `wrapped_coordinates`; the other fields are known beforehand.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class Wrapping:
     wrapped_coordinates : int
         Number of the padded coordinates that wrapped.
     wrapped_coordinates_bound : float
-        Upper bound on their expected number, over the randomness that the mechanism's bound is for.
+        Upper bound on the expected number of wrapped coordinates, over the randomness of the mechanism's bound.
     coordinate_wrap_probability, wrap_probability : float
         Upper bounds on the probability that a given coordinate wraps, and that any coordinate wraps.
     """
@@ -64,23 +64,23 @@ class SimulatedMean:
     clients : int
         Number of clients.
     clipped : int
-        How many of their inputs lay outside the domain and were clipped.
+        Number of inputs outside the domain, which were clipped.
     squared_error : float
-        Squared distance of the estimate from the mean of the clipped inputs: what privacy and compression cost.
+        Squared distance of the estimate from the mean of the clipped inputs: the cost of privacy and compression.
     unclipped_squared_error : float
-        Squared distance of the estimate from the mean of the inputs as they were.
+        Squared distance of the estimate from the mean of the unclipped inputs.
     predicted_squared_error : float
         The mechanism's error at the mean of these inputs with their average variance (`Mechanism.predicted_error`), and the square of the
-        bias where the mechanism knows it at these inputs: the expectation of `squared_error`, as long as nothing wraps. A bias of which
-        only a bound is known (`Mechanism.bias_bound`) is left out.
+        bias if the mechanism knows it at these inputs: the expectation of `squared_error`, unless a sum wraps. A bias with only a known
+        bound (`Mechanism.bias_bound`) is not included.
     worst_squared_error : float
-        Largest expected error over the domain, bias included and wrapping left out (`Mechanism.error`): what can be promised without
-        having seen an input.
+        Largest expected error over the domain, bias included and wrapping excluded (`Mechanism.error`): the error that can be guaranteed
+        before any input is seen.
     zero_squared_error : float
-        Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: what it costs to send nothing.
-        Over many rounds it stays, where an unbiased estimate's error falls.
+        Squared distance of the mean of the clipped inputs from zero, or from the middle of the interval: the error of sending nothing. It
+        stays the same over many rounds, while an unbiased estimate's error falls.
     wrapping : Wrapping or None
-        Wrap-around of a modular sum; None where nothing is added up modulo M.
+        Wrap-around of a modular sum; None for mechanisms without one.
     """
 
     clients: int
@@ -99,20 +99,20 @@ def simulate_mean(mechanism: Mechanism, chunks: Iterable[ArrayLike], words: Word
     Parameters
     ----------
     mechanism : Mechanism
-        Any mechanism for means.
+        The mechanism, for means.
     chunks : iterable of array_like, each of shape (clients of the chunk,) or (clients of the chunk, dimension)
-        The inputs, as `input_chunks` draws them; one chunk is held at a time. Those of a secure sum are of all of its clients.
+        The inputs, as `input_chunks` draws them; one chunk is held at a time. A secure sum needs the inputs of all of its clients.
     words : WordSource or numpy.random.Generator
-        Source of the mechanism's randomness; another one than the inputs'.
+        Source of the mechanism's randomness; not the source of the inputs.
     masked : bool
-        Whether messages go through `aggregation.SecureSum`, each client masking with 20 others or with all. The result is the same, and
-        takes longer: masks are drawn from a stream of their own.
+        Whether messages go through `aggregation.SecureSum`, each client masking with 20 others or with all. The result is the same, but
+        takes longer: masks come from a separate random stream.
 
     Raises
     ------
     ValueError
-        If there are no clients, another number of them than a secure sum was made for, or fewer than two that mask; if inputs are not of
-        the mechanism's domain; or if masks are asked for where nothing is added up modulo M.
+        If there are no clients, a secure sum has another number of clients or fewer than two that mask, inputs are outside the mechanism's
+        domain, or `masked` is set for a mechanism without a modular sum.
 
     Examples
     --------
@@ -178,8 +178,8 @@ def estimate_once(mechanism: Mechanism, inputs: ArrayLike, words: WordsLike) -> 
 def central_squared_error(domain: Domain, clients: int, guarantee: Guarantee, rounds: int = 1) -> float | None:
     """Return the expected squared error of a round's mean with central Gaussian noise.
 
-    The noise keeps the guarantee, which is for all rounds together. None where no such noise exists: for a delta of 0, or an epsilon
-    outside 1e-3 to 100. See `central_gaussian_error` and the domain's `ball`.
+    The noise keeps the guarantee, which is for all rounds together. The result is None if no such noise exists: for a delta of 0, or an
+    epsilon outside 1e-3 to 100. See `central_gaussian_error` and the domain's `ball`.
     """
     if not (EPSILON_LOW <= guarantee.epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= guarantee.delta <= LARGEST_DELTA):
         return None
@@ -225,7 +225,7 @@ class _Server:
 class _ModularServer(_Server):
     """A server that adds up messages modulo M, masked or not.
 
-    It also keeps the hidden sum of the whole numbers behind them.
+    The server also keeps the hidden sum of the whole numbers behind them.
     """
 
     def __init__(self, mechanism: SecureSumMechanism, session: SecureSumSession | None) -> None:
@@ -246,7 +246,7 @@ class _ModularServer(_Server):
             self.step_sum += steps
             self.total = modular_add(self.total, residues(steps, self.sum.modulus), self.sum.modulus)
             return
-        # This repeats `encode`, and records the whole numbers.
+        # The method repeats `encode`, and records the whole numbers.
         chunk = np.asarray(inputs)
         at_once = max(1, MOST_NUMBERS // self.sum.padded_dimension)
         for start in range(0, len(chunk), at_once):
@@ -290,6 +290,6 @@ def _server(mechanism: Mechanism, words: WordsLike, masked: bool) -> _Server:
 
 
 def _mask_words(words: WordsLike) -> WordsLike:
-    """Return words for masks that leave the mechanism's words unchanged, where possible."""
+    """Return words for masks that leave the mechanism's words unchanged, if possible."""
     rng = words.rng if isinstance(words, SeededWords) else words
     return rng.spawn(1)[0] if isinstance(rng, np.random.Generator) else words

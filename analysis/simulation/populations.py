@@ -27,12 +27,12 @@ SHARES: dict[str, Callable[[int], FloatArray]] = {
 """Weights of the items by the population's name: equal ones, 1/k, and 0.8^k."""
 # Coordinates per chunk. The chunks, and with them the vectors, depend on the dimension only: not on memory, nor on workers.
 CHUNK_COORDINATES = 2**18
-# By default, a sparse vector has one non-zero coordinate in this number.
+# By default, a sparse vector has one non-zero coordinate in this number of coordinates.
 SPARSITY = 16
 DIGITS_GRADIENTS = "digits-gradients"
 
 Draw = Callable[[int, int, int, np.random.Generator], FloatArray]
-# Largest dimension of drawn inputs: a vector then takes an eighth of a gigabyte, and encoding it a few times as much.
+# Largest dimension of drawn inputs: a vector then takes an eighth of a gigabyte, and its encoding a few times that memory.
 MOST_DRAWN_COORDINATES = 2**24
 
 NUMBERS: dict[str, Callable[[int, np.random.Generator], FloatArray]] = {
@@ -140,18 +140,18 @@ def population_chunks(
     clients : int
         Number of vectors.
     dimension : int
-        Their length.
+        Length of the vectors.
     rng : numpy.random.Generator
         Source of randomness; used while the chunks are drawn.
     scale : float
-        Factor on every vector.
+        Factor of all vectors.
     nonzero : int or None
-        For ``"sparse"`` and ``"sparse-mean"`` only: number of non-zero coordinates; None for one in 16, and at least one.
+        Number of non-zero coordinates, for ``"sparse"`` and ``"sparse-mean"`` only; None for one in 16, and at least one.
 
     Returns
     -------
     iterator of ndarray of float64, shape (clients of the chunk, dimension)
-        The chunks; they have `clients` rows in all.
+        The chunks; all chunks together have `clients` rows.
 
     Examples
     --------
@@ -177,9 +177,9 @@ def usual_nonzero(dimension: int) -> int:
 
 
 def check_population(kind: str, nonzero: int | None, dimension: int) -> None:
-    """Refuse an unknown population, or a dimension that it does not have.
+    """Raise ValueError for an unknown population, or a dimension that it does not have.
 
-    A number of non-zero coordinates is refused for populations without any.
+    A number of non-zero coordinates is an error for populations without any.
     """
     check_choice("population", kind, POPULATIONS)
     if nonzero is not None and kind not in SPARSE_POPULATIONS:
@@ -199,7 +199,7 @@ def input_chunks(
         For a ball, as in `population_chunks`, scaled by its clip_norm. For an interval, ``"uniform"`` on it, ``"rising"``: with a density
         that rises linearly from 0 at the low end, or ``"ends"``: either end with probability 1/2. For categories, as in `item_chunks`.
     domain : NormBall, Interval or Categories
-        What mechanisms clip to.
+        Domain of the mechanisms.
     clients : int
         Number of clients.
     rng : numpy.random.Generator
@@ -207,7 +207,7 @@ def input_chunks(
     scale : float
         Factor on every vector, or on every number's distance from the middle: above 1, inputs may lie outside the domain. Not for items.
     nonzero : int or None
-        For ``"sparse"`` and ``"sparse-mean"`` only, as in `population_chunks`.
+        Number of non-zero coordinates for ``"sparse"`` and ``"sparse-mean"``, as in `population_chunks`.
 
     Examples
     --------

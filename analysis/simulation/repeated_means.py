@@ -24,7 +24,7 @@ SETTING = (
     *("bias_bound", "epsilon", "delta", "adjacency", "trust_model"),
 )
 AVERAGED = ("squared_error", "unclipped_squared_error", "predicted_squared_error", "zero_squared_error", "wrapped_coordinates")
-# Columns that are missing where they do not apply.
+# These columns are missing for mechanisms to which they do not apply.
 WITH_GAPS = (*WRAPPING, "central_gaussian_squared_error", "ratio_to_central")
 
 
@@ -46,21 +46,21 @@ def repeat_mean(
     Parameters
     ----------
     mechanism : Mechanism
-        Any mechanism for means.
+        The mechanism, for means.
     population : str
         Source of the inputs, as in `input_chunks`.
     repetitions : int
         Number of rounds, from 1 to 10**6.
     clients : int or None
-        Number of clients; needed where the mechanism does not say it itself, as a secure sum does.
+        Number of clients; needed unless the mechanism states it, as a secure sum does.
     seed : int
         Root seed: a round's inputs and noise depend on it and on the round's number only.
     nonzero : int or None
         Non-zero coordinates of the population, as in `input_chunks`.
     masked : bool
-        As in `simulate_mean`.
+        Whether messages are masked, as in `simulate_mean`.
     asked : Guarantee or None
-        What central Gaussian noise, the reference, keeps: of mechanisms that are compared, the same for all. None for the mechanism's own.
+        Guarantee of the reference, central Gaussian noise; compared mechanisms should have the same. None for the mechanism's guarantee.
     rounds : int
         Number of rounds that `asked` is for.
     on_step : callable
@@ -70,8 +70,8 @@ def repeat_mean(
     -------
     DataFrame
         One row per round: `repetition`, `seed`, `population`, `dimension`, `bits_per_client`, `bias_bound`, the mechanism's guarantee, the
-        fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`) and `ratio_to_central`; what
-        does not apply is missing.
+        fields of `SimulatedMean` and `Wrapping`, `central_gaussian_squared_error` (`central_squared_error`) and `ratio_to_central`;
+        inapplicable values are missing.
     """
     domain = check_inputs(population, mechanism.domain, nonzero)
     repetitions = check_integer("repetitions", repetitions, low=1, high=MOST_REPETITIONS)
@@ -136,7 +136,7 @@ class MeanSummary:
     bias_bound : float
         Upper bound on the norm of the estimate's bias.
     central_gaussian_squared_error, ratio_to_central : float or None
-        Error of central Gaussian noise, and the average squared error over it; None where there is no such noise.
+        Error of central Gaussian noise, and the average squared error over it; None if there is no such noise.
     wrapped_coordinates : float or None
         Average number of coordinates that wrapped in a round.
     """
@@ -170,14 +170,14 @@ class MeanSummary:
     trust_model: str
 
     def document(self) -> dict[str, Scalar]:
-        """Return the summary as JSON holds it, always with the same keys; infinite numbers are null."""
+        """Return the summary as a JSON document with fixed keys; infinite numbers are null."""
         return {name: None if isinstance(value, float) and math.isinf(value) else value for name, value in asdict(self).items()}
 
 
 def summarise_means(results: pd.DataFrame) -> MeanSummary:
     """Return the averages of rounds of `repeat_mean`.
 
-    Several mechanisms or populations are refused.
+    Several mechanisms or populations are an error.
     """
     if results.empty:
         raise ValueError("results must have rows, got none")
@@ -203,7 +203,7 @@ def summarise_means(results: pd.DataFrame) -> MeanSummary:
 
 
 def _known(value: Any) -> Any:
-    """Return a cell as a Python value, or None where it is missing."""
+    """Return a cell as a Python value, or None if it is missing."""
     if isinstance(value, str):
         return value
     return None if pd.isna(value) else value.item() if hasattr(value, "item") else value

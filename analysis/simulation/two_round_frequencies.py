@@ -1,4 +1,4 @@
-"""Two rounds: a private count of different items, then a sketch of the length that it needs."""
+"""Two rounds: a private count of different items, then a sketch of sufficient length."""
 
 import math
 from dataclasses import dataclass
@@ -72,8 +72,8 @@ def sized_by_count(entry: Entry) -> bool:
 def count_buckets(categories: int, clients: int) -> int:
     """Return the number of buckets, a power of two, to decide whether a sketch pays off.
 
-    It is up to half of the number of items from which on a sketch is no shorter than a histogram: more buckets have more noise, and fewer
-    buckets are all full where clients hold many items.
+    The number is at most half of the number of held items from which on a sketch is no shorter than a histogram. More buckets have more
+    noise, and fewer buckets are all full if clients hold many items.
 
     Examples
     --------
@@ -105,19 +105,19 @@ def two_round_frequencies(
     Parameters
     ----------
     items : array_like of int, shape (clients,)
-        One item for each client; the same clients are there in both rounds.
+        One item for each client; both rounds have the same clients.
     categories : int
         Number of items.
     epsilon, delta : float
         Budget of both rounds together.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the guarantee.
     entry : Entry
         Mechanism of the second round, which `sized_by_count`.
     count_share : float
         Share of epsilon for the count, above 0 and below 1.
     failure : float
-        Probability that more items are held than round two reckons with.
+        Probability that clients hold more items than round two allows for.
     seed : int
         Root seed, of hashes, too.
 
@@ -126,7 +126,7 @@ def two_round_frequencies(
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the budget is out of reach.
+        If no mechanism keeps the budget.
 
     Examples
     --------

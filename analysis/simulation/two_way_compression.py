@@ -29,15 +29,15 @@ class TwoWayTotals:
     bytes_up : int
         Messages.
     bytes_down : int
-        Packages: histories, and models where these are shorter or there is no way around them.
+        Packages: histories, and models if these are shorter or no history would do.
     expected_bytes_down : float
-        Their expectation (`expected_bytes_down`).
+        Expected bytes down (`expected_bytes_down`).
     full_models : int
-        How many of the packages were models.
+        Number of packages that hold the model.
     replayed_messages : int
-        How many messages the other packages held: what clients have to decode.
+        Number of messages in the other packages, which clients have to decode.
     uncompressed_bytes : int
-        One direction without compression: the model, for each client of each round. The other direction takes as many.
+        Bytes of one direction without compression: the model, for each client of each round. The other direction has the same number.
     """
 
     bytes_up: int
@@ -85,8 +85,8 @@ def simulate_participation(
 ) -> pd.DataFrame:
     """Draw the participants of each round, and count the bytes of each direction.
 
-    A client that took part in round s, and comes back in round t, has the model from before round s. It gets the messages of rounds s to
-    t - 1, or the model if that is shorter. All messages and packages arrive.
+    A client that took part in round s, and comes back in round t, has the model from before round s. The server sends it the messages of
+    rounds s to t - 1, or the model if that is shorter. All messages and packages arrive.
 
     Parameters
     ----------
@@ -103,20 +103,19 @@ def simulate_participation(
     rng : numpy.random.Generator
         Source of the draws.
     with_replacement : bool
-        Whether the draws of a round are independent (DP-REC), or it has that many different clients.
+        Whether the draws of a round are independent (DP-REC). Otherwise a round has different clients.
     public_start : bool
-        Whether clients know the first model, from a public seed, so that a client that has never been there can replay all rounds too.
-        Otherwise it gets the model.
+        Whether clients know the first model, from a public seed, so that new clients can replay all rounds, too. Otherwise they get the
+        model.
     state_bytes : int or None
-        Bytes of the parameters and the optimiser's memory, which a model that replaces a history must have with it; None: as `model_bytes`,
-        for plain SGD.
+        Bytes of the parameters and of the optimiser's memory, which both replace a history; None for `model_bytes`, as with plain SGD.
 
     Returns
     -------
     DataFrame
         One row per round: ``round`` (from 1), ``clients`` (different ones), ``bytes_up``, ``bytes_down``, ``expected_bytes_down``,
-        ``full_models`` (how many of the packages), ``replayed_messages`` (in the others), ``uncompressed_bytes`` (of either direction:
-        ``clients`` times ``model_bytes``).
+        ``full_models`` (number of packages with the model), ``replayed_messages`` (in the other packages), ``uncompressed_bytes`` (of
+        either direction: ``clients`` times ``model_bytes``).
 
     Examples
     --------
@@ -169,16 +168,16 @@ def expected_bytes_down(
     public_start: bool = False,
     state_bytes: int | None = None,
 ) -> FloatArray:
-    """Return the expected bytes down of each round, exactly except for rounding.
+    """Return the expected bytes down of each round, up to rounding.
 
     A client takes part in a round with probability p = 1 - (1 - 1 / population)**clients_per_round, or clients_per_round / population
-    without replacement, whatever it does in others. When it does, its last time was g rounds ago with probability p (1 - p)**(g - 1), and
-    in round t it has never been there with probability (1 - p)**(t - 1).
+    without replacement, independently of other rounds. A participant's last time was g rounds ago with probability p (1 - p)**(g - 1), and
+    in round t it is new with probability (1 - p)**(t - 1).
 
     Parameters
     ----------
     population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, public_start, state_bytes
-        As in `simulate_participation`.
+        Arguments of `simulate_participation`.
 
     Returns
     -------

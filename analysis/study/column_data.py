@@ -80,8 +80,8 @@ class DataColumn:
 def load_column(path: Path, column: str | None, interval: tuple[float, float] | None, *, most_bytes: int = MOST_BYTES) -> DataColumn:
     """Read a column, as `read_column` does, and attach its public interval (low, high).
 
-    Without an interval, the smallest and the largest value are taken: this is not private, and the result says so. `DataError` if these are
-    equal.
+    Without an interval, the smallest and the largest value are used: this is not private, and the result says so. Equal values raise
+    `DataError`.
     """
     if interval is not None:
         interval = check_interval("interval", interval)
@@ -110,8 +110,8 @@ def read_column(path: Path, column: str | None, most_bytes: int = MOST_BYTES) ->
     Raises
     ------
     DataError
-        If there is no such file or column, the file is too large or cannot be read, its rows are not as many as were counted beforehand,
-        or the column is empty or holds anything but finite numbers; the message gives their number and the first row (row 1 is the first
+        If there is no such file or column, the file is too large or unreadable, the number of rows differs from the independent count, or
+        the column is empty or holds values other than finite numbers; the message gives their number and the first row (row 1 is the first
         row of data).
     """
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".npy": _read_npy}
@@ -248,7 +248,7 @@ def body_mass_index() -> DataColumn:
 
 
 def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) -> FloatArray:
-    """Return the average use of each grid input when these values are encoded with dithering.
+    """Return the average use of each grid input when given values are encoded with dithering.
 
     The result has shape (2**bits_in,) and sums to one. The prior shapes the table, and the table is public: take it from public or past
     data, never from the clients to be protected.

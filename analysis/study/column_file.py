@@ -152,7 +152,7 @@ def csv_batches(column: Column) -> Iterator[pa.Array]:
 
     Raises ``DataError`` at the first text that is not UTF-8.
     """
-    # Columns go by number, because names may occur twice. The header is skipped as a row, since it may have line ends of its own.
+    # Columns go by number, because names may occur twice. The header is skipped as a row, since the header may have its own line ends.
     numbers = [str(number) for number in range(len(column.names))]
     chosen = numbers[column.names.index(column.name)]
     read = 0
@@ -221,9 +221,9 @@ def parquet_column(path: Path, column: str | None, most_bytes: int) -> Column:
 
 
 def parquet_batches(column: Column, *, as_dictionary: bool = False) -> Iterator[pa.Array]:
-    """Yield the values of a parquet column.
+    """Yield the values of a parquet column in batches.
 
-    With `as_dictionary`, texts with few different values take little memory.
+    `as_dictionary` saves memory for texts with few different values.
     """
     read = 0
     with reading(column.path), column.path.open("rb") as file:

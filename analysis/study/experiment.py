@@ -7,7 +7,7 @@ def experiment_notice(truth: str, mechanisms: int = 1) -> str:
     Parameters
     ----------
     truth : str
-        What the study computes from the clients' values, without privacy.
+        Values that the study computes from the clients' values without privacy.
     mechanisms : int
         Number of mechanisms that run on the same values.
 

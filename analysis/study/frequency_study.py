@@ -37,7 +37,8 @@ class ItemEstimate:
     item : str
         Name of the item.
     frequency, standard_error : float
-        Unbiased estimate, which may be below 0, and its standard error (`FrequencyMechanism.estimate`); 0.0 where it is exact.
+        Unbiased estimate, which may be below 0, and its standard error (`FrequencyMechanism.estimate`); an exact estimate has the error
+        0.0.
     true_frequency : float
         True frequency, which is not private.
     exceeds_noise : bool
@@ -90,17 +91,17 @@ class FrequencyStudy:
     bits_per_client : float
         Bits of a message.
     squared_error, largest_error : float
-        Error of all frequencies as they are decoded, cut off and projected where the mechanism does so: squared L2 distance, and
-        largest distance of an item's frequency.
+        Error of all decoded frequencies, which some mechanisms cut off and project: squared L2 distance, and largest distance of an item's
+        frequency.
     predicted_squared_error, zero_squared_error : float
         Error that the mechanism states, and error of uniform frequencies.
     central_squared_error, lower_bound : float or None
-        Error of a trusted server's Gaussian noise, and the proven lower bound; None where there is none.
+        Error of a trusted server's Gaussian noise, and the proven lower bound; None if unavailable.
     unknown_domain_ratio : float or None
         Standard error of an item, hashed into 2**20 public buckets in place of the list, over that with the list. None if the list was not
         taken from the data, the mechanism cannot serve this many buckets, or estimates have no error.
     count : ItemCount or None
-        The first of two rounds; None where there was only one.
+        The first of two rounds; None for a single round.
     """
 
     column: ItemColumn
@@ -125,7 +126,7 @@ class FrequencyStudy:
         return experiment_notice("true frequencies and errors")
 
     def document(self) -> dict[str, Any]:
-        """Return the study as JSON holds it; infinite numbers are null."""
+        """Return the study as a JSON document; infinite numbers are null."""
         epsilon = self.guarantee.epsilon
         return {
             "notice": self.notice,
@@ -174,26 +175,25 @@ def study_frequencies(
     mechanism : str
         A mechanism of the registry for categories.
     epsilon, delta : float
-        Budget of the one round, which a mechanism without privacy passes over.
+        Budget of the round, without effect on a mechanism without privacy.
     adjacency : str or None
-        Which data sets are neighbours; None for the mechanism's first one.
+        Adjacency; None for the mechanism's first.
     options : mapping
         Design choices of the mechanism.
     count_share : float or None
         Share of epsilon for a first round, which counts different items and so sizes the second one (`two_round_frequencies`); None for one
         round.
     top : int
-        How many items are listed.
+        Number of listed items.
     seed : int
         Root seed of the experiment: for a release the mechanism's own `encode` takes `secure_words`.
 
     Raises
     ------
     ValueError
-        If the mechanism is not for categories, or a value is out of range; if a count is asked for with options, or for a mechanism that
-        has no use for it.
+        If the mechanism is not for categories, or a value is out of range; if `count` has options, or the mechanism does not use it.
     InfeasibleError
-        If the mechanism cannot serve the task; the message says what is needed.
+        If the mechanism cannot serve the task; the message states the requirement.
     """
     entry, clients = entry_named(mechanism), len(column.items)
     if Categories not in entry.domains:
@@ -285,7 +285,7 @@ def _unknown_domain(column: ItemColumn, mechanism: str, task: Task, options: Val
     try:
         built = entry_named(mechanism).mechanism_for(wide, options)
     except InfeasibleError:
-        # The mechanism cannot serve this many items, which is answer enough.
+        # A mechanism that cannot serve this many items has no cost to state.
         return None
     assert isinstance(built, FrequencyMechanism)  # noqa: S101 - as in `_one_round`
     return math.sqrt(built.other_variance / task.clients) / error

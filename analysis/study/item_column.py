@@ -72,7 +72,7 @@ def load_items(
     domain : Path or None
         A text file with an item on each line: the public list. An item of the data that is not on it is an error.
     buckets : int or None
-        Hash items into this many public buckets. Without list and buckets the list is taken from the data.
+        Hash items into this many public buckets. Without list and buckets the items of the data form the list.
     most_bytes : int
         Largest file that is read.
 
@@ -101,7 +101,7 @@ def load_items(
 def hashed_items(texts: Iterable[str], buckets: int, name: str, source: str) -> ItemColumn:
     """Return a column whose texts are hashed into public buckets.
 
-    Each bucket is named for all texts that fall into it.
+    A bucket's name states the texts that fall into it.
     """
     kinds: dict[str, int] = {}
     codes = np.array([kinds.setdefault(text, len(kinds)) for text in texts], dtype=np.int64)

@@ -27,24 +27,24 @@ class MeanEstimate:
     Attributes
     ----------
     mechanism : str
-        The protocol's name.
+        Name of the protocol.
     estimate : float
         Estimate of the mean of the clipped values.
     error : float
-        The estimate less the true mean of the values as they are; so it includes what clipping moves the mean by.
+        The estimate less the true mean of the unclipped values, so that the error includes the effect of clipping.
     standard_error : float
-        Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it
-        is for experiments and must not be released.
+        Exact standard deviation of the estimate over the mechanism's randomness, given these values. It depends on the values, so it is for
+        experiments and must not be released.
     worst_standard_error : float
-        The largest that it can be for this number of clients, whatever their values: this may be published.
+        Largest standard error for this number of clients, over all values: this may be published.
     bits_per_client : float
-        Bits that each client sends.
+        Bits of a client's message.
     guarantee : Guarantee
-        What each client is promised.
+        Guarantee of each client.
     objective : float or None
-        What the certified bound is about, for this protocol, in squared units; None without a bound.
+        Objective of the certified bound for this protocol, in squared units; None without a bound.
     lower_bound : float or None
-        The certified bound, in squared units; None without one, or if this protocol's guarantee is weaker than the bound's.
+        The certified bound, in squared units; None without a bound, or if this protocol's guarantee is weaker than the bound's.
     """
 
     mechanism: str
@@ -69,7 +69,7 @@ class MeanEstimate:
     def confidence_interval(self) -> tuple[float, float]:
         """Interval of 1.96 worst-case standard errors around the estimate.
 
-        With many clients it covers the clipped values' mean in at least 95 % of runs.
+        With many clients the interval covers the clipped values' mean in at least 95 % of runs.
         """
         return self.estimate - Z95 * self.worst_standard_error, self.estimate + Z95 * self.worst_standard_error
 
@@ -83,19 +83,19 @@ class MeanComparison:
     clients : int
         Number of clients.
     clipped : int
-        How many of their values lie outside the interval.
+        Number of values outside the interval.
     interval : tuple of float
         Public interval (low, high).
     true_mean : float
-        Mean of the values as they are: not private, known only because this is an experiment.
+        Mean of the unclipped values: not private, known only because this is an experiment.
     clipped_mean : float
-        Mean of the clipped values, which is what the protocols estimate.
+        Mean of the clipped values, which the protocols estimate.
     seed : int
         Root seed of the random streams.
     bound : VarianceBound or None
         The certified bound.
     estimates : tuple of MeanEstimate
-        One per protocol.
+        An estimate for each protocol.
     """
 
     clients: int
@@ -116,7 +116,7 @@ class MeanComparison:
     def clipping_warning(self) -> str | None:
         """Warning with the number of values outside the interval, and their shift of the mean.
 
-        None if no values are outside.
+        The result is None if no values are outside.
         """
         if not self.clipped:
             return None
@@ -147,8 +147,8 @@ def estimate_mean(
     interval : tuple of float
         Public interval (low, high) that values are clipped to, the same as every protocol's.
     protocols : mapping of str to ScalarMechanism
-        The protocols, by name. Each draws from its own random stream, keyed by (seed, name), so that its result does not depend on
-        the other protocols.
+        The protocols, by name. Each protocol draws from a separate random stream, keyed by (seed, name), so that its result does not depend
+        on the other protocols.
     seed : int
         Root seed.
     bound : VarianceBound or None

@@ -33,17 +33,17 @@ class MeanStudy:
     bits_in, bits_out : int
         Bits of the grid index and of the message.
     metric : str or None
-        The metric of the MVU tables; the other mechanisms promise local privacy, Laplace noise also the metric ``"l1"``.
+        The metric of the MVU tables; the other mechanisms have local privacy, Laplace noise also the metric ``"l1"``.
     objective : str
-        What the MVU tables minimise.
+        Objective that the MVU tables minimise.
     tables : mapping of str to LookupTable
         The designed tables by name; the first is the MVU table with `bits_out` bits.
     protocols : mapping of str to ScalarMechanism
         All mechanisms by name, in the order of the tables; uncompressed Laplace noise comes last.
     comparison : MeanComparison
-        One estimate per protocol, in the same order.
+        An estimate for each protocol, in the same order.
     provenance : Provenance
-        How the study was made.
+        Provenance of the study.
     """
 
     data: DataColumn

@@ -21,7 +21,7 @@ def write_results(study: MeanStudy, path: Path, *, command: str | None = None) -
     Raises
     ------
     TableError
-        As `results_document`; nothing is written then.
+        Errors of `results_document`; no file is written then.
     """
     write_atomically(path, (json.dumps(results_document(study, command=command), indent=1, allow_nan=False) + "\n").encode("ascii"))
 

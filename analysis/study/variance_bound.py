@@ -18,10 +18,10 @@ class VarianceBound:
     value : float
         The lower bound, in squared units of the values.
     objective : str
-        What is bounded: the average (``"mean"``), the largest (``"worst"``) or the prior-weighted average (``"prior"``) of the
-        variances at the grid inputs.
+        Objective: the average (``"mean"``), the largest (``"worst"``) or the prior-weighted average (``"prior"``) of the variances at the
+        grid inputs.
     guarantee : Guarantee
-        The guarantee it holds for.
+        The guarantee of the bounded mechanisms.
     interval : tuple of float
         The grid's ends (low, high).
     bits_in : int
@@ -45,7 +45,8 @@ class VarianceBound:
     def holds_for(self, guarantee: Guarantee) -> bool:
         """Return whether the bound also holds for mechanisms with another guarantee.
 
-        It does if the other guarantee is at least as strong. Metric privacy implies local privacy with the same epsilon, not the reverse.
+        The bound holds if the other guarantee is at least as strong. Metric privacy implies local privacy with the same epsilon, but not
+        the reverse.
         """
         own = self.guarantee
         same_kind = (guarantee.adjacency, guarantee.trust_model) == (own.adjacency, own.trust_model)

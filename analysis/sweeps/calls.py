@@ -22,9 +22,9 @@ from .protocol import SweepTask
 from .rows import EncodedRows, encode_rows
 from .store import software_versions
 
-# A task may raise these when it cannot be done; any other exception is a program error and ends the sweep.
+# An infeasible task may raise these errors; any other exception is a program error and ends the sweep.
 FAULTS = (ValueError, ArithmeticError, ConvergenceError, MemoryError)
-# After this time a call returns the tasks that it has not started.
+# A call returns the tasks that it has not started after this time.
 LONGEST_CALL_SECONDS = 1.0
 # Folders whose modules affect results, and the modules beside them.
 SOURCE = ("solvers/**/*", "design/**/*", "analysis/**/*", "figures/**/*", "*.py")
@@ -131,7 +131,7 @@ def check_code_version(version: str, where: str) -> None:
 class _OneThread:
     """A limit of libraries to a thread, as the order of additions must not depend on threads.
 
-    The limit applies to the process. If several threads run calls, as in a worker of Dask, it ends with the last of them.
+    The limit applies to the process. If several threads run calls, as in a worker of Dask, the limit ends with the last thread's run.
     """
 
     def __init__(self) -> None:

@@ -72,7 +72,7 @@ class PendingGroups:
     Parameters
     ----------
     tasks : sequence of SweepTask
-        All tasks of the sweep, which may be made when they are asked for.
+        All tasks of the sweep, which may be made on demand.
     positions : array of int
         Positions of the pending tasks; tasks of a design follow each other.
     designs : array of int
@@ -148,13 +148,13 @@ class SweepRun:
     workers : Workers
         Workers that run calls.
     cache : Path
-        Folder where designed tables are kept.
+        Folder of designed tables.
     check_code : bool
         Whether workers may have other software than this process: their results are then refused.
     registered : bytes
-        Mechanisms that the script has registered, as `Registry.packed` returns them, for workers; empty where none need them.
+        Mechanisms that the script has registered, as `Registry.packed` returns them, for workers; empty if workers do not need them.
     on_step : callable
-        As in `run_sweep`.
+        The callback of `run_sweep`.
     on_rows : callable
         Called with the rows of each task that is finished, before they are saved.
 

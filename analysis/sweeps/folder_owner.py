@@ -32,12 +32,12 @@ class FolderOwner:
     Attributes
     ----------
     alone : bool
-        Whether it is certain that no other process uses the folder: False where the file system has no locks.
+        Whether other processes are excluded: False on file systems without locks.
 
     Raises
     ------
     FolderInUseError
-        If another process that is running uses the folder.
+        If another running process uses the folder.
     OSError
         If the file cannot be written.
     """
@@ -51,8 +51,8 @@ class FolderOwner:
         self._file.flush()
 
     def leave(self) -> None:
-        """Leave the folder to others."""
-        # The file goes before the lock: afterwards it may be another process's file.
+        """Release the folder."""
+        # Remove the file before the lock: afterwards it may be another process's file.
         self._path.unlink(missing_ok=True)
         self._file.close()
 
@@ -78,7 +78,7 @@ class FolderOwner:
 def _lock(file: IO[bytes]) -> bool:
     """Lock a file until it is closed; return False on a file system without locks.
 
-    Raises BlockingIOError where another process holds the lock.
+    Raises BlockingIOError if another process holds the lock.
     """
     if sys.platform == "win32":
         return False

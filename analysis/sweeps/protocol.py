@@ -10,7 +10,7 @@ from ...design.contracts.privacy import Scalar
 class SweepTask(Protocol):
     """A task: a frozen dataclass that can be pickled.
 
-    Its rows depend only on the name, the seed and the versions of the software. All draws come from streams named after them
+    A task's rows depend only on the name, the seed and the versions of the software. All draws come from streams named after them
     (`named_stream`).
     """
 

@@ -30,9 +30,9 @@ class EncodedRows:
     Attributes
     ----------
     layout : str
-        JSON: names of the columns in their order, each with what it holds: ``"none"``, ``"bool"``, ``"int"``, ``"float"`` or ``"text"``.
+        JSON: names of the columns in their order, each with its type: ``"none"``, ``"bool"``, ``"int"``, ``"float"`` or ``"text"``.
     values : str
-        JSON: the number of rows, and a list of values for each column, of one value where that is the same in all rows.
+        JSON: the number of rows, and a list of values for each column; a column of equal values has a list of a single value.
     """
 
     layout: str
@@ -77,7 +77,7 @@ def write_rows(path: Path, columns: Mapping[str, str], parts: Iterable[tuple[str
 
 
 def _groups(schema: pa.Schema, parts: Iterable[tuple[str, str, Mapping[str, Scalar]]]) -> Iterator[pa.Table]:
-    """Yield the rows in tables of about `GROUP_ROWS`; there is at least one, perhaps empty."""
+    """Yield the rows in tables of about `GROUP_ROWS`, at least one, which may be empty."""
     names: dict[str, list[str]] = {}
     values: dict[str, list[Any]] = {name: [] for name in schema.names}
     total, yielded = 0, False

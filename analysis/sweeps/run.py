@@ -89,7 +89,7 @@ def run_tasks(
     dask: str | None = None,
     on_step: OnStep = notebook_progress,
 ) -> "pd.DataFrame":
-    """Run the unfinished tasks and return the results of all: `run_sweep` with its table loaded.
+    """Run the unfinished tasks and return the results of all, as `run_sweep` does.
 
     Parameters, errors and results are those of `run_sweep`.
 
@@ -115,24 +115,24 @@ def run_sweep(
 ) -> Path:
     """Run the unfinished tasks and write the table of all.
 
-    What workers bring, after a second or one longer task, is saved in ``output/tasks.sqlite``; a sweep that was killed resumes there. The
-    results depend on the tasks and the versions of the software only: not on the number of workers, nor on what was killed and when.
-    Memory grows with the number of tasks by some bytes each, if the sequence makes tasks when they are asked for.
+    Workers' results are saved in ``output/tasks.sqlite`` after a second or after a longer task; a killed sweep resumes there. The results
+    depend only on the tasks and the versions of the software: not on the number of workers, nor on interruptions. Memory grows by some
+    bytes for each task if the sequence makes tasks on demand.
 
     Parameters
     ----------
     tasks : sequence of SweepTask
-        The tasks, all with different names or seeds; `SweepSpec.tasks` makes some.
+        The tasks, all with different names or seeds; `SweepSpec.tasks` makes such tasks.
     output : Path
-        Folder of the results; made if it is not there. One sweep may use it at a time.
+        Folder of the results, which is made if missing. A single sweep may use it at a time.
     workers : int
-        Processes; each uses one thread. 1 runs the tasks in this process.
+        Number of processes; each uses one thread. 1 runs the tasks in this process.
     cache : Path or None
-        Folder where designed tables are kept; None for the user's own. Workers on other machines must see it under the same name.
+        Folder of designed tables; None for the user's cache. Workers on other machines must see it under the same name.
     dask : str or None
-        Address of a Dask scheduler, such as ``"tcp://10.0.0.1:8786"``; its workers then do the work, and `workers` does not count.
+        Address of a Dask scheduler, such as ``"tcp://10.0.0.1:8786"``; its workers then do the work, and `workers` has no effect.
     on_step : callable
-        Called with the number of steps done, the number of steps, and what was done; preparations count as steps.
+        Function of the number of finished steps, the number of steps, and a text on the last one; preparations count as steps.
 
     Returns
     -------
@@ -143,14 +143,14 @@ def run_sweep(
     Raises
     ------
     ValueError
-        If a task is there twice, an argument is out of range, another sweep uses the folder, or a scheduler is named and Dask is not
-        installed; nothing is done then.
+        If a task occurs twice, an argument is out of range, another sweep uses the folder, or a scheduler is named and Dask is not
+        installed; no task runs then.
     IncompleteSweepError
-        If tasks failed, or the process that ran them was killed twice; the others are done, and their results written.
+        If tasks failed, or the process that ran them was killed twice; the other tasks are finished, and their results written.
     DataError
         If a worker of the cluster has other software than this process.
     OSError
-        If a file cannot be written, or the scheduler not reached.
+        If a file cannot be written, or the scheduler cannot be reached.
     """
     return run_stored(tasks, output, workers=workers, cache=cache, dask=dask, on_step=on_step)
 
@@ -167,17 +167,17 @@ def run_stored(
     write_row: OnRow | None = None,
     leave_out: Collection[str] = (),
 ) -> Path:
-    """Run the tasks as `run_sweep` does, with files of a row's contents beside the table.
+    """Run the tasks as `run_sweep` does, and write files of rows' contents beside the table.
 
     Parameters
     ----------
     table : str
-        Name of the file of the table.
+        Name of the table's file.
     write_row : callable or None
-        Called in this process with the first row of each task: when the task finishes, and again, with the rows of all finished tasks,
-        before the table is written.
+        Function of the first row of each task, called in this process: when the task finishes, and again for all finished tasks before the
+        table is written.
     leave_out : collection of str
-        Columns that the table leaves out.
+        Columns that the table omits.
     """
     check_workers(workers, dask)
     on_rows = None if write_row is None else lambda rows: write_row(rows.decoded()[0])

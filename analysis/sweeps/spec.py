@@ -35,7 +35,7 @@ class SweepSpec:
     Attributes
     ----------
     mechanism : tuple of MechanismChoice
-        The mechanisms, one ``[[mechanism]]`` block or more.
+        The mechanisms, at least one ``[[mechanism]]`` block.
     population : tuple of str
         Names of populations, as in `input_chunks`.
     clients : tuple of int
@@ -43,9 +43,9 @@ class SweepSpec:
     epsilon : tuple of float
         Privacy parameters of all rounds together.
     delta : tuple of float
-        From 0 to below 1; 0 asks for pure privacy. A purely private mechanism meets every delta.
+        Failure probabilities, from 0 to below 1; 0 requires pure privacy. A purely private mechanism meets every delta.
     adjacency : str
-        Which data sets are neighbours: guarantees of different adjacency are not compared.
+        Adjacency of the guarantees: guarantees of different adjacency are not compared.
     dimension : tuple of int
         Lengths of the vectors.
     norm : tuple of float
@@ -61,16 +61,17 @@ class SweepSpec:
     nonzero : tuple of int
         Numbers of non-zero coordinates of the populations ``"sparse"`` and ``"sparse-mean"``; empty for their default.
     rounds : tuple of int
-        Numbers of rounds that share the budget; one of them is simulated.
+        Numbers of rounds that share the budget; the sweep simulates one of them.
     repetitions : int
         Independent draws of inputs and of messages for each setting.
     seed : int
-        Root seed of everything random.
+        Root seed of all randomness.
 
     Raises
     ------
     ValueError
-        If a value is out of range, a list is empty, or a value is there twice. Whether a mechanism serves a setting is for its task to say.
+        If a value is out of range, a list is empty, or a value occurs twice. A mechanism's task reports whether the mechanism serves a
+        setting.
     """
 
     mechanism: tuple[MechanismChoice, ...]
@@ -91,7 +92,7 @@ class SweepSpec:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse a sweep with a task that cannot be stated."""
+        """Raise ValueError for a sweep with a task that cannot be stated."""
         self._check_domain_is_one()
         for key in LISTED:
             if key not in MAY_BE_EMPTY:
@@ -110,7 +111,7 @@ class SweepSpec:
         count = len(self.tasks())
         if count > MOST_TASKS:
             raise ValueError(f"a sweep must have at most {MOST_TASKS} tasks, got {count}: ask for fewer values or repetitions")
-        # A task checks its own numbers, so each value is checked once, beside the first of the others.
+        # A task checks its own numbers, so each value is checked once, with the first value of the other lists.
         first = tuple(values[0] for values in self._budgets())
         for place, values in enumerate(self._budgets()):
             for value in values:
@@ -191,9 +192,8 @@ def parse_sweep(document: Mapping[str, Any]) -> SweepSpec:
     Parameters
     ----------
     document : mapping
-        The document, as `tomllib` returns it. Every key but ``seed``, ``repetitions`` and ``adjacency`` takes one value or a list; so do
-        the options in a ``[[mechanism]]`` block, where a list stands for one mechanism per value, and ``"none"`` for leaving out what may
-        be left out.
+        The document, as `tomllib` returns it. Every key but ``seed``, ``repetitions`` and ``adjacency`` takes one value or a list. An
+        option in a ``[[mechanism]]`` block takes a list, too, for one mechanism per value, and ``"none"`` if it is optional.
 
     Examples
     --------

@@ -69,7 +69,7 @@ def read_blocks(
     most : int
         Number of combinations that all blocks may have together.
     common : mapping
-        Values of the keys that a block leaves out.
+        Default values of the blocks' keys.
     """
     if not isinstance(blocks, list) or not blocks or not all(isinstance(block, dict) for block in blocks):
         raise ValueError(f"mechanism must be written as one or more blocks [[mechanism]], got {blocks!r}")

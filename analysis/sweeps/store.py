@@ -1,7 +1,6 @@
 """A sweep's files on disk: an SQLite file of finished tasks' rows, and the final table.
 
-Checksums tell whether rows are read as they were written. The sound rows of a damaged file are saved to a new file, where the file is at
-fault and not the machine.
+Checksums detect changed rows. The sound rows of a damaged file are saved to a new file, if the file is at fault and not the machine.
 """
 
 import errno
@@ -46,7 +45,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 # Errors of SQLite on a damaged file: names of its tables and columns stand in messages and descriptions, and may no longer be text.
 UNREADABLE = (sqlite3.DatabaseError, UnicodeDecodeError)
 IN_USE = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-# These faults are the machine's: the disk is full or broken, or the file may not be opened.
+# The machine causes these faults: the disk is full or broken, or the file may not be opened.
 OF_THE_MACHINE = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM)
 # Suffix of the file that replaces a damaged file, until it is whole.
 REPAIRED = ".repaired"
@@ -124,29 +123,29 @@ def _naming_the_file(method: Method) -> Method:
 class SweepStore:
     """A sweep's folder: ``tasks.sqlite`` of finished tasks' rows, and ``results.parquet``.
 
-    Used in a ``with`` statement, by one process at a time. Memory does not grow with the number of tasks, except for 16 bytes each.
-    Rows with a wrong checksum, and what is unreadable in a damaged file, are dropped, with a warning: their tasks count as not finished.
+    A single process at a time uses the store in a ``with`` statement. Memory grows by 16 bytes for each task. Rows with a wrong checksum,
+    and unreadable parts of a damaged file, are dropped, with a warning: their tasks count as unfinished.
 
     Parameters
     ----------
     folder : Path
-        The folder; made if it is not there.
+        The folder, which is made if missing.
     tasks : sequence of SweepTask
         The tasks, in the order of their rows.
 
     Raises
     ------
     ValueError
-        If a task is there twice, in which case nothing is made, or another process uses the folder.
+        If a task occurs twice, in which case no file is made, or another process uses the folder.
     OSError
-        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk: what was saved stays. Methods raise
-        it, too.
+        If the folder cannot be made, or the file cannot be opened, read or written, as on a full disk: saved rows stay. Methods raise it,
+        too.
     """
 
     def __init__(self, folder: Path, tasks: Sequence[SweepTask]) -> None:
         self._folder = folder
         self._written_layouts: set[bytes] = set()
-        # A database private to SQLite goes with the connection, and is on disk where it is large.
+        # SQLite deletes its private database with the connection, and keeps it on disk if it is large.
         self._database = sqlite3.connect("", isolation_level=None, timeout=0)
         self._owner: FolderOwner | None = None
         try:
@@ -160,11 +159,11 @@ class SweepStore:
             raise
 
     def __enter__(self) -> "SweepStore":
-        """Return the store."""
+        """Open the store."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Save the added rows, and leave the folder to others."""
+        """Save the added rows, and release the folder."""
         try:
             self.commit()
         finally:
@@ -234,9 +233,8 @@ class SweepStore:
     def write_results(self, name: str = RESULTS_NAME, leave_out: Collection[str] = ()) -> Path:
         """Write the rows of all finished tasks to a parquet file in the folder, and return its path.
 
-        Rows follow the order of the tasks. Columns are those of all tasks, in order of appearance, then the seed, where rows lack it, and
-        the versions; a column that is missing throughout has no type. The file has no time and no date: the same tasks and versions give
-        the same bytes.
+        Rows follow the order of the tasks. Columns are those of all tasks, in order of appearance, then the seed, if rows lack it, and the
+        versions; a column without values has no type. The file has no time and no date: the same tasks and versions give the same bytes.
         """
         layouts = self._layouts()
         used = self._database.execute("SELECT layout FROM wanted JOIN store.results USING (key) GROUP BY layout ORDER BY min(position)")
@@ -308,8 +306,8 @@ class SweepStore:
     def _attach(self, locking: str = "EXCLUSIVE") -> None:
         execute = self._database.execute
         execute("ATTACH ? AS store", (str(self.path),))
-        # The lock is exclusive from the first access on, where nobody reads the file, so that network file systems, too, can have the
-        # journal.
+        # The lock is exclusive from the first access on, unless a program reads the file, so that network file systems can have the
+        # journal, too.
         execute(f"PRAGMA store.locking_mode = {locking}")
         execute("PRAGMA store.journal_mode = WAL")
         execute("PRAGMA store.synchronous = FULL")
@@ -427,7 +425,7 @@ def _readable(source: sqlite3.Connection, table: str, order: str) -> Iterator[tu
 
 
 def _set_aside(path: Path) -> Path:
-    """Rename a damaged file, with the journal beside it, and return its new name."""
+    """Rename a damaged file and its journal, and return the file's new name."""
     number = 1
     while (target := path.with_name(f"{path.name}.damaged-{number}")).exists():
         number += 1

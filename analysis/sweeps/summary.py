@@ -28,7 +28,7 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     results : DataFrame
-        What `run_tasks` returns for `MeanTask`s, or ``results.parquet`` holds.
+        Results of `run_tasks` for `MeanTask`s, or ``results.parquet``.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
         **{name: averages.get(name, np.nan) for name in AVERAGED.values()},
         clipped_share=measured["clipped"].mean() / summary["clients"],
     )
-    # Without such noise for any setting the column would have no type.
+    # The column needs a type if no setting has such noise.
     summary["central_error"] = summary["central_error"].astype(float)
     summary = summary.assign(ratio_to_central=summary["mean_squared_error"] / summary["central_error"])
     return with_flags(summary[results_first(summary)])

@@ -27,7 +27,7 @@ from ..random_streams import named_stream
 from ..simulation.mean import central_squared_error, simulate_mean
 from ..simulation.populations import check_inputs, input_chunks
 
-# This option names the folder of designed tables; it is not a choice, since it changes no result.
+# This option names the folder of designed tables, which changes no result, so it is not a design choice.
 CACHE = "cache"
 # Metrics of a task, in the order of its rows; only modular sums have the last.
 METRICS = (
@@ -63,7 +63,7 @@ class MechanismChoice:
     name : str
         Name in the registry.
     options : tuple of (str, value)
-        Design choices by name; those that are left out have their defaults, and are filled in.
+        Design choices by name; missing choices get their defaults.
     provider : str or None
         Distribution with its version, or script, that provides the mechanism; None for quietbits itself.
 
@@ -92,7 +92,7 @@ class MechanismChoice:
     def entry(self) -> Entry:
         """The mechanism's entry in the registry.
 
-        Raises DataError in a process where the entry is missing or has another provider.
+        Raises DataError in a process without the entry, or with another provider of it.
         """
         return REGISTRY.provided(self.name, self.provider)
 
@@ -168,8 +168,8 @@ class PreparedMean:
     guarantee : Guarantee
         Proven guarantee of all rounds together.
     lower_bound, central_error : float or None
-        Lower bound on the squared error under the entry's hypotheses, and the error of central Gaussian noise for the same budget;
-        None where no such number exists.
+        Lower bound on the squared error under the entry's hypotheses, and the error of central Gaussian noise for the same budget; None if
+        no such number exists.
     """
 
     mechanism: Mechanism
@@ -187,7 +187,7 @@ class MeanTask:
     mechanism : MechanismChoice
         The mechanism.
     task : Task
-        What it is built for.
+        The mechanism's task.
     population : str
         Name of the population, as in `input_chunks`.
     nonzero : int or None
@@ -195,7 +195,7 @@ class MeanTask:
     scale : float
         The population's scale, in clip norms, or in halves of the interval.
     repetition : int
-        Which of the repetitions this is, from 0.
+        Number of this repetition, from 0.
     seed : int
         Root seed.
     """
@@ -248,7 +248,7 @@ class MeanTask:
     def stream(self) -> str:
         """The task in canonical JSON, as name of the random stream of the mechanism.
 
-        It is the same in all versions of a plug-in.
+        The stream is the same in all versions of a plug-in.
         """
         parts = {
             "clients": json.dumps(self.task.clients),

@@ -50,7 +50,7 @@ class Workers(Protocol):
     def shared(self, call: Any) -> Any:
         """Return a finished call's result as an argument of `submit`, or raise as `result` does.
 
-        A result may stay where it was computed: the argument is then a reference to it.
+        The result may be a reference to the place where a value was computed, instead of the value.
         """
 
     def result(self, call: Any) -> Any:
@@ -117,7 +117,7 @@ def _executor(count: int) -> ProcessPoolExecutor:
         resource_tracker.ensure_running()
     finally:
         sys.warnoptions.remove(LEAKED_SEMAPHORES)
-    # All sweeps of a process share it. joblib's own executor takes no calls of others.
+    # All sweeps of a process share this executor. joblib's own executor accepts no calls of others.
     return ProcessPoolExecutor(
         max_workers=count, timeout=IDLE_SECONDS, env=LINEAR_ALGEBRA_THREADS, initializer=_end_with, initargs=(os.getpid(),)
     )
@@ -138,7 +138,7 @@ def _end_with(parent: int) -> None:
 class DaskWorkers:
     """Workers of a Dask scheduler, whose number may change.
 
-    Each worker reports its software when it is first seen: a worker with other code might not even understand a call.
+    Each worker reports its software at first contact: a worker with other code might not even understand a call.
     """
 
     def __init__(self, client: Any, address: str) -> None:
@@ -196,7 +196,7 @@ class DaskWorkers:
         return call if call.status == "finished" else self.result(call)
 
     def result(self, call: Any) -> Any:
-        """Return the result; if workers ended several times while they ran the call, it is lost."""
+        """Return the result; a call is lost if several workers ended while they ran it."""
         try:
             return call.result()
         except import_module("distributed").scheduler.KilledWorker as error:
@@ -208,7 +208,7 @@ class DaskWorkers:
 def _software_probe() -> Callable[[], str]:
     """Return a function that is sent as code, because it is no module's attribute.
 
-    It runs even on workers without this package.
+    The probe runs even on workers without this package.
     """
 
     def software() -> str:

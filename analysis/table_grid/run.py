@@ -16,33 +16,32 @@ INDEX_NAME = "index.parquet"
 def design_tables(grid: TableGrid, output: Path, *, workers: int = 1, dask: str | None = None, on_step: OnStep = notebook_progress) -> Path:
     """Design, certify and write the tables of a grid that are not finished yet.
 
-    Each table is written, as ``<name>.json`` and ``<name>.h``, when it is finished. ``tasks.sqlite`` in the same folder remembers it: a
-    run that was killed goes on where it was, and a file that was changed or removed since is written again. The files depend on the grid
-    and the versions of the software only.
+    Each finished table is written as ``<name>.json`` and ``<name>.h``, and recorded in ``tasks.sqlite`` in the same folder: a killed run
+    resumes there, and writes removed or changed files again. The files depend only on the grid and the versions of the software.
 
     Parameters
     ----------
     grid : TableGrid
-        The tables; `load_grid` reads one from a file.
+        The tables' grid; `load_grid` reads a grid from a file.
     output : Path
-        Folder of the tables; made if it is not there. One run may use it at a time.
+        Folder of the tables, which is made if missing. A single run may use it at a time.
     workers, dask, on_step
-        As in `run_tasks`. Workers of a cluster need not see the folder.
+        Arguments of `run_tasks`. Workers of a cluster need not see the folder.
 
     Returns
     -------
     Path
-        ``output/index.parquet``: a row for each table, in the order of the grid, with its files, what was asked for, what its certificate
-        says (variances on the unit interval's scale), its size in bytes, its checksum, and the versions of the software.
+        ``output/index.parquet``: a row for each table, in the order of the grid, with its files, its setting, the contents of its
+        certificate (variances on the unit interval's scale), its size in bytes, its checksum, and the versions of the software.
 
     Raises
     ------
     ValueError
-        As `run_tasks`; nothing is done then.
+        Errors of `run_tasks`; no table is designed then.
     IncompleteSweepError
-        If tables could not be designed; the others are written.
+        If some tables could not be designed; the other tables are written.
     OSError
-        If a file cannot be written, or the scheduler not reached.
+        If a file cannot be written, or the scheduler cannot be reached.
     """
     return run_stored(
         grid.tasks(),

@@ -30,19 +30,19 @@ class TableGrid:
     bits_in, bits_out : tuple of int
         Bits of the input grid and of a message, 1 to 9.
     metric : tuple of str or None
-        As in `design_mvu`.
+        Arguments of `design_mvu`.
     objective : tuple of str
         ``"mean"`` or ``"worst"``.
     interval : tuple of (float, float)
-        Where values lie.
+        Interval of the values.
     seed : int
         Root seed of the searches.
 
     Raises
     ------
     ValueError
-        If a value is out of range whatever the others are, or there twice, or a list is empty. A combination that has no table fails
-        when it is designed.
+        If a value is out of range for all others, a value occurs twice, or a list is empty. An infeasible combination fails when its table
+        is designed.
     """
 
     epsilon: tuple[float, ...]

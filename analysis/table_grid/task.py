@@ -35,7 +35,7 @@ class TableTask:
     Attributes
     ----------
     shared : bool
-        Whether there are tasks that differ in the interval only: they are then designed once.
+        Whether some tasks differ only in the interval: such tasks share a design.
     """
 
     epsilon: float
@@ -95,7 +95,7 @@ class TableTask:
 
 
 def index_columns(table: LookupTable, size: int) -> dict[str, Scalar]:
-    """Return a table's columns of the index besides its file names; its file has `size` bytes."""
+    """Return a table's columns of the index except its file names; its file has `size` bytes."""
     certificate = table.certificate
     return {
         "epsilon": table.epsilon,

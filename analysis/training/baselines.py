@@ -1,4 +1,4 @@
-"""Reference mechanisms of trainings, as entries beside those of the registry."""
+"""Reference mechanisms of trainings, in addition to the registry's entries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ THRESHOLD = Option(
     MOST_THRESHOLD,
 )
 REACH = Option("reach", str, "What the outermost levels stand for, where bits are below 32.", LARGEST, choices=REACHES)
-# A training fills in these options, where an entry has them.
+# A training fills in these options if an entry has them.
 SIZES = Option("sizes", str, "Sizes of the model's tensors; filled in by the training.", "")
 POPULATION = Option("population", int, "Number of clients; filled in by the training.", 1, 1, 10**9)
 COUNT_DEVIATION = Option("count_deviation", float, "Noise in adaptive clipping's count; filled in by the training.", None, 1e-6, 1e15)
@@ -134,7 +134,7 @@ class DpRecOverTraining(DpRecMechanism):
     training: DpRecTraining | None = None
 
     def privacy(self) -> Privacy:
-        """Privacy as in `DpRecTraining`: proven (``"any-clients"``), or under an assumption."""
+        """Return the account of `DpRecTraining`: proven (``"any-clients"``), or by assumption."""
         return super().privacy() if self.training is None else self.training.privacy()
 
 

@@ -27,9 +27,9 @@ class Checkpoint:
     path : Path
         The file; its folder is made if it is not there.
     every : int
-        After how many rounds it is written.
+        Number of rounds between two checkpoints.
     key : bytes
-        Names the run and the software: what another run or another version has written is not read.
+        Hash of the run and the software: files of another run or another version are not read.
     """
 
     path: Path

@@ -1,7 +1,7 @@
 """The engine of a training: rounds of clients, sums of their messages, and model updates.
 
 Clients train on the server's model, many at a time; their updates are clipped, encoded and added up chunk after chunk. Downloads are the
-model, or the messages that a client has missed where these are shorter.
+model, or the messages that a client has missed, whichever is shorter.
 """
 
 import math
@@ -83,7 +83,7 @@ class LayerClipping:
 class MessageSum:
     """The sum of a round's messages at the server, and the bytes of the messages.
 
-    Messages of a secure sum are summed without making each message where the law of their sum is known (`SecureSumMechanism.summed_steps`).
+    If the law of the sum is known (`SecureSumMechanism.summed_steps`), messages of a secure sum are summed without making each message.
     """
 
     def __init__(self, mechanism: VectorMechanism, further_bits: int = 0) -> None:
@@ -141,7 +141,7 @@ class LocalTraining:
     def updates(self, network: Network, parameters: FloatArray, cohort: Cohort, rng: np.random.Generator) -> FloatArray:
         """Return the update of each client, shape (clients, dimension): zeros without examples.
 
-        `rng` shuffles examples, where epochs have several batches, and draws dropout.
+        `rng` shuffles examples if epochs have several batches, and draws dropout.
         """
         sizes = cohort.sizes
         if sizes.min() == sizes.max() > 0:
@@ -237,8 +237,9 @@ def update_chunks(
 class Downloads:
     """The model that each client has, round after round.
 
-    By history, a returning client gets the messages of all rounds since its model, or the model with the optimiser's memory; lengths are
-    those of the packages of `model_history`. The first model is public, from a seed. Memory grows with the clients that have taken part.
+    With a history, a returning client gets the messages of all rounds since its model, or the model with the optimiser's memory; lengths
+    are those of the packages of `model_history`. The first model is public, from a seed. Memory grows with the clients that have taken
+    part.
 
     Attributes
     ----------
@@ -368,7 +369,7 @@ class Federation:
         while self.state.rounds < self.setting.rounds:
             number = self.state.rounds + 1
             try:
-                # Overflowing numbers are refused where they are used.
+                # Overflowing numbers raise an error at their use.
                 with np.errstate(over="ignore", invalid="ignore"):
                     self._round(number)
             except NotFiniteError as error:

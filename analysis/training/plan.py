@@ -37,9 +37,9 @@ from .setting import OVERFLOW_SHARE, TrainingSetting
 # After the first rounds, consecutive accounted numbers of rounds have this ratio; epsilon in between is rounded up to the next number. The
 # larger ratio is for Poisson-sampled rounds, whose composition takes long.
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
-# Up to here every round has its account, unless rounds are Poisson-sampled.
+# Up to this number of rounds, every number of rounds has an account, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
-# The search beside a count ends within this share of the budget, or after this many mechanisms.
+# The search for noise beside a count ends within this share of the budget, or after this many mechanisms.
 BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30
 
 
@@ -50,7 +50,7 @@ class TrainingPlan:
     Attributes
     ----------
     mechanism : Mechanism
-        For the setting's clip norm.
+        Mechanism for the setting's clip norm.
     trust_model : str
         Trust model of `epsilons`.
     seats : int or None
@@ -58,15 +58,15 @@ class TrainingPlan:
     count : NoisyCount or None
         The secure sum by which adaptive clipping asks about norms.
     count_deviation : float or None
-        Noise in that count by a trusted server.
+        Noise of a trusted server in the count of short updates.
     epsilons : ndarray of shape (rounds,)
         Proven epsilon of the first 1, 2, ... rounds at the setting's delta and adjacency, of sum and count together; an upper bound.
     amplified : ndarray of shape (rounds,) or None
-        Epsilon of a local mechanism against an observer who sees all messages but not their senders; None where sampling amplifies nothing.
+        Epsilon of a local mechanism against an observer who sees all messages but not their senders; None if sampling amplifies nothing.
     unamplified : ndarray of shape (rounds,) or None
-        Epsilon where everybody knows who takes part, if sampling amplifies `epsilons`.
+        Epsilon against an observer who knows the participants, if sampling amplifies `epsilons`.
     others : mapping
-        Epsilons of accounts that are not proven, assume something, or are for another adjacency, by name.
+        Epsilons of other accounts, by name: accounts without a proof, with an assumption, or for another adjacency.
     repeats : bool
         Whether a client that is drawn twice in a round sends two messages.
     """
@@ -90,7 +90,7 @@ class TrainingPlan:
     def built(self) -> dict[str, Scalar]:
         """Return the mechanism's calibrated numbers, such as its noise or levels.
 
-        Their names start with ``built_``.
+        The names of the values start with ``built_``.
         """
         mechanism: Any = self.mechanism
         values = {field.name: getattr(mechanism, field.name) for field in fields(mechanism) if field.name != "delta"}
@@ -111,12 +111,12 @@ def training_plan(setting: TrainingSetting, name: str, options: Values, layers: 
     layers : ModelLayers
         Layers of the model.
     cache : Path or None
-        Folder where designed tables are kept.
+        Folder of designed tables.
 
     Raises
     ------
     InfeasibleError
-        If the mechanism cannot keep the budget, or adaptive clipping is not accounted for with it; the message says what is needed.
+        If the mechanism cannot keep the budget, or has no account of adaptive clipping; the message states the requirement.
     """
     entry = training_entry(name)
     check_training(setting, name, options)
@@ -264,7 +264,7 @@ def _built_beside(count: NoisyCount, entry: Entry, task: Task, options: Values) 
 
 
 def _gaussian_share(count: NoisyCount, task: Task, of_count: float) -> float:
-    """Return a Gaussian sum's share of epsilon beside the count: a guess for other noise."""
+    """Return a Gaussian sum's share of epsilon beside the count, a guess for other noise."""
     try:
         total = calibrate_noise_multiplier(task.budget, "central")
         multiplier = sum_noise_multiplier(total, count.deviation, task.adjacency)
@@ -296,7 +296,7 @@ class _Accounted:
 def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None, *, sparse: bool = False) -> _Accounted:
     """Return the privacy loss of the first 1, 2, ... rounds.
 
-    At the numbers of `accounted_rounds` the results equal those of `Privacy.report`; in between they are those of the next such number.
+    At the numbers of `accounted_rounds` the results equal those of `Privacy.report`; other numbers have the result of the next such number.
     """
     cohorts, rounds = setting.cohorts, setting.rounds
     asked = accounted_rounds(rounds, sparse=sparse or isinstance(sampling, PoissonSampling))
@@ -310,7 +310,7 @@ def _account(privacy: Privacy, setting: TrainingSetting, delta: float, sampling:
 
 
 def _unamplified(privacy: Privacy, setting: TrainingSetting, delta: float, sampling: Sampling | None) -> FloatArray | None:
-    """Return the loss of rounds with public sampling; None where sampling amplifies nothing."""
+    """Return the loss of rounds with public sampling; None if sampling amplifies nothing."""
     return None if sampling is None else _account(privacy, setting, delta, None, sparse=True).epsilons
 
 

@@ -62,7 +62,7 @@ class FloatMechanism(SummedVectors):
 
     @property
     def worst_variance(self) -> float:
-        """Zero: rounding errors are not counted."""
+        """Worst variance, 0.0: rounding errors are not counted."""
         return 0.0
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:  # noqa: ARG002 - nothing is random
@@ -92,7 +92,7 @@ class QuantisedMechanism(SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the largest one as a float32."""
+        """Bits of all coordinates, and of the largest coordinate as a float32."""
         return float(self.bits * self.ball.dimension + 32)
 
     @property
@@ -164,9 +164,9 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     """Mechanism of DP-FedAvg: a trusted server adds Gaussian noise to the clipped sum.
 
     Messages are floats of 32 bits, or levels of fewer bits (`rounded_within`): the 8-bit baseline of Triastcyn, Reisser, Louizos 2021,
-    *DP-REC*, appendix D.3. Either way what the server adds up is within the clip norm, on which alone the guarantee rests.
+    *DP-REC*, appendix D.3. In both cases the server adds up vectors within the clip norm, which is all that the guarantee needs.
 
-    In simulations the noise comes with the messages: for k of them, a share k / clients of its variance.
+    Simulations add the noise with the messages: k messages have a share k / clients of its variance.
 
     Attributes
     ----------
@@ -179,13 +179,13 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     delta : float
         Failure probability that `guarantee` is stated at.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the guarantee.
     count_deviation : float or None
-        Standard deviation of the noise in the count of short vectors that the server releases beside the sum, for adaptive clipping.
+        Standard deviation of the noise in the count of short vectors that the server also releases, for adaptive clipping.
     bits : int
         Bits of a coordinate: 32 for floats, or 2 to 16 for levels.
     reach : str
-        What the outermost levels stand for: ``"largest-coordinate"`` of each vector, or the public ``"clip-norm"``.
+        Value of the outermost levels: ``"largest-coordinate"`` of each vector, or the public ``"clip-norm"``.
     """
 
     ball: NormBall
@@ -222,7 +222,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of all coordinates, and of the level's size as a float32, where there are levels."""
+        """Bits of all coordinates, and of the level's size as a float32, if there are levels."""
         return float(self.bits * self.ball.dimension + (FLOAT_BITS if self._has_levels else 0))
 
     @property
@@ -282,12 +282,12 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     def _worst_rounding(self) -> float:
         """Return a bound on the rounding's variance.
 
-        The bound is the square of half a level for each coordinate, where the largest coordinate is the clip norm.
+        The bound is the square of half a level for each coordinate, with the clip norm as the largest coordinate.
         """
         return self.ball.dimension * (self.ball.clip_norm / self._levels) ** 2 / 4 if self._has_levels else 0.0
 
     def privacy(self) -> Privacy:
-        """Privacy of Gaussian noise on the sum, and on the count."""
+        """Return the account of Gaussian noise on the sum, and on the count."""
         if self.count_deviation is None:
             return self.stated(gaussian_privacy(self.noise_multiplier, self.adjacency, "central"))
         return self.stated(adaptive_clipping_privacy(self.noise_multiplier, self.count_deviation, self.adjacency))
@@ -356,7 +356,7 @@ class SignGaussianMechanism(VectorMechanism):
         return np.asarray(2 * messages.sum(axis=0, dtype=np.int64) - len(messages))
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return the mean sign, in units of the vectors."""
+        """Return the mean sign, in the vectors' units."""
         return np.asarray(aggregate * (self.unit / check_integer("clients", clients, low=1, high=MOST_CLIENTS)))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:

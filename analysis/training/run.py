@@ -40,22 +40,22 @@ def run_training(
     output : Path
         Folder of the results; made if it is not there. Final models, float arrays, are in ``output/models``.
     workers, cache, dask
-        As in `run_sweep`. Workers of a cluster must see the folder under the same name for runs to be resumable.
+        Arguments of `run_sweep`. Workers of a cluster must see the folder under the same name for runs to be resumable.
     on_step : callable
-        As in `run_sweep`; called for the runs that are under way, too, from another thread.
+        Callback of `run_sweep`; also called from another thread for running trainings.
 
     Returns
     -------
     Path
-        ``output/results.parquet``: a row for each run and round, in their order, with ``mechanism``, ``round``, ``accuracy`` (missing where
-        it was not measured), ``epsilon`` (proven, of all rounds so far), ``delta``, ``adjacency``, ``trust_model``, ``bytes_up`` and
-        ``bytes_down`` (of this round), the setting, and the versions of the software. The same bytes with any number of workers, killed
-        or not.
+        ``output/results.parquet``: a row for each run and round, in their order, with ``mechanism``, ``round``, ``accuracy`` (missing in
+        rounds without a measurement), ``epsilon`` (proven, of all rounds so far), ``delta``, ``adjacency``, ``trust_model``, ``bytes_up``
+        and ``bytes_down`` (of this round), the setting, and the versions of the software. The bytes are the same with any number of
+        workers, killed or not.
 
     Raises
     ------
     ValueError, IncompleteSweepError, DataError, OSError
-        As in `run_sweep`.
+        Errors of `run_sweep`.
     """
     for _, setting in spec.runs:
         check_installed(setting.model)
@@ -86,7 +86,7 @@ def run_training_tasks(
 def _keeping_state(folder: Path, on_step: OnStep) -> Iterator[OnStep]:
     """Report the notes of running trainings, and remove their state once all have ended well.
 
-    Their rows are then in the store.
+    The store then has the rows.
     """
     with _looking(folder / PROGRESS, on_step) as step:
         yield step

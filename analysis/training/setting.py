@@ -25,7 +25,7 @@ from .models.network import Network
 
 MOST_POPULATION = 10**12
 KINDS = ("fixed", "poisson", "with-replacement", "passes")
-# The golden ratio: steps of that share of the population spread a pass over it.
+# Steps of the golden ratio's share of the population spread a pass over the population.
 STEP_SHARE = (math.sqrt(5) - 1) / 2
 # Share of delta for rounds with more clients than seats.
 OVERFLOW_SHARE = 1e-6
@@ -89,13 +89,13 @@ class ClientSampling:
 
     @property
     def amplifying(self) -> Sampling | None:
-        """The sampling that amplifies guarantees in accounting; None where no amplification is known."""
+        """The sampling that amplifies guarantees in accounting; None if no amplification is known."""
         if self.kind == "poisson":
             return PoissonSampling(self.clients_per_round / self.population)
         return FixedSizeSampling(self.population, self.clients_per_round) if self.kind == "fixed" else None
 
     def seats(self, rounds: int, delta: float) -> int:
-        """Return how many clients share the noise of a secure sum, some without a report.
+        """Return the number of clients that share the noise of a secure sum, some without a report.
 
         With Poisson sampling there are enough seats for the other clients to leave no seat in some round with a probability of at most a
         millionth of delta. The draw of the other clients does not depend on the client's data. Given that draw, rounds in which the client
@@ -128,35 +128,36 @@ class TrainingSetting:
     model : str
         Name of the model, as in `network_named`.
     sampling, clients_per_round
-        How the clients of a round are chosen (`ClientSampling`).
+        Choice of the clients of a round (`ClientSampling`).
     secret_sampling : bool
-        Whether nobody but the server, or the secure sum, knows who was chosen: guarantees are then amplified where that is proven.
+        Whether only the server, or the secure sum, knows the chosen clients: guarantees are then amplified if a proof exists.
     rounds : int
         Number of rounds.
     local_epochs : int
         Passes of a client over its examples; 0: it sends the negative gradient at the server's model, which is DP-SGD.
     batch : int or None
-        Examples of a client's step; None for all it has, as at 0 epochs.
+        Examples of a client's step; None for all of its examples, as at 0 epochs.
     client_rate : float
         Learning rate of a client's steps; without effect at 0 epochs.
     server, server_rate, momentum
         Optimiser of the server, ``"sgd"``, ``"momentum"`` or ``"adam"`` (`ServerAdam`, whose beta_1 is `momentum`), and its rates.
     clip, norm : float
-        Norm that updates are clipped to, and its p. Without effect where nothing is clipped.
+        Norm that updates are clipped to, and its p; without effect on mechanisms that do not clip.
     clipping : str
         ``"flat"``; ``"per-layer"``: each layer to its share of the squared clip norm, by its size; ``"adaptive"``: the clip norm follows
         the median of the norms, from `clip` on.
     epsilon, round_epsilon : float or None
-        Budget of all rounds, or of one message or sum without amplification: one of them, for mechanisms that are built for a budget.
+        Budget of all rounds, or of one message or sum without amplification. Mechanisms that are built for a budget need exactly one of the
+        two.
     delta, adjacency
         Failure probability of all rounds; and the neighbouring relation of data sets. Each client holds a data set.
     precision : int
-        Bits of a number of the model, 32 or 64, in which the server computes, and torch.
+        Bits of a number of the model, 32 or 64, in the server's and torch's computations.
     download : str
-        ``"model"``, or ``"history"``: the messages that a client has missed, where these are shorter (DP-REC). Not for a secure sum or a
-        trusted server, whose single messages nobody may see.
+        ``"model"``, or ``"history"``: the messages that a client has missed, if these are shorter (DP-REC). A history needs single
+        messages, which a secure sum or a trusted server hides.
     evaluate_every : int
-        Rounds between two measurements of the accuracy; it is measured after the last, too.
+        Rounds between two measurements of the accuracy, which is also measured after the last round.
     """
 
     data: str = "digits"

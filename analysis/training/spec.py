@@ -33,7 +33,7 @@ class TrainingSpec:
     Attributes
     ----------
     runs : tuple of (TrainedMechanism, TrainingSetting)
-        All different.
+        The runs, all different.
     seeds : tuple of int
         Root seeds: each run is done with each of them.
     checkpoint_every : int

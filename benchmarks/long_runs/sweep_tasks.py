@@ -1,4 +1,6 @@
-"""A sweep of trivial tasks on two processes, killed and resumed twice, then run with no task left.
+"""A sweep of trivial tasks on two processes, killed and resumed twice.
+
+The last run has no task left.
 
 The benchmark prints milliseconds per task: wall time, because several processes are waited for. A plain loop with one SQLite insertion per
 task is the physical limit of any store. The benchmark also prints the exponent of growth with the number of tasks, and the largest memory
@@ -89,7 +91,7 @@ def sweep(folder: Path, count: int) -> None:
 
 @dataclass(frozen=True)
 class Watched:
-    """A sweep as watched from outside: seconds to the first task and in all, start, largest memory."""
+    """A sweep as watched from outside: seconds to the first task and in all, start, memory."""
 
     before: float
     seconds: float
@@ -98,7 +100,7 @@ class Watched:
 
 
 def watch(folder: Path, count: int, until: float | None = None) -> Watched:
-    """Run the sweep in a process of its own, and kill the process at a share of the tasks."""
+    """Run the sweep in a separate process, and kill that process at a share of the tasks."""
     start = time.perf_counter()
     command = [sys.executable, __file__, "--tasks", str(count), "--folder", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)

@@ -74,7 +74,7 @@ USUAL = {"clients": 1442, "delta": 1e-5, "adjacency": "replace-one"}
 
 @dataclass(frozen=True)
 class Measured:
-    """CPU seconds of preparation, and of a round in the engine, in the mechanism and in the plain average."""
+    """CPU seconds of preparation and of a round: engine, mechanism, and plain average."""
 
     prepared: float
     engine: float
@@ -131,7 +131,7 @@ def measure(name: str, clients_per_round: int) -> Measured:
         spent["encode"].append(timed(partial(summed, plan.mechanism, number, chunks, words))[1])
         weights, taken = timed(partial(plain_round, everything, run.data.test, weights, rng, clients_per_round))
         spent["plain"].append(taken)
-    # The first round is left out, because it allocates memory.
+    # The first round is omitted, because it allocates memory.
     engine, encode, plain = (float(np.median(spent[part][1:])) for part in ("engine", "encode", "plain"))
     return Measured(prepared, engine + checkpoint_seconds(run) / CHECKPOINT_EVERY, encode, plain)
 

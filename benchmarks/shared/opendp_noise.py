@@ -1,4 +1,7 @@
-"""OpenDP's noise on vectors, drawn with secure randomness; the extra ``bench`` installs OpenDP."""
+"""OpenDP's noise on vectors, drawn with secure randomness.
+
+The extra ``bench`` installs OpenDP.
+"""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Limits of a routine's time: drawing random words, copying numbers, solving linear programs."""
+"""Limits of a routine's time: random words, copies, and linear programs."""
 
 from collections.abc import Callable
 from functools import partial

@@ -52,7 +52,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
     delta : float
         Failure probability of the guarantee.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the guarantee.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         return replace(self, clients=clients)
 
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
-        """Return the projection of the noisy sum on the sketch of the difference of the two sums."""
+        """Return the projection of the noisy sum on the sketch of the inputs' difference."""
         direction = self.sketched(first.sum(axis=0, keepdims=True) - second.sum(axis=0, keepdims=True))[0]
         return lambda messages: np.asarray(messages.sum(axis=1) @ direction)
 
@@ -124,7 +124,7 @@ class CentralSketchMechanism(RealNumberMechanism, SketchedMechanism):
         return np.asarray(np.asarray(messages, dtype=float).sum(axis=0))
 
     def decode(self, aggregate: FloatArray, clients: int) -> FloatArray:
-        """Return ``S^T`` of the mean of sketches."""
+        """Return ``S^T`` times the mean of the sketches, an unbiased estimate of the mean."""
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose noise the guarantee is stated, got {clients!r}")
         return self.sketch.decode(np.asarray(aggregate) / self.clients)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
 NEEDS_DELTA = "delta must be above 0 for this account"
-# Most uses of a privacy loss distribution on a grid that are composed.
+# Largest number of uses of a privacy loss distribution that a grid composes.
 MOST_COMPOSITIONS = 20_000
 # Bound on the delta that the Fourier transform of a composition leaves out, for each use. dp-accounting does not count this error;
 # differences of 1e-17 and 2e-17, up and down, were measured against exact composition.
@@ -76,15 +76,15 @@ def renyi_account(
     Parameters
     ----------
     curve : callable
-        Computes the divergences of one round, once, on demand; a lazy curve where each order takes long.
+        Function that computes the divergences of one round, on demand and once; a lazy curve if each order takes long.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the account.
     name, assumes
-        As in `Account`.
+        Fields of `Account`.
     sampled : callable or None
         Divergences of a round with sampled clients; the default holds for every mechanism whose sample is secret.
     conversion : str
-        As in `RenyiCurve.epsilon`.
+        Conversion, as in `RenyiCurve.epsilon`.
     """
     curve = cache(curve)
 
@@ -119,12 +119,12 @@ def loss_account(
     Parameters
     ----------
     name, adjacency, assumes
-        As in `Account`.
+        Fields of `Account`.
     epsilon_by_loss : callable
-        Epsilon as a function of rounds and delta; None where epsilon is too expensive to compute or unknown.
+        Epsilon as a function of rounds and delta; None if epsilon is too expensive to compute or unknown.
     sampled : callable or None
-        The same for rounds with sampled clients. By default one round is amplified as (epsilon, delta) is, and several rounds have an
-        account only if every client takes part.
+        Epsilon of rounds with sampled clients. By default one round is amplified as an (epsilon, delta) guarantee, and several rounds have
+        an account only if every client takes part.
     """
 
     def secretly_sampled(rounds: int, delta: float, sampling: Sampling) -> float | None:
@@ -186,8 +186,8 @@ def amplified_rounds(
 def composed_singles(single: Callable[[float], EpsilonBound], delta: float, rounds: int) -> EpsilonBound:
     """Return the bound of several rounds from the bound of one round, by `composed_rounds`.
 
-    Both bounds are functions of delta; half of delta is spent on either part. The result is never below the bound of one round, which
-    may be loose where epsilon is tiny.
+    Both bounds are functions of delta; half of delta is spent on either part. The result is never below the bound of one round, which may
+    be loose for a tiny epsilon.
     """
     whole = single(delta)
     if rounds == 1 or math.isinf(whole.epsilon):
@@ -201,8 +201,8 @@ def composed_singles(single: Callable[[float], EpsilonBound], delta: float, roun
 def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
     """Return an upper bound on epsilon of (epsilon, d)-private rounds at ``rounds * d + delta``.
 
-    It is the epsilon of as many uses of binary randomised response (Kairouz, Oh, Viswanath 2015, *The composition theorem for
-    differential privacy*, theorem 3.3), or the sum of all epsilons where the uses are too many, or epsilon is too large, to compute it.
+    The bound is the epsilon of as many uses of binary randomised response (Kairouz, Oh, Viswanath 2015, *The composition theorem for
+    differential privacy*, theorem 3.3), or the sum of all epsilons if the uses are too many, or epsilon is too large, to compute it.
 
     Examples
     --------
@@ -216,8 +216,7 @@ def composed_rounds(epsilon: float, rounds: int, delta: float) -> float:
 def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_before: int = 1) -> float | None:
     """Return epsilon after independent uses of a privacy loss distribution, or None.
 
-    The result is None where the composition is too expensive, where its numerical error may exceed half of delta, or where epsilon is
-    infinite.
+    The result is None if the composition is too expensive, if its numerical error may exceed half of delta, or if epsilon is infinite.
 
     Parameters
     ----------
@@ -234,7 +233,7 @@ def composed_loss(loss: ComposableLoss, times: int, delta: float, composed_befor
     if times > MOST_COMPOSITIONS or allowed < delta / 2:
         return None
     composed = loss.self_compose(times) if times > 1 else loss
-    # The ratio whose logarithm epsilon is may overflow for losses near 700 and above: epsilon is infinite then.
+    # Epsilon is the logarithm of a ratio that may overflow for losses near 700 and above: epsilon is infinite then.
     with np.errstate(over="ignore"):
         epsilon = float(composed.get_epsilon_for_delta(allowed))
     return epsilon if math.isfinite(epsilon) else None

@@ -1,4 +1,4 @@
-"""Calibration: the largest parameter with which all rounds of a mechanism stay within a budget."""
+"""Calibration: the largest parameter whose rounds stay within a budget."""
 
 import math
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from .task import Budget
 
 # Largest distance of a continuous epsilon below its target; relative below epsilon 1.
 TOLERANCE = 1e-6
-# Epsilon near zero is a steep function of the parameter where delta is large: only a jump at this scale counts as a jump. Accounts of
-# sampled rounds take longer and do jump, so they have a coarser scale.
+# Epsilon near zero is a steep function of the parameter for a large delta: only a jump at this scale counts as a jump. Accounts of sampled
+# rounds take longer and do jump, so they have a coarser scale.
 JUMP, SAMPLED_JUMP = 1e-13, 1e-6
 # Range of the pure epsilon of one round.
 SMALLEST_PURE_EPSILON, LARGEST_PURE_EPSILON = 1e-6, 100.0
@@ -36,7 +36,7 @@ def calibrate_parameter(
     Parameters
     ----------
     epsilon_of : callable
-        Epsilon of all rounds together; infinite where nothing is proven.
+        Epsilon of all rounds together; infinite if nothing is proven.
     budget : Budget
         The target for epsilon; its delta is above 0, unless `pure`.
     low, high : float
@@ -46,7 +46,7 @@ def calibrate_parameter(
     start : float or None
         First argument that the search tries; None for a guess from the budget.
     shown : callable
-        Number that messages show for an argument, where the argument is not the parameter itself.
+        Function that gives the number for messages, if the argument is not the parameter itself.
     pure : bool
         Whether delta may be 0.
 

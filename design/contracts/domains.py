@@ -1,4 +1,7 @@
-"""Domains of clients' inputs: numbers of an interval, and items of a list; `norm_ball` has vectors."""
+"""Domains of clients' inputs: numbers of an interval, and items of a list.
+
+The ball of vectors is in `norm_ball`.
+"""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Gaussian noise: its privacy, and the error of a trusted server that adds it, the reference error."""
+"""Gaussian noise: its privacy, and the reference error of a trusted server."""
 
 import math
 from dataclasses import replace
@@ -39,13 +39,13 @@ def gaussian_privacy(noise_multiplier: float, adjacency: str = "replace-one", tr
         Standard deviation of a coordinate's noise over the L2 sensitivity for the adjacency; from 0.001 to 10**6. (For a clip norm c the
         sensitivity of a sum is 2 c with replace-one and c with add-or-remove-one adjacency.)
     adjacency, trust_model : str
-        The neighbours that the sensitivity is for, and the observer that the guarantee is against.
+        Adjacency of the sensitivity, and the trust model of the guarantee.
 
     Returns
     -------
     Privacy
-        By ``"rdp"`` (Mironov 2017, *Rényi differential privacy*, proposition 7); by ``"rdp-classic"``, the same divergences converted as
-        papers before 2020 did, which is looser and serves comparisons with their tables; and by ``"pld"``, which is exact without
+        Accounts ``"rdp"`` (Mironov 2017, *Rényi differential privacy*, proposition 7); ``"rdp-classic"``, the same divergences with the
+        conversion of papers before 2020, which is looser and serves comparisons with their tables; and ``"pld"``, which is exact without
         sampling: T rounds equal one round with the noise multiplier divided by sqrt(T).
 
     Examples
@@ -109,9 +109,9 @@ def near_gaussian_account(noise: NearGaussianNoise, adjacency: str, too_little: 
     noise : NearGaussianNoise
         The noise of one round.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the account.
     too_little : str
-        The reason to state where the noise has no bound.
+        Reason to state if the noise has no bound.
     """
 
     def everyone(delta: float, rounds: int = 1) -> EpsilonBound:
@@ -173,7 +173,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     epsilon, delta : float
         Guarantee that the noise gives, as in `VectorGaussianMechanism.of_epsilon`.
     adjacency : str
-        ``"replace-one"``: the sum moves by the ball's diameter at most; ``"add-or-remove-one"``: by its radius.
+        ``"replace-one"``: the sum moves by at most the ball's diameter; ``"add-or-remove-one"``: by at most its radius.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
 
 
 def central_gaussian_reference(ball: NormBall, clients: int, epsilon: float, delta: float, adjacency: str) -> float | None:
-    """Return `central_gaussian_error`, or None where epsilon or delta is outside its range."""
+    """Return `central_gaussian_error`, or None if epsilon or delta is outside its range."""
     if not (EPSILON_LOW <= epsilon <= EPSILON_HIGH and SMALLEST_DELTA <= delta <= LARGEST_DELTA):
         return None
     return central_gaussian_error(ball, clients, epsilon, delta, adjacency)

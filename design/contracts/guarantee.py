@@ -22,7 +22,7 @@ class Guarantee:
     epsilon : float
         Upper bound on the privacy parameter; at least 0, infinite for no privacy.
     adjacency : str
-        ``"replace-one"`` or ``"add-or-remove-one"``: which data sets are neighbours.
+        ``"replace-one"`` or ``"add-or-remove-one"``: the neighbouring data sets.
     trust_model : str
         ``"local"``: no party is trusted; ``"shuffled"``: the observer sees messages without their order and senders; ``"secure-sum"``: the
         observer sees only the sum of the messages; ``"central"``: the server is trusted.
@@ -88,7 +88,7 @@ class Guarantee:
         Raises
         ------
         InfeasibleError
-            If the guarantee is for replace-one adjacency and the argument is add-or-remove-one adjacency, for which nothing follows.
+            If the guarantee is for replace-one adjacency and the argument is add-or-remove-one adjacency, for which it proves nothing.
 
         Examples
         --------

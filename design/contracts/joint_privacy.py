@@ -1,8 +1,10 @@
-"""Joint accounts of several releases of one round, which share its clients and its secret sample.
+"""Joint accounts of several releases of one round.
 
-Epsilons of rounds with independent samples add up; those of releases about the *same* sample do not. Let N0 and N1 be the laws of all
-releases of a round without and with a client. The server sees (1 - q) N0 + q N1 of the releases together: if the first one shows that the
-client was drawn, the second one is no longer amplified. So the releases are joined first, and the joint release is amplified.
+The releases share the round's clients and its secret sample.
+
+Epsilons of rounds with independent samples add up; epsilons of releases about the *same* sample do not. Let N0 and N1 be the laws of all
+releases of a round without and with a client. The server sees (1 - q) N0 + q N1 of the releases together: if the first release shows that
+the client was drawn, the second is no longer amplified. So the releases are joined first, and the joint release is amplified.
 
 Example: a vector and a count with Gaussian noise of multipliers 1 and 1.2, for a client drawn with probability 1/100, at delta = 1e-5. The
 sum of the two amplified epsilons, each at delta / 2, is 0.37; the joint release has 0.57.
@@ -38,7 +40,7 @@ def joint_privacy(releases: Sequence[Privacy], adjacency: str) -> Privacy:
     releases : sequence of Privacy
         Privacy of each release, at least one, all of the same trust model.
     adjacency : str
-        Which data sets are neighbours, the same for all.
+        Adjacency of all accounts.
 
     Raises
     ------
@@ -105,8 +107,8 @@ def _added_curves(curves: Sequence[RenyiCurve | LazyRenyiCurve]) -> RenyiCurve:
 def _joint_noise(noises: Sequence[NearGaussianNoise]) -> NearGaussianNoise:
     """Return the noise of all releases together.
 
-    Each noise in turn is replaced by Gaussian noise, while the others stay: each bound holds whatever else is released. The resulting
-    Gaussian noises equal one Gaussian noise with the joint multiplier.
+    Each noise in turn is replaced by Gaussian noise, while the others stay: each bound holds for any other releases. The resulting Gaussian
+    noises equal one Gaussian noise with the joint multiplier.
     """
 
     def epsilon(delta: float, rounds: int, sampled: GaussianEpsilon | None) -> float | None:

@@ -1,4 +1,4 @@
-"""Interface of all mechanisms: the path of a message, the error of the estimate, and the privacy."""
+"""Interface of all mechanisms: messages, estimates with their errors, and privacy."""
 
 import math
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Rounding error that computed frequencies may have.
 FREQUENCY_ROUNDING = 1e-9
-# Mechanisms with closed formulas serve this range of epsilon, which is wider than that of tables, which a solver designs.
+# Range of epsilon of mechanisms with closed formulas, wider than that of tables, which a solver designs.
 EPSILON_LOW, EPSILON_HIGH = 1e-3, 100.0
 
 
@@ -43,8 +43,8 @@ class Error:
     wrap_probability : float
         Upper bound on the probability that a modular sum wraps around; `variance` leaves wrap-around out.
     shared : float
-        Expected squared error that all clients of a round have in common, such as the error of a common sketch, over public randomness that
-        is new in each round: more clients do not lower it, more rounds do.
+        Expected squared error that all clients of a round share, such as the error of a common sketch, over public randomness that is new
+        in each round: more clients do not lower it, but more rounds do.
     """
 
     variance: float
@@ -101,7 +101,7 @@ class Mechanism(ShownFields, ABC):
     def domain(self) -> Domain:
         """The domain of a client's input.
 
-        Its `clip` moves numbers and vectors into the domain, and refuses unknown items.
+        The domain's `clip` moves numbers and vectors into the domain, and refuses unknown items.
         """
 
     @property
@@ -129,7 +129,7 @@ class Mechanism(ShownFields, ABC):
     def seed_bias_bound(self) -> float:
         """Upper bound on the norm of the bias, wrap-around included, for seed-dependent inputs.
 
-        Its square bounds the squared error that the noise's variance leaves out.
+        The bound's square bounds the squared error that the noise's variance leaves out.
         """
         return self.bias_bound
 
@@ -232,22 +232,22 @@ class Mechanism(ShownFields, ABC):
     def joint_clients(self) -> int | None:
         """Number of clients whose messages the server sees only as a sum or shuffled, or None.
 
-        The value is None where the server sees each message.
+        The value is None if the server sees each message.
         """
         return None
 
     def for_clients(self, clients: int) -> Self:  # noqa: ARG002
-        """Return the mechanism for another number of clients, such as those left after drop-outs.
+        """Return the mechanism for another number of clients, such as the remaining clients.
 
-        A mechanism whose server sees each message returns itself. Clients of a secure sum send the same messages, so that fewer clients
-        add less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` where messages depend on the number of clients.
+        A mechanism whose server sees each message returns itself. Clients of a secure sum send the same messages, so that fewer clients add
+        less noise; a trusted server adds the same noise. Raises ``InfeasibleError`` if messages depend on the number of clients.
         """
         return self
 
     def law(self, inputs: ArrayLike) -> MessageLaw:
         """Return bias and variance of each decoded message.
 
-        The bias is 0.0 where the mechanism has only a bound (`known_bias`).
+        The bias is 0.0 if the mechanism has only a bound (`known_bias`).
         """
         return MessageLaw(self.known_bias(inputs), self.variance(inputs))
 
@@ -255,8 +255,8 @@ class Mechanism(ShownFields, ABC):
         """Return a score of messages: large for the first input, small for the second.
 
         An audit distinguishes two neighbours by the score. Every score makes a valid audit; a log-likelihood ratio is the strongest. The
-        default projects decoded messages on the difference of the inputs. Where the server sees messages only together (`joint_clients`),
-        the inputs are those of all clients, one per row, and messages have the shape (rounds, clients, ...). Secure sums have `sum_weights`
+        default projects decoded messages on the difference of the inputs. If the server sees messages only together (`joint_clients`), the
+        inputs are those of all clients, one per row, and messages have the shape (rounds, clients, ...). Secure sums have `sum_weights`
         instead.
         """
         clients = self.joint_clients
@@ -275,7 +275,7 @@ class Mechanism(ShownFields, ABC):
     def vector_mechanism(self) -> "Mechanism":
         """The mechanism that has the parameters.
 
-        It is the mechanism for vectors where numbers are sent as vectors, and otherwise the mechanism itself.
+        The result is the mechanism for vectors if numbers are sent as vectors, and otherwise the mechanism itself.
         """
         return self
 
@@ -329,7 +329,7 @@ class FrequencyEstimate:
     frequencies : ndarray, shape (categories,)
         Estimates, which may be negative.
     standard_errors : ndarray, shape (categories,)
-        Standard deviations of the estimates, computed from the server's aggregate; 0.0 where an estimate is exact.
+        Standard deviations of the estimates, computed from the server's aggregate; 0.0 for an exact estimate.
     decoded : ndarray, shape (categories,)
         The return value of `Mechanism.decode`: the same frequencies, unless `decode` truncates or projects them.
     """
@@ -341,9 +341,9 @@ class FrequencyEstimate:
     def exceeds_noise(self, rate: float = 0.05) -> NDArray[np.bool_]:
         """Return for each item whether its estimate exceeds the threshold for noise.
 
-        The threshold is a quantile of the normal distribution times the standard error. At most with probability `rate`, from 1e-15 to 0.5,
-        does any item that no client holds exceed it (Bonferroni), where errors are normal. The probability is larger where fewer than some
-        tens of messages support an item.
+        The threshold is a quantile of the normal distribution times the standard error. For normal errors, the probability that any item
+        without holders exceeds it is at most `rate`, from 1e-15 to 0.5 (Bonferroni). The probability is larger if fewer than some tens of
+        messages support an item.
 
         Examples
         --------
@@ -385,7 +385,7 @@ class FrequencyMechanism(Mechanism):
     def worst_variance(self) -> float:
         """Upper bound on the summed variance of a client's decoded frequencies, for any held item.
 
-        It is ``holder_variance + (categories - 1) other_variance``.
+        The variance is ``holder_variance + (categories - 1) other_variance``.
         """
         return self.holder_variance + (self.categories - 1) * self.other_variance
 
@@ -394,7 +394,7 @@ class FrequencyMechanism(Mechanism):
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def error(self, items: ArrayLike | None = None) -> Error:
-        """Return the error of the frequencies for these items, or the worst error of the domain."""
+        """Return the error of the frequencies for given items, or the worst error of the domain."""
         worst = super().error(items)
         if items is None or worst.shared == 0:
             return worst
@@ -434,7 +434,7 @@ class FrequencyMechanism(Mechanism):
         return math.sqrt(2 * math.log(self.categories) * self.other_variance / clients)
 
     def _likely(self, decoded: FloatArray, totals: FloatArray, clients: int) -> FloatArray:
-        """Return likely frequencies of groups of items, shape (groups, items), with these sums."""
+        """Return likely frequencies of groups of items, shape (groups, items), with given sums."""
         threshold = self.standing_frequency(clients)
         standing = np.where(decoded > threshold, decoded, 0.0)
         sums = standing.sum(axis=1)
@@ -551,7 +551,7 @@ class SecureSumMechanism(Mechanism):
     def noise_steps(self, count: int, words: "WordsLike") -> IntegerArray:  # noqa: ARG002
         """Return the messages of clients without an input, before they are reduced modulo M.
 
-        The shape is (count, padded_dimension). Raises ``InfeasibleError`` where every client needs an input.
+        The shape is (count, padded_dimension). Raises ``InfeasibleError`` if every client needs an input.
         """
         raise InfeasibleError(f"count must be 0 for {type(self).__name__}, whose clients all need an input, got {count!r}")
 

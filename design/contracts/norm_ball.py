@@ -1,4 +1,4 @@
-"""The L_p ball to which clients' vectors are clipped: every vector mechanism's privacy rests on it."""
+"""The L_p ball to which clients clip their vectors."""
 
 import math
 from dataclasses import dataclass

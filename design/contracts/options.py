@@ -46,12 +46,12 @@ class Option:
     kind : type
         int, float, str, bool or Path.
     help : str
-        One line.
+        Help text of one line.
     default : object
-        Default value; `REQUIRED` for a mandatory option, and None, which TOML and ``--option NAME=VALUE`` write as ``none``, where the help
-        explains the absence.
+        Default value; `REQUIRED` for a mandatory option. None, which TOML and ``--option NAME=VALUE`` write as ``none``, needs a help text
+        that explains it.
     low, high : float
-        Range of a number; infinite for both where the user of the value checks the range.
+        Range of a number; infinite on both sides if the user of the value checks the range.
     unit : str
         Unit of a number, such as ``"bits"``.
     choices : tuple of str
@@ -59,9 +59,9 @@ class Option:
     flags : str
         Command-line spelling of a switch: ``"--rotated/--plain"``.
     budget : str
-        How a task's number of bits sets the default: for ``"coordinate"`` the default is `Task.most_bits`, also for ``"sketch"``, whose
-        coordinates are fewer than the task's; for ``"at most"`` the usual default, or `Task.most_bits` if that is less; for ``"message"``
-        `Task.most_message_bits`; empty for no effect.
+        Rule by which a task's number of bits sets the default: for ``"coordinate"`` the default is `Task.most_bits`, also for ``"sketch"``,
+        whose coordinates are fewer than the task's; for ``"at most"`` the usual default, or `Task.most_bits` if that is less; for
+        ``"message"`` `Task.most_message_bits`; empty for no effect.
     at_most : str
         Name of another parameter, or of a sampling's field such as ``"population"``, that bounds the number from above if both are given.
     numeric : bool
@@ -149,7 +149,7 @@ class Option:
 
 
 def check_pairs(options: tuple[Option, ...], values: Values) -> None:
-    """Raise ValueError where a number exceeds its bound (`Option.at_most`).
+    """Raise ValueError if a number exceeds its bound (`Option.at_most`).
 
     The bound is another parameter, or a field of a sampling.
     """
@@ -185,7 +185,7 @@ PARAMETER = "parameter"
 
 @dataclass(frozen=True)
 class _Parts:
-    """A field whose value is a record with parameters of its own."""
+    """A field whose value is a record with its own parameters."""
 
     kind: type
     changes: Mapping[str, Mapping[str, Any]]
@@ -211,15 +211,15 @@ def parameter(
     Parameters
     ----------
     help, low, high, unit, choices, flags, at_most, numeric
-        As in `Option`.
+        Attributes of `Option`.
     default : object
         Default of the field; without a default the parameter is required.
     usual : object
-        Default of the option where the field itself has no default.
+        Default of the option if the field itself has no default.
     kind : type or None
         int, float, str or bool; None for the field's annotation.
     name : str or None
-        Name of the option where it differs from the field's.
+        Name of the option if it differs from the field's.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def parameter(
 
 
 def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
-    """Declare a field whose value is a record with parameters of its own.
+    """Declare a field whose value is a record with its own parameters.
 
     The record's parameters become parameters of the mechanism. `changes` has attributes of `Option` that differ from the record's own, by
     the names of the options.
@@ -248,7 +248,7 @@ def parts(kind: type, **changes: Mapping[str, Any]) -> Any:
 def budgeted() -> Any:
     """Declare a field that a budget sets, such as ``delta``.
 
-    The field is no parameter and has no default; it stands among the parameters.
+    The field is no parameter and has no default; it may stand between parameters.
     """
     return dataclasses.field()
 

@@ -1,4 +1,4 @@
-"""The privacy of a mechanism: named accounts, of which the least proven one is the guarantee."""
+"""The privacy of a mechanism: named accounts, whose least proven one is the guarantee."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ class EpsilonBound:
     Attributes
     ----------
     epsilon : float
-        Upper bound on the privacy parameter of all rounds together; infinite where the account has no bound.
+        Upper bound on the privacy parameter of all rounds together; infinite if the account has no bound.
     reason : str or None
         Reason for an infinite epsilon.
     order : float or None
@@ -124,14 +124,14 @@ class Account:
     name : str
         ``"pure"``, ``"rdp"``, ``"pld"``, ``"near-gaussian"``, ``"blanket"``, ``"theorem-1"``, ...
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the account.
     bound : callable
         Epsilon at (delta, rounds, sampling); delta is from 0 to below 1. An ``InfeasibleError`` counts as an infinite bound with a reason.
-        Clients that are not sampled send zeros or nothing: a bound for rounds with all clients also holds for a secret sample. At half of
-        delta, so does the bound for the most rounds in which a client is sampled, except with probability delta / 2. The account takes the
+        Clients that are not sampled send zeros or nothing: a bound for rounds with all clients also holds for a secret sample. A bound at
+        half of delta also holds for the most rounds in which a client is sampled, except with probability delta / 2. The account takes the
         least of these.
     proven : bool
-        Whether the bound is a theorem wherever it is finite. A published theorem that is false somewhere is not proven.
+        Whether the bound is a theorem wherever it is finite. A published theorem with a counterexample is not proven.
     assumes : str or None
         Assumption of the bound about other clients' data or messages; None for no assumption.
     at_delta_zero : bool
@@ -198,13 +198,13 @@ class PrivacyReport(Shown):
     rounds : int
         Number of rounds in which the same client takes part.
     adjacency, trust_model : str
-        Which data sets are neighbours, and the observer that the guarantee is against.
+        Adjacency and trust model of the guarantee.
     sampling : Sampling or None
-        How the clients of a round are chosen; None where every client takes part in every round.
+        Sampling of the clients of a round; None if every client takes part in every round.
     accounts : tuple of AccountedEpsilon
         The bound of each account, with its own adjacency.
     allow_real_numbers : bool
-        As in `Guarantee`.
+        Field of `Guarantee`.
     """
 
     delta: float
@@ -225,7 +225,7 @@ class PrivacyReport(Shown):
     def to_frame(self) -> "pd.DataFrame":
         """Return a data frame with one row per account.
 
-        Columns are `account`, `epsilon` (missing where infinite), `proven`, `assumes`, `adjacency`, `reason`.
+        Columns are `account`, `epsilon` (missing if infinite), `proven`, `assumes`, `adjacency`, `reason`.
         """
         import pandas as pd
 
@@ -247,7 +247,7 @@ class PrivacyReport(Shown):
 
     @property
     def best(self) -> AccountedEpsilon | None:
-        """The least proven account for the adjacency; None where all are infinite."""
+        """The least proven account for the adjacency; None if all are infinite."""
         usable = [account for account in self.accounts if self._is_guarantee(account) and math.isfinite(account.bound.epsilon)]
         return min(usable, key=lambda account: account.bound.epsilon, default=None)
 
@@ -274,7 +274,7 @@ class PrivacyReport(Shown):
         return self.epsilon if name is None else self.account(name).bound.epsilon
 
     def check_anything_is_known(self) -> None:
-        """Raise InfeasibleError, with all reasons, where every account is infinite."""
+        """Raise InfeasibleError, with all reasons, if every account is infinite."""
         if all(math.isinf(account.bound.epsilon) for account in self.accounts):
             reasons = dict.fromkeys(account.bound.reason for account in self.accounts if account.bound.reason)
             raise InfeasibleError("; ".join(reasons) or "epsilon is infinite: the mechanism is not private")
@@ -304,7 +304,7 @@ class Privacy:
     accounts : tuple of Account
         The accounts, with different names for each adjacency.
     allow_real_numbers : bool
-        As in `Guarantee`.
+        Field of `Guarantee`.
     """
 
     trust_model: str
@@ -329,11 +329,11 @@ class Privacy:
         delta : float
             Failure probability of all rounds together, from 0 to below 1.
         adjacency : str or None
-            Which data sets are neighbours; None for the first adjacency of the accounts.
+            Adjacency of the guarantee; None for the first adjacency of the accounts.
         rounds : int
             Number of rounds in which the same client takes part, at least 1.
         sampling : PoissonSampling, FixedSizeSampling or None
-            How the clients of a round are chosen, in secret.
+            Sampling of the clients of a round, in secret.
 
         Raises
         ------
@@ -347,7 +347,7 @@ class Privacy:
     ) -> float:
         """Return epsilon by the named account, or the proven epsilon for None.
 
-        It is `PrivacyReport.epsilon_by` of `report`, without the accounts that it does not need.
+        The result is `PrivacyReport.epsilon_by` of `report`, without the accounts that it does not need.
         """
         return self._report(delta, adjacency, rounds, sampling, self._asked(adjacency, account)).epsilon_by(account)
 

@@ -1,4 +1,4 @@
-"""Mechanisms with floating-point noise: references for comparisons, released only on request."""
+"""Mechanisms with floating-point noise: references, released only on request."""
 
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING

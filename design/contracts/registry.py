@@ -1,4 +1,4 @@
-"""Registry entries of mechanisms, for commands, sweeps, the planner and the conformance tests."""
+"""Registry entries of mechanisms, for commands, sweeps, planner and tests."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +46,7 @@ CATEGORIES = Option("categories", int, "Number of items.", low=1, high=MOST_CATE
 
 @dataclass(frozen=True, eq=False)
 class AccountSubject:
-    """A mechanism, or bare noise, as accounting sees it.
+    """A mechanism, or bare noise, as the subject of accounts.
 
     Attributes
     ----------
@@ -57,11 +57,11 @@ class AccountSubject:
     adjacency : str
         The requested adjacency, or the usual one.
     bits_per_client : float or None
-        Bits of one message; None where the parameters do not determine them.
+        Bits of one message; None if the parameters do not determine them.
     details : mapping
         Parameters and facts, by name.
     table : LookupTable or None
-        The designed table, where calibration designs one.
+        The designed table, if calibration designs one.
     ball : NormBall or None
         Ball of the vectors whose mean is estimated; with `clients` it gives the reference error of a trusted server.
     clients : int or None
@@ -118,8 +118,8 @@ class AccountReport(Shown):
     def central_squared_error(self) -> float | None:
         """Squared error of the mean of one round under a trusted server's Gaussian noise.
 
-        The noise gives the same privacy over the same rounds. None for sampled rounds, whose noise differs, where epsilon or delta is out
-        of range, and where the vectors are unknown.
+        The noise gives the same privacy over the same rounds. None for sampled rounds, whose noise differs, for epsilon or delta out of
+        range, and for unknown vectors.
         """
         ball, clients, privacy = self.subject.ball, self.subject.clients, self.privacy
         if ball is None or clients is None or privacy.sampling is not None:
@@ -155,21 +155,21 @@ class Noise:
     parameters : tuple of Option
         Parameters of the account.
     account : callable
-        Computes the privacy with the functions of the mechanism's own `privacy`.
+        Function that computes the privacy with the functions of the mechanism's own `privacy`.
     given : tuple of Option
         Options of `solve` beside the budget.
     solve : callable or None
-        Returns the parameters with which all rounds keep a budget; errs toward more privacy. None if there is nothing to
+        Function that returns the parameters with which all rounds keep a budget; errs toward more privacy. None if there is nothing to
         calibrate.
     parameters_of : callable or None
-        Returns the parameters of a mechanism of the registry's entry; None where that mechanism lacks such parameters.
+        Function that returns the parameters of a mechanism of the registry's entry; None if that mechanism lacks such parameters.
     pure : bool
         Whether `solve` keeps a budget whose delta is 0.
     adjacencies : tuple of str
-        Adjacencies of the accounts where these are more than the entry's; empty for the same.
+        Adjacencies of the accounts if these are more than the entry's; empty for the same.
     offered : callable or None
-        Returns the adjacencies, the usual adjacency first, where they depend on the parameters, on the sampling, or on the account that
-        must keep a budget.
+        Function that returns the adjacencies, the usual adjacency first, if they depend on the parameters, on the sampling, or on the
+        account that must keep a budget.
     """
 
     name: str
@@ -200,7 +200,7 @@ class InPlaceOfBudget:
     option : Option
         The parameter, None by default.
     build : callable
-        Returns the mechanism for a value of the parameter; the task's epsilon and rounds have no effect.
+        Function that returns the mechanism for a value of the parameter; the task's epsilon and rounds have no effect.
     """
 
     option: Option
@@ -226,11 +226,12 @@ class Entry(DescribedEntry):
     options : tuple of Option
         Design choices beside the task.
     build : callable
-        Returns the mechanism with the least error that keeps a task's budget; errs toward more privacy. Raises ``InfeasibleError``
-        that states the requirement. `mechanism_for` checks the task and the options first.
+        Function that returns the mechanism with the least error that keeps a task's budget; errs toward more privacy. Raises
+        ``InfeasibleError`` that states the requirement. `mechanism_for` checks the task and the options first.
     mechanism : type or None
         The class of the mechanism if its parameters determine it (`parameter`): `quietbits account` makes it from them. None for purely
-        private mechanisms of the local trust model, which `account` builds for an epsilon of one round, and where `noise` has the account.
+        private mechanisms of the local trust model, which `account` builds for an epsilon of one round, and for mechanisms whose account is
+        `noise`.
     noise : Noise or None
         The account that needs fewer parameters than the mechanism.
     private : bool
@@ -238,7 +239,7 @@ class Entry(DescribedEntry):
     norms : tuple of float or None
         Norms of the balls that the mechanism accepts; None for every norm.
     candidates : callable
-        Design choices to try for a task, where they trade bits or time for error; missing choices have their defaults.
+        Design choices to try for a task, if they trade bits or time for error; missing choices have their defaults.
     populations : tuple of str or None
         Populations for which the stated error holds; None for all.
     planned_with : tuple of str
@@ -248,8 +249,9 @@ class Entry(DescribedEntry):
     predict : callable
         Errors that `quietbits calibrate` predicts, beside the mechanism's facts, from the task and the design choices.
     on_real_numbers : bool
-        Whether the guarantee is for a mechanism on real numbers, whose noise is in floating-point numbers here: their low bits reveal more
-        (Mironov 2012, *On significance of the least significant bits for differential privacy*), so the mechanism serves comparisons only.
+        Whether the guarantee is for a mechanism on real numbers, but its noise here is in floating-point numbers: their low bits reveal
+        more (Mironov 2012, *On significance of the least significant bits for differential privacy*), so the mechanism serves comparisons
+        only.
     in_place_of_budget : InPlaceOfBudget or None
         The parameter that a training may state in place of a budget; None for mechanisms that are built for budgets only.
     formula : str
@@ -289,7 +291,7 @@ class Entry(DescribedEntry):
         return self.design_for(task, values).mechanism
 
     def design_for(self, task: Task, values: Values = MappingProxyType({})) -> "Design":
-        """Return `mechanism_for` with the given design choices and those that follow from the bits."""
+        """Return `mechanism_for` with the given design choices and choices derived from the bits."""
         if not isinstance(check_task(task).domain, self.domains):
             offered = " or ".join(domain.__name__ for domain in self.domains)
             raise InfeasibleError(f"domain must be of the kind {offered} for {self.name}, got {task.domain}")
@@ -410,7 +412,7 @@ class Entry(DescribedEntry):
         return tuple(replace(option, default=f"{usual:g}") if option.name == "norm" else option for option in options)
 
     def account(self, values: Values, adjacency: str | None, sampling: Sampling | None) -> AccountSubject:
-        """Return the mechanism of the parameters (`account_options`) as accounting sees it.
+        """Return the mechanism of the parameters (`account_options`) as a subject of accounts.
 
         The values include ``delta``.
         """
@@ -443,7 +445,7 @@ class Entry(DescribedEntry):
         )
 
     def calibrate(self, budget: Budget, values: Values) -> AccountSubject:
-        """Return the mechanism that keeps a budget, as accounting sees it.
+        """Return the mechanism that keeps a budget, as a subject of accounts.
 
         The values are those of `calibration_options`. The subject has its task (`AccountSubject.task`). Without a dimension of the vectors
         the subject is bare noise, or the epsilon of one round.
@@ -476,7 +478,7 @@ class Entry(DescribedEntry):
         return replace(self.subject(mechanism, budget.adjacency, {**details, **self.predict(task, chosen)}), task=task)
 
     def _check_bare(self, values: Values) -> None:
-        """Raise ValueError for options of bare noise where a mechanism is built for vectors."""
+        """Raise ValueError for options of bare noise if a mechanism is built for vectors."""
         for option in () if self.noise is None or self.noise.solve is None else self.noise.given:
             if values[option.name] != option.default:
                 given = f"{option.name} must be left out where dimension is given"
@@ -501,7 +503,7 @@ class Entry(DescribedEntry):
         return Task(domain, values.get("clients", 1), **kept)
 
     def subject(self, mechanism: Mechanism, adjacency: str, values: Values = MappingProxyType({})) -> AccountSubject:
-        """Return a mechanism as accounting sees it, with its parameters and facts as details."""
+        """Return a mechanism as a subject of accounts, with parameters and facts as details."""
         ball = mechanism.domain if isinstance(mechanism.domain, NormBall) else None
         details = {**values, **self.parameters_of(mechanism), **mechanism.facts()}
         if ball is not None and "norm" in details:

@@ -1,4 +1,4 @@
-"""Mechanisms whose clients compress their vectors by a common linear sketch before adding noise."""
+"""Mechanisms whose clients compress vectors by a common linear sketch."""
 
 import math
 from dataclasses import replace
@@ -21,7 +21,7 @@ class SketchedMechanism(VectorMechanism):
     The guarantee holds for all vectors and sketches. Vectors must not depend on the sketch's public seed, or the estimate has a larger
     error than stated. The error of compression, ``distortion ||mean||**2``, is common to all clients of a round, whatever their number.
 
-    A frozen dataclass that derives from it has the fields below.
+    A frozen dataclass that derives from this class has the fields below.
 
     Attributes
     ----------
@@ -65,8 +65,8 @@ class SketchedMechanism(VectorMechanism):
     def bias_bound(self) -> float:
         """Upper bound on the norm of the bias from clipping sketches, over the sketch's seed.
 
-        Clipping removes at most all of ``S^T S x`` where it happens: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the
-        root of ``(1 + distortion) ||x||**2`` times the probability.
+        Clipping removes at most all of ``S^T S x``: by Cauchy and Schwarz ``E||S^T S x|| 1[clipped]`` is at most the root of ``(1 +
+        distortion) ||x||**2`` times the probability.
         """
         return self.ball.clip_norm * math.sqrt((1 + self.sketch.distortion) * self.clipping_probability)
 

@@ -30,11 +30,11 @@ class Budget:
     delta : float
         Failure probability of all rounds together, from 0 to below 1; 0 asks for pure privacy.
     adjacency : str
-        Which data sets are neighbours: ``"replace-one"`` or ``"add-or-remove-one"``.
+        Adjacency: ``"replace-one"`` or ``"add-or-remove-one"``.
     rounds : int
         Number of rounds in which the same client takes part.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How the clients of a round are sampled, in secret.
+        Sampling of the clients of a round, in secret.
     method : str or None
         Name of the account that must keep the budget; None for the least proven account.
 
@@ -82,16 +82,16 @@ class Task:
     delta : float
         Failure probability of all rounds together, from 0 to below 1; 0 asks for pure privacy.
     adjacency : str
-        Which data sets are neighbours; without a default, so that comparisons state it.
+        Adjacency of the budget, without a default, so that comparisons state it.
     rounds : int
         Number of rounds in which the same client takes part.
     bits : float or None
         Most bits of a coordinate: a message has at most `bits` times `dimension` bits. The coordinates are those of a vector, or the items
         of a list; a number has a single coordinate. None for any number of bits.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How the clients of a round are sampled, in secret.
+        Sampling of the clients of a round, in secret.
     message_bits : float or None
-        Most bits of a whole message; None for any number of bits. `bits` states the same per coordinate: either suffices.
+        Most bits of a whole message; None for any number of bits. `bits` states the same limit per coordinate: either field suffices.
     method : str or None
         Name of the account that must keep the budget; None for the least proven account.
 

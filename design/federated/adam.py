@@ -1,4 +1,4 @@
-"""Adam as a server's optimiser, with bias-corrected moments and the same bits on every machine."""
+"""Adam as a server's optimiser, with the same bits on every machine."""
 
 from dataclasses import dataclass
 

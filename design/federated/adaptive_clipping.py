@@ -1,13 +1,13 @@
-"""Clip norms that follow a quantile of the clients' norms over rounds, and their cost in privacy.
+"""Clip norms that follow a quantile of the clients' norms, and their privacy cost.
 
 Andrew, Thakkar, McMahan, Ramaswamy 2021, *Differentially private learning with adaptive clipping*.
 
 *The joint guarantee.* In a round with clip C a client sends its vector, clipped to C, and a bit b, whether the norm was at most C, counted
 as b - 1/2. Divide the sum by its noise s, and the count by its noise t. Under add-or-remove-one adjacency, the pair moves by at most
 ``sqrt((C / s)**2 + (1 / (2 t))**2)``, with equality for every vector of norm C. Under replace-one adjacency, the pair moves by at most
-``sqrt((2 C / s)**2 + (1 / t)**2)``, with equality for opposite vectors of which one was clipped. Both noises together are one Gaussian
-noise whose multiplier is the inverse of that bound: ``(z**-2 + (h / t)**2)**(-1/2)``, with z the sum's own noise over its own sensitivity,
-and the count's sensitivity h, 1/2 or 1. (Counted as b itself, a client's presence would move the count by 1.)
+``sqrt((2 C / s)**2 + (1 / t)**2)``, with equality for opposite vectors of which exactly one was clipped. Both noises together are one
+Gaussian noise whose multiplier is the inverse of that bound: ``(z**-2 + (h / t)**2)**(-1/2)``, with z the sum's own noise over its own
+sensitivity, and the count's sensitivity h, 1/2 or 1. (Counted as b itself, a client's presence would move the count by 1.)
 """
 
 import math
@@ -149,7 +149,7 @@ def central_fraction(
         Source of the noise: seeded words, unless `allow_real_numbers`.
     allow_real_numbers : bool
         Whether the fraction may be released: its noise is a floating-point number, whose low bits reveal more than
-        `adaptive_clipping_privacy` says. `NoisyCount` adds whole numbers.
+        `adaptive_clipping_privacy` states. `NoisyCount` adds whole numbers instead.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = 
     """
     total = check_real("total", total, low=SMALLEST_MULTIPLIER, high=LARGEST_MULTIPLIER)
     inverse = _inverse_of_count(count_deviation, adjacency)
-    # The product (1 / total - inverse) (1 / total + inverse) loses nothing where both are close; the room counts rounding errors of both.
+    # The product (1 / total - inverse) (1 / total + inverse) loses no digits if both are close; the room counts rounding errors of both.
     room = 1 / total * (1 - ROUNDING) - inverse * (1 + ROUNDING)
     if room <= 0:
         raise InfeasibleError(

@@ -37,7 +37,7 @@ class HistoryPackage:
     Attributes
     ----------
     start_round : int
-        Number of the model's rounds before these.
+        Number of rounds that the model has been through before these.
     rounds : tuple of tuple of bytes
         The messages of each round, all of the same length, in the order in which the server added them up.
     message_bytes : int
@@ -60,7 +60,7 @@ class HistoryPackage:
     checksum: bytes
 
     def __post_init__(self) -> None:
-        """Refuse values that could not be written."""
+        """Refuse values that the format cannot hold."""
         check_integer("start_round", self.start_round, low=0, high=MOST_STATE_ROUNDS)
         check_integer("start_round plus the number of rounds", self.end_round, low=0, high=MOST_STATE_ROUNDS)
         check_integer("message_bytes", self.message_bytes, low=1, high=LONGEST_MESSAGE)
@@ -71,7 +71,7 @@ class HistoryPackage:
 
     @property
     def end_round(self) -> int:
-        """Number of the model's rounds after these."""
+        """Number of rounds that the model has been through after these."""
         return self.start_round + len(self.rounds)
 
     def to_bytes(self) -> bytes:

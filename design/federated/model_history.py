@@ -47,8 +47,8 @@ class ModelHistory:
     message_bytes : int
         Bytes of a message, 1 to 2**20.
     rounds : tuple of tuple of bytes
-        Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped: no client is sent
-        them.
+        Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped, because no client
+        needs them.
     retain : int or None
         Largest number of rounds to keep; None keeps all useful rounds.
     """
@@ -73,7 +73,7 @@ class ModelHistory:
 
     @property
     def first_round(self) -> int:
-        """Rounds that a model must have been through so that the history reaches back to it."""
+        """Number of rounds of the oldest model that the history can update."""
         return self.state.rounds - len(self.rounds)
 
     @cached_property
@@ -92,9 +92,9 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
     messages : sequence of bytes
         The messages; they are decoded and added up, in float64, in this order. Without messages, only the number of rounds grows.
     decode : Decode
-        The coder's receiver.
+        Function that decodes a message, as the coder's receiver does.
     optimiser : ServerOptimiser
-        Takes a step by the mean update.
+        Optimiser that takes a step by the mean update.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, 
 def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPackage | FullModelPackage:
     """Return the shortest package that brings a client up to date.
 
-    It holds the missed messages if they are kept and shorter than the model, and else the model.
+    The package holds the missed messages if the history has them and they are shorter than the model, and otherwise the model.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
     last_round = check_integer("last_round", last_round, low=0, high=history.state.rounds)
     if last_round < history.first_round:
         return FullModelPackage(history.state)
-    # The kept rounds are shorter than the model.
+    # All kept rounds together are shorter than the model.
     missed = history.rounds[last_round - history.first_round :]
     return HistoryPackage(last_round, missed, history.message_bytes, history.checksum)
 
@@ -211,7 +211,7 @@ def apply_package(
 
 
 def _check_successor(received: ModelState, state: ModelState) -> None:
-    """Refuse a whole model that cannot follow the client's: an old one may be a replay attack."""
+    """Refuse a model that cannot follow the client's model: an old model may be a replay attack."""
     if received.rounds < state.rounds:
         through = f"{received.rounds} rounds, the client's through {state.rounds}"
         raise DataError(f"package: the model has been through {through}: rollback is refused")
@@ -246,7 +246,7 @@ class Synchronisation:
 def synchronise(
     history: ModelHistory, state: ModelState | None, decode: Decode, optimiser: ServerOptimiser, deliver: Deliver = bytes
 ) -> Synchronisation:
-    """Bring a client up to date by the shorter package, or else by the whole model.
+    """Bring a client up to date by the shorter package, or by the whole model if that fails.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def synchronise(
     decode, optimiser
         The server's decoder and optimiser, as in `replay_round`.
     deliver : Deliver
-        The channel of packages; by default, all arrive unchanged. A lost package arrives as no bytes.
+        The channel of packages; by default, all packages arrive unchanged. A lost package arrives as no bytes.
 
     Raises
     ------

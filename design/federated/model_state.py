@@ -1,4 +1,4 @@
-"""A model with its optimiser's memory, the same bits at server and clients, and its checksum."""
+"""A model with its optimiser's memory and checksum, equal at server and clients."""
 
 import hashlib
 from dataclasses import dataclass

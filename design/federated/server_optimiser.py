@@ -1,4 +1,4 @@
-"""Steps of a server's optimiser with the same bits on every machine: SGD, momentum, and FedAdam.
+"""Steps of a server's optimiser with the same bits on every machine.
 
 All steps use only sums, products, quotients and square roots of single numbers, in a fixed order; IEEE 754 fixes each result. They use no
 powers and no sums over coordinates, whose last bits differ between libraries.
@@ -36,7 +36,7 @@ class ServerOptimiser(Protocol):
 
 @dataclass(frozen=True)
 class ServerSGD:
-    """Gradient steps, with momentum or without: m = momentum m + update, x = x + learning_rate m.
+    """Gradient steps with or without momentum: x = x + learning_rate m, m = momentum m + update.
 
     Without momentum this is the server of federated averaging (FedAvg), with momentum the server of FedAvgM.
 
@@ -45,7 +45,7 @@ class ServerSGD:
     learning_rate : float
         Above 0, up to 1e6; 1 gives the mean of the clients' models.
     momentum : float
-        From 0, which means none, to 1.
+        Momentum from 0, for none, to 1.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from .support import SupportMechanism
 
 
 class BlockMechanism(SupportMechanism):
-    """A mechanism that spreads items over blocks of outputs; an item's set is E times as likely.
+    """A mechanism with blocks of outputs and item sets that are e^epsilon times likelier.
 
     All sets have c outputs, two of the same block have i in common, and there are h blocks of m outputs. With Z = (E - 1) c + h m, an
     output of the set has probability E / Z, any other 1 / Z; E = exp(epsilon). An item's frequency is estimated by
@@ -32,7 +32,7 @@ class BlockMechanism(SupportMechanism):
     Attributes
     ----------
     epsilon, categories
-        As in `SupportMechanism`.
+        Fields of `SupportMechanism`.
     blocks : int
         Number h of blocks, from 1 to `categories`.
     """
@@ -158,7 +158,8 @@ class BlockMechanism(SupportMechanism):
             return np.asarray((own * self.holder_variance + others) * clients / self.unit**2)
 
         if 2 * self.set_outputs == self.block_outputs:
-            # The estimate is a multiple of the messages for the item less those against it, which are half of what `variance` is for.
+            # The estimate is a multiple of the messages for the item less those against it, which are half of the messages that `variance`
+            # covers.
             support = self._scaled(self.set_outputs)
             law = SignLaw(support, math.exp(-self.epsilon) * support)
             scores = law.squared_scores(inside, messages - inside, lambda inside, outside: 4 * variance(inside, inside + outside))
@@ -185,7 +186,7 @@ class BlockMechanism(SupportMechanism):
 
     @property
     def lie_probability(self) -> float:
-        """Probability, rounded up, of a uniform output in place of one of the item's set."""
+        """Probability, rounded up, of a uniform output in place of an output of the item's set."""
         return min(1.0, math.exp(-self.epsilon) * self._scaled(self.blocks * self.block_outputs) * (1 + SHORT_SLACK))
 
     @property

@@ -1,7 +1,7 @@
 """The number of different items that clients hold, by a noisy secure sum modulo 2.
 
-The server counts empty buckets (Whang, Vander-Zanden, Taylor 1990, *A linear-time probabilistic counting algorithm*); a client sends a
-fair bit for its own bucket, so that the sum modulo 2 shows whether the bucket has any client, and not how many.
+The server counts empty buckets (Whang, Vander-Zanden, Taylor 1990, *A linear-time probabilistic counting algorithm*); a client sends a fair
+bit for its own bucket, so that the sum modulo 2 shows whether the bucket has any client, but not how many.
 """
 
 import math
@@ -50,10 +50,10 @@ class DistinctEstimate:
 class DistinctCount:
     """A mechanism whose clients send a bit per bucket, modulo 2: fair for their item's bucket.
 
-    Bits of other buckets are rarely 1. The sum's bit of a bucket with an item is fair, whatever else is in it; that of an empty bucket is 1
-    with probability (1 - b) / 2, where b = (1 - 2 p)^n for n clients and the probability p of a rare 1. Bits are independent. Replacing an
-    item changes two buckets at most, one of each kind: probabilities change by a factor of (1 + b) / (1 - b) at most, which is e^epsilon.
-    Taking it away changes one bucket, and probabilities by 1 / (1 - b) at most.
+    Bits of other buckets are rarely 1. The sum's bit of a bucket with an item is fair, for any other items in it; that of an empty bucket
+    is 1 with probability (1 - b) / 2, where b = (1 - 2 p)^n for n clients and the probability p of a rare 1. Bits are independent.
+    Replacing an item changes at most two buckets, one of each kind: probabilities change by a factor of at most (1 + b) / (1 - b), which is
+    e^epsilon. Removing an item changes one bucket, and probabilities by at most 1 / (1 - b).
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class DistinctCount:
     clients : int
         Number n of clients, from 1 to 10**7; the guarantee counts the bits of all of them.
     buckets : int
-        Number of buckets, from 2 to 2**24; from `categories` on, each item has its own.
+        Number of buckets, from 2 to 2**24; with at least `categories` buckets, each item has its own.
     epsilon : float
         Pure privacy parameter, from 1e-4 to 20.
     seed : int
@@ -138,8 +138,8 @@ class DistinctCount:
     def estimate(self, aggregate: ArrayLike, failure: float = 0.05) -> DistinctEstimate:
         """Return the estimates from the sum of all clients' bits.
 
-        `upper` allows for noise by Hoeffding's inequality, and for the hash by McDiarmid's, as one item more or less changes the number of
-        empty buckets by one at most; each may fail with half of the probability.
+        `upper` allows for noise by Hoeffding's inequality, and for the hash by McDiarmid's, as another item changes the number of empty
+        buckets by at most one; each may fail with half of the probability.
         """
         failure = check_probability("failure", failure)
         ones = float(aggregate_residues(aggregate, self.buckets, 2).sum())
@@ -150,7 +150,7 @@ class DistinctCount:
         noise = math.sqrt(2 * self.buckets * math.log(2 / failure)) / self.contrast
         numbers = np.arange(most + 1)
         expected = self._expected_empty(numbers)
-        # Nothing is left to chance if every bucket has an item of its own.
+        # Hashing adds no randomness if every item has its own bucket.
         hashed = 0.0 if self._hash().direct else np.sqrt(numbers * math.log(2 / failure) / 2)
         possible = np.flatnonzero(expected + hashed >= empty - noise)
         distinct = float(np.interp(-empty, -expected, numbers))

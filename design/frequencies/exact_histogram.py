@@ -36,7 +36,7 @@ MOST_ENTRIES = 2**28
 AT_ONCE = 2**22
 
 MOST_MEASUREMENTS = 2**20
-# A block of the counter-based generator: four words.
+# Bits of a block of the counter-based generator: four words.
 BLOCK_BITS = 256
 
 NOTHING_PROVEN = "the sum shows exactly how many clients hold each item, and nothing is proven beyond the secure sum"
@@ -50,9 +50,9 @@ class HistogramCode(ABC):
     Attributes
     ----------
     dimension : int
-        d, the number of items, which are numbered from 0; up to 2**40.
+        Number d of items, which are numbered from 0; up to 2**40.
     clients : int
-        n, the largest number of clients in a sum; up to 2**20.
+        Largest number n of clients in a sum; up to 2**20.
     measurements : int
         Number m of whole numbers that a client sends.
     """
@@ -79,7 +79,7 @@ class HistogramCode(ABC):
         """
 
     def encode(self, items: ArrayLike) -> NDArray[Any]:
-        """Return the messages of clients with these items, shape (clients, measurements).
+        """Return the messages of clients with given items, shape (clients, measurements).
 
         Messages are residues modulo M in the narrowest unsigned words.
 
@@ -96,7 +96,7 @@ class HistogramCode(ABC):
     def summed_columns(self, items: ArrayLike) -> IntegerArray:
         """Return the sum of the columns of all items, shape (measurements,).
 
-        Each item's column is made once, for all its holders.
+        Each distinct item's column is made once, for all its holders.
         """
         held, times = np.unique(self._checked(items), return_counts=True)
         total = np.zeros(self.measurements, dtype=np.int64)
@@ -195,14 +195,14 @@ class IdentityCode(HistogramCode):
 class BernoulliCode(HistogramCode):
     """A code whose column i is m fair bits of the generator Philox at (seed, i).
 
-    NumPy promises not to change Philox's words. No matrix is stored: a client makes its own column, the server makes all of them to decode.
+    NumPy promises not to change Philox's words. No matrix is stored: a client makes its own column, the server makes all columns to decode.
 
     Attributes
     ----------
     dimension, clients : int
-        d and n; modulus n + 1.
+        Numbers d of items and n of clients; the modulus is n + 1.
     measurements : int
-        m, from 1 to 2**20; `of_rigorous_size` says how many are enough.
+        Number m of measurements, from 1 to 2**20; `of_rigorous_size` gives a sufficient number.
     seed : int
         Public seed, from 0 to 2**128 - 1, which items must not depend on.
 
@@ -307,7 +307,7 @@ class RademacherCode(HistogramCode):
         return 2 * self.clients + 1
 
     def columns(self, items: ArrayLike) -> NDArray[np.int8]:
-        """Return columns of signs."""
+        """Return the columns, with entries 1 and -1."""
         return (2 * self._bits().columns(items).astype(np.int8) - 1).astype(np.int8)
 
     def _decoded(self, residues: IntegerArray, clients: int, time_limit: float) -> IntegerArray:
@@ -367,8 +367,8 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
     """A secure sum of codes: the server decodes exact frequencies of the arrived messages.
 
     There is no noise: messages are a function of items, and epsilon is infinite. With `BernoulliCode` the histogram is proven to be the
-    only one with its sum, or `decode` raises ``InfeasibleError`` or ``ConvergenceError``. Clients may drop out, as long as the secure sum
-    recovers the sum of the others.
+    only one with its sum, or `decode` raises ``InfeasibleError`` or ``ConvergenceError``. Clients may drop out if the secure sum recovers
+    the sum of the remaining clients.
 
     Attributes
     ----------
@@ -407,12 +407,12 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def holder_variance(self) -> float:
-        """The variance 0.0: the decoded frequencies are exact."""
+        """Variance of a decoded frequency: 0.0, as frequencies are exact."""
         return 0.0
 
     @property
     def other_variance(self) -> float:
-        """The variance 0.0: the decoded frequencies are exact."""
+        """Variance of a decoded frequency: 0.0, as frequencies are exact."""
         return 0.0
 
     @property
@@ -427,7 +427,7 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """The probability 0.0: the modulus holds every sum of n columns."""
+        """Probability that a coordinate wraps: 0.0, as the modulus holds every sum of n columns."""
         return 0.0
 
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:

@@ -1,7 +1,7 @@
 """Hadamard response and its recursive form: local mechanisms with Walsh-Hadamard decoders.
 
 Hadamard response (Acharya, Sun, Zhang 2019, *Hadamard response: Estimating distributions privately, efficiently, and with little
-communication*) sends an output of half of the item's block, or any other one. Recursive Hadamard response (Chen, Kairouz, Özgür 2020,
+communication*) sends an output of half of the item's block, or any other output. Recursive Hadamard response (Chen, Kairouz, Özgür 2020,
 *Breaking the communication-privacy-accuracy trilemma*, section 4) sends the item's block and one sign of its place, by randomised response
 on very few bits.
 """
@@ -29,12 +29,12 @@ class HadamardResponse(BlockMechanism):
     estimate is D / (E - 1) times the sum of that row's entries at the messages of the block, so that the variance is D (E + 1) / (E - 1)**2
     for items of the block, minus 1 for the held item, and 2 D / (E - 1)**2 for other items.
 
-    Items are spread evenly over the blocks. The paper fills one block after the other, which is worse where items do not fill the last.
+    Items are spread evenly over the blocks. The paper fills one block after the other, which is worse if items do not fill the last block.
 
     Attributes
     ----------
     epsilon, categories, blocks
-        As in `BlockMechanism`; `blocks` is a power of two, at most twice the number of items.
+        Fields of `BlockMechanism`; `blocks` is a power of two, at most twice the number of items.
 
     Examples
     --------
@@ -55,12 +55,12 @@ class HadamardResponse(BlockMechanism):
 
     @property
     def most_blocks(self) -> int:
-        """Twice the number of items: the paper's choice may exceed the number of items."""
+        """Largest number of blocks: twice the number of items, for the paper's choice."""
         return 2 * self.categories
 
     @property
     def block_outputs(self) -> int:
-        """Number of outputs of a block, a power of two: the matrix's first row is no item's."""
+        """Number of outputs of a block, a power of two: no item has the matrix's first row."""
         return padded_dimension(self.block_items + 1)
 
     @property
@@ -109,8 +109,8 @@ class HadamardResponse(BlockMechanism):
 def hadamard_response(epsilon: float, categories: int, blocks: int | None = None) -> HadamardResponse:
     """Return Hadamard response, by default with the blocks of least worst variance.
 
-    The paper's number, `published_blocks`, has up to 39% more variance: from epsilon 0.7 to 1.3 it has two blocks, and a single
-    block is better.
+    The paper's number, `published_blocks`, has up to 39% more variance: from epsilon 0.7 to 1.3 it has two blocks, though a single block is
+    better.
 
     Examples
     --------
@@ -146,14 +146,14 @@ def check_power_of_two(name: str, value: int) -> None:
 class RecursiveHadamardResponse(BlockMechanism):
     """Recursive Hadamard response: the client sends its block and a sign of a public row.
 
-    Public randomness draws a row of a Hadamard matrix; the client sends its item's block, and the row's entry at its place. That is one of
-    2 blocks symbols: the client's own with probability E / (2 blocks - 1 + E), each other one with 1 over that. The variances, over the
-    public rows, too, are those of Hadamard response with as many blocks, in log2(blocks) + 1 bits.
+    Public randomness draws a row of a Hadamard matrix; the client sends its item's block, and the row's entry at its place. The message is
+    one of 2 blocks symbols: the client's own symbol has probability E / (2 blocks - 1 + E), and each other symbol 1 over that denominator.
+    The variances, also over the public rows, are those of Hadamard response with as many blocks, in log2(blocks) + 1 bits.
 
     Attributes
     ----------
     epsilon, categories, blocks
-        As in `BlockMechanism`; `blocks` is a power of two.
+        Fields of `BlockMechanism`; `blocks` is a power of two.
 
     Examples
     --------

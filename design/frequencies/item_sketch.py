@@ -31,9 +31,9 @@ class ItemSketch:
 
     An item is counted in bucket h_r(item) of row r, as s_r(item) = 1 or -1, or as 1 without signs. Bucket and sign are bits of the
     counter-based generator Philox at (seed, row, item), whose words numpy promises not to change; no table is stored. All are independent
-    and signs are fair; the buckets' probabilities differ by 2**-31 at most.
+    and signs are fair; the buckets' probabilities differ by at most 2**-31.
 
-    With `categories` buckets or more there is nothing to hash: an item's number is its bucket, in one row without signs (`direct`).
+    With `categories` buckets or more, hashing is unnecessary: an item's number is its bucket, in one row without signs (`direct`).
 
     With f the frequencies, each estimate is unbiased over the seed, and has the variance ``collision_share (||f||**2 - f_i**2)`` that
     collisions cause. Without signs a bucket holds on average (1 - f_i) / w of other items: it is decoded less the mean of its row, which is
@@ -82,7 +82,7 @@ class ItemSketch:
 
     @property
     def direct(self) -> bool:
-        """Whether every item has a bucket of its own."""
+        """Whether every item has its own bucket."""
         return self.width >= self.categories
 
     @property
@@ -92,7 +92,7 @@ class ItemSketch:
 
     @property
     def noise_share(self) -> float:
-        """Variance of a decoded item where every bucket has independent noise of variance one."""
+        """Variance of a decoded item if every bucket has independent noise of variance 1."""
         if self.direct:
             return 1.0
         return (1.0 if self.signed else self.width / (self.width - 1)) / self.rows
@@ -174,7 +174,7 @@ class ItemSketch:
         return np.stack([self.places(row)[items] for row in range(self.rows)], axis=1)
 
     def _signed(self, buckets: FloatArray) -> FloatArray:
-        """Return each bucket's estimate of an item in it, beside its negative."""
+        """Return each bucket's estimate of its items, and the negative estimate."""
         values = np.asarray(buckets, dtype=float)
         if not (self.signed or self.direct):
             values = (values - values.mean(axis=-1, keepdims=True)) * (self.width / (self.width - 1))
@@ -182,7 +182,8 @@ class ItemSketch:
 
     def _places(self, row: int) -> Iterator[tuple[slice, IntegerArray]]:
         """Yield blocks of items with their places."""
-        # Each block of items costs a pass over a row's values, so blocks are no shorter. Their length is even, as a word has two items.
+        # Each block of items costs a pass over a row's values, so blocks are at least this long. Their length is even, as a word has two
+        # items.
         block = max(BLOCK, 2 * self.width)
         words = np.random.Philox(key=self.seed, counter=(FIRST_ROW + row) << 192)
         for start in range(0, self.categories, block):

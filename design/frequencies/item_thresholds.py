@@ -20,7 +20,7 @@ from .sketched_frequencies import SketchedFrequencies
 def stated_threshold(categories: int, clients: int, epsilon: float, delta: float, failure: float = 0.05) -> float:
     """Return the threshold of the theorem's statement as a frequency.
 
-    It is ``ln(d/failure) ln(1/delta) / (epsilon n)``.
+    The threshold is ``ln(d/failure) ln(1/delta) / (epsilon n)``.
 
     Examples
     --------
@@ -34,7 +34,7 @@ def stated_threshold(categories: int, clients: int, epsilon: float, delta: float
 def proof_threshold(rows: int, clients: int, epsilon: float, delta: float) -> float:
     """Return the threshold of the theorem's proof as a frequency.
 
-    It is ``sqrt(t ln(1/delta)) / (epsilon n)``.
+    The threshold is ``sqrt(t ln(1/delta)) / (epsilon n)``.
 
     Examples
     --------
@@ -48,9 +48,9 @@ def proof_threshold(rows: int, clients: int, epsilon: float, delta: float) -> fl
 def error_threshold(mechanism: SketchedFrequencies, failure: float = 0.05, concentration: float = 0.0) -> float:
     """Return the frequency that estimates of items without holders rarely exceed.
 
-    The probability that any of them exceeds it is at most `failure`, for normal errors. The threshold is sqrt(2 ln(d / failure)) standard
-    errors of noise, and of collisions where the sum of squared frequencies is `concentration`. Collisions have longer tails where a single
-    heavy item is a large part of them.
+    The probability that any of these estimates exceeds it is at most `failure`, for normal errors. The threshold is sqrt(2 ln(d / failure))
+    standard errors of noise, and of collisions for a sum of squared frequencies of `concentration`. Collisions have longer tails if a
+    single heavy item is a large part of them.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def error_threshold(mechanism: SketchedFrequencies, failure: float = 0.05, conce
 
 
 def thresholded(frequencies: ArrayLike, threshold: float) -> FloatArray:
-    """Return frequencies with those below a threshold replaced by 0.
+    """Return frequencies, with frequencies below a threshold replaced by 0.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Sketches of items in a secure sum with discrete Gaussian or Skellam noise of all clients.
 
-As whole numbers, two items' sketches differ in at most two buckets of a row, whatever the number of buckets, and nothing is rounded or
-rotated: the L2 sensitivity is exact.
+Two items' sketches of whole numbers differ in at most two buckets of a row, for any number of buckets, and there is no rounding or
+rotation: the L2 sensitivity is exact.
 """
 
 import math
@@ -58,7 +58,8 @@ def discrete_gaussian_items_privacy(
     rows : int
         Number of rows of the sketch.
     squared_distance : int
-        Largest squared L2 distance of two neighbours' sketches in squared steps of one: `NoisySketchSum.squared_distance`.
+        Largest squared L2 distance of two neighbours' sketches in squared steps, with a single step per item:
+        `NoisySketchSum.squared_distance`.
     steps : int
         Steps that an item adds to a bucket.
     local_sigma : float
@@ -96,7 +97,7 @@ def skellam_items_privacy(
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     variance = clients * check_real("local_variance", local_variance, low=LEAST_VARIANCE, high=LARGEST_VARIANCE) * (1 - 1e-15)
     norm = _norm(squared_distance, steps)
-    # One bucket that differs by 2 has a larger square than two that differ by 1, and the same L1 norm.
+    # A bucket that differs by 2 has a larger square than two buckets that differ by 1, with the same L1 norm.
     differing = _differing(rows, adjacency)
 
     def curve() -> RenyiCurve:
@@ -141,8 +142,8 @@ STEPS: Declared = {"help": "Steps that an item adds to a bucket.", "low": 1, "hi
 class NoisySketchSum(SketchedFrequencies):
     """Base class of noisy sketches: the server sees the noisy sum of sketches modulo M.
 
-    An item adds `steps`, or its negative, to one bucket of each row: more than one step where the noise of one client alone would be too
-    little for a grid. The modulus is the least that holds all clients' items, wherever they are, and all but 1e-9 of the noise.
+    An item adds `steps`, or its negative, to one bucket of each row: more than one step if the noise of one client alone would be too
+    little for a grid. The modulus is the least that holds all clients' items, in any buckets, and all but 1e-9 of the noise.
 
     A frozen dataclass that derives from this class has the fields below, and defines the noise.
 
@@ -199,7 +200,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def item_variance(self) -> float:
-        """Variance of one client's noise on a bucket, times the share of it that decoding keeps."""
+        """Variance of one client's noise on a bucket, times the share that decoding keeps."""
         return self.sketch.noise_share * self.step_noise_variance / self.steps**2
 
     @property
@@ -210,7 +211,7 @@ class NoisySketchSum(SketchedFrequencies):
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each item's sketch with noise; encode in chunks.
 
-        Three arrays of that shape are in use.
+        The call uses three arrays of that shape.
         """
         held = self.domain.clip(items)
         noisy = self.noise_steps(len(held), words)
@@ -255,7 +256,7 @@ class NoisySketchSum(SketchedFrequencies):
 
     @property
     def _tail_logarithm(self) -> float:
-        """The logarithm of 2 m / 1e-9: an exponent that leaves m buckets, both sides, within 1e-9."""
+        """The logarithm of 2 m / 1e-9: an exponent that leaves both sides of m buckets within 1e-9."""
         return math.log(2 * self.padded_dimension / WRAP_PROBABILITY)
 
     def __post_init__(self) -> None:
@@ -322,7 +323,7 @@ class SketchedDiscreteGaussianFrequencies(NoisySketchSum):
 class SketchedSkellamFrequencies(NoisySketchSum):
     """Sketches with Skellam noise; other fields are those of `NoisySketchSum`.
 
-    The sum is Skellam noise however little each client adds, so that fewer steps are enough than for discrete Gaussian noise.
+    The sum is Skellam noise for any noise of each client, so that fewer steps suffice than for discrete Gaussian noise.
 
     Attributes
     ----------

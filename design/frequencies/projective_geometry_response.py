@@ -1,4 +1,4 @@
-"""Projective geometry response: a message is a point of the item's hyperplane, or any other.
+"""Projective geometry response: a message is a point, probably of the item's hyperplane.
 
 Feldman, Nelson, Nguyen, Talwar 2022, *Private frequency estimation via projective geometry*. `ProjectiveSpace` numbers the points of a
 projective space over the numbers modulo a prime, and sums over its hyperplanes.
@@ -21,9 +21,9 @@ from .blocks import BlockMechanism
 MOST_POINTS = 2**40
 
 LARGEST_PRIME = 2**12
-# Primes that are tried: a larger prime would lower the variance by less than 1/250, and the server's time is proportional to it.
+# Primes of the search: a larger prime would lower the variance by less than 1/250, and the server's time is proportional to it.
 PRIMES = tuple(prime for prime in range(2, 252) if all(prime % divisor for divisor in range(2, math.isqrt(prime) + 1)))
-# Most outputs for each item, and for few items, in the server's memory.
+# Largest number of outputs per item, and in all for few items, in the server's memory.
 OUTPUTS_PER_ITEM, LEAST_OUTPUTS = 16, 2**20
 
 
@@ -31,9 +31,9 @@ OUTPUTS_PER_ITEM, LEAST_OUTPUTS = 16, 2**20
 class ProjectiveSpace:
     """The projective space of lines through the origin of F^length, F a prime field.
 
-    F has the numbers modulo the prime. A line is named by its only vector whose last digit other than 0 is 1, and points are numbered in
-    the order of these vectors, which are read as numbers whose first digit counts the least. Two lines are incident if their vectors' inner
-    product is 0: the points that are incident with one point are its hyperplane.
+    F has the numbers modulo the prime. A line is named by its only vector whose last nonzero digit is 1, and points are numbered in the
+    order of these vectors, read as numbers whose first digit is the least significant. Two lines are incident if their vectors' inner
+    product is 0: the points that are incident with a point are its hyperplane.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class ProjectiveSpace:
         Ranks from 0 to ``hyperplane_points - 1`` give each point once.
         """
         normals = self.vectors(points)
-        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space of one dimension
+        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space with one dimension
         # less.
         free = np.arange(self.length) != self._last_digits(points)[:, None]
         vectors = np.zeros(normals.shape, dtype=np.int64)
@@ -106,7 +106,7 @@ class ProjectiveSpace:
         return self.numbers(vectors)
 
     def are_incident(self, points: IntegerArray, others: IntegerArray) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
-        """Return whether points lie on the hyperplanes of others."""
+        """Return whether points lie on the hyperplanes of other points."""
         return np.asarray((self.vectors(points) * self.vectors(others)).sum(axis=-1) % self.prime == 0)
 
     def hyperplane_sums(self, counts: IntegerArray, normals: int) -> FloatArray:
@@ -158,7 +158,7 @@ class ProjectiveSpace:
 
     @cached_property
     def _starts(self) -> IntegerArray:
-        """Number of the first point with each last digit, and that of all points."""
+        """Number of the first point with each last digit, followed by the number of all points."""
         return np.array([self._points_of(digit) for digit in range(self.length + 1)], dtype=np.int64)
 
     @cached_property
@@ -178,7 +178,7 @@ class ProjectiveGeometryResponse(BlockMechanism):
     Attributes
     ----------
     epsilon, categories, blocks
-        As in `BlockMechanism`.
+        Fields of `BlockMechanism`.
     prime, digits : int
         Prime and digits of the space: a prime up to 2**12, and 2 digits or more, with at least as many points as a block has items.
 
@@ -271,7 +271,7 @@ def projective_geometry_response(epsilon: float, categories: int) -> ProjectiveG
     """Return projective geometry response with the prime and blocks of least worst variance.
 
     The search tries primes up to 251, with at most 16 outputs per item and 2**20 more. (Fields of prime powers would serve as well, and
-    lower the variance by 3% at most.)
+    lower the variance by at most 3%.)
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Randomised response on items: a client sends its item, or with some probability another.
+"""Randomised response on items: a client sends its item, or another item.
 
 Warner 1965, *Randomized response*; Kairouz, Bonawitz, Ramage 2016, *Discrete distribution estimation under local privacy*.
 """
@@ -19,7 +19,7 @@ from .support import SupportCounts
 
 @dataclass(frozen=True)
 class FrequencyRandomisedResponse(SupportCounts):
-    """Randomised response: the client's item is E = exp(epsilon) times as likely as any other.
+    """Randomised response: the client's item is e^epsilon times as likely as any other item.
 
     Attributes
     ----------
@@ -46,17 +46,17 @@ class FrequencyRandomisedResponse(SupportCounts):
 
     @property
     def held_denial(self) -> float:
-        """Probability (k - 1)/(E + k - 1) that a message denies the held item."""
+        """Probability (k - 1)/(e^epsilon + k - 1) that a message denies the held item, of k items."""
         return (self.categories - 1) * math.exp(-self.epsilon) * self._truth
 
     @property
     def other_support(self) -> float:
-        """Probability 1/(E + k - 1) that a message supports another item."""
+        """Probability 1/(e^epsilon + k - 1) that a message supports another item, of k items."""
         return self._lie
 
     @property
     def contrast(self) -> float:
-        """Difference (E - 1)/(E + k - 1) of the two support probabilities."""
+        """Difference (e^epsilon - 1)/(e^epsilon + k - 1) of the support probabilities, for k items."""
         return 1 / (1 + self.categories / math.expm1(self.epsilon))
 
     def encode(self, items: ArrayLike, words: WordsLike) -> IntegerArray:

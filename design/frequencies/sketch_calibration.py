@@ -31,7 +31,7 @@ from .sketched_frequencies import SketchedFrequencies
 from .sketched_poisson_binomial import SketchedPoissonBinomialFrequencies, differing_coordinates, sketched_tosses_privacy
 from .worst_pair import likely_excess
 
-# Numbers of rows that are tried: more rows would take as much longer to decode.
+# Numbers of rows that the calibration tries: more rows would take proportionally longer to decode.
 TRIED_ROWS = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
 # Sketches whose squared errors, or lengths, agree within this factor are compared by their largest error.
 ALIKE = 1.05
@@ -40,14 +40,14 @@ LARGEST_MESSAGE = 1e15
 # Least noise of one client, in steps, that makes a sum nearly discrete Gaussian: tau of a million clients is then below 1e-9
 # (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 1.5
-# More steps, or tosses, are of use if they lower the variance by more than this relative amount.
+# More steps, or tosses, are useful if they lower the variance by more than this relative amount.
 WORTHWHILE = 0.01
 # Variance of Skellam noise above which finer steps make it no more like Gaussian noise.
 GAUSSIAN_VARIANCE = 2.0**15
 MOST_STEPS = 2**20
 # Most tosses of all clients for a coordinate: accounts of more take long.
 MOST_TOSSES = 2**24
-# The theta above which more tosses may be of use even with many clients, and the number of clients that counts as few.
+# The theta above which more tosses may be useful even with many clients, and the number of clients that counts as few.
 NEAR_CERTAIN, FEW_CLIENTS = 0.4, 1000
 
 Calibrated = TypeVar("Calibrated", bound=SketchedFrequencies)
@@ -60,7 +60,7 @@ class SketchError:
     Attributes
     ----------
     squared : float
-        Expected squared L2 error of all frequencies: exact for the noise that it is predicted from.
+        Expected squared L2 error of all frequencies, exact for the given noise.
     largest : float
         Bound on the error of every frequency, except with the requested failure probability: Bernstein's inequality for
         collisions, each of which is at most 1/rows of the heaviest item, and noise as if it were Gaussian.
@@ -118,7 +118,7 @@ class ItemSketchChoice:
     failure : float
         Probability with which the largest error of all frequencies may be above its prediction.
     signed : bool
-        Whether items have signs, where they are hashed.
+        Whether hashed items have signs.
     seed : int
         Public seed.
     """
@@ -160,7 +160,7 @@ class ItemSketchChoice:
     ) -> list[ItemSketch]:
         """Return sketches for a number of items, the best first.
 
-        With `message_bits` there are several, as estimated bits may turn out to be too few.
+        With `message_bits` there are several sketches, as estimated bits may turn out to be too few.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class ItemSketchChoice:
         bits_of : callable
             Approximate bits of a message, at most the mechanism's bits.
         powers_of_two : bool
-            Whether even a histogram of all items needs such a width.
+            Whether even a histogram of all items needs a width that is a power of two.
         distance : float
             Squared distance of neighbours in each row: 2, or 1 for an added or removed item.
         """
@@ -275,8 +275,8 @@ def calibrate_discrete_gaussian_frequencies(
 def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget, choice: ItemSketchChoice) -> SketchedSkellamFrequencies:
     """Return sketches with the least Skellam noise within a budget.
 
-    An item adds a power of two of steps, the least with which the variance is within a hundredth of that with the most, or fewer where the
-    message would be too long. Raises as `calibrate_discrete_gaussian_frequencies`.
+    An item adds a power of two of steps: the least number whose variance is within a hundredth of that with the most steps, or fewer if the
+    message would be too long. Raises the errors of `calibrate_discrete_gaussian_frequencies`.
 
     Examples
     --------
@@ -287,7 +287,7 @@ def calibrate_skellam_frequencies(categories: int, clients: int, budget: Budget,
     adjacency = budget.adjacency
     multiplier = calibrate_noise_multiplier(budget, "secure-sum")
 
-    # Steps range from enough for sampling a client's noise up to those with which the sum's noise is like Gaussian noise.
+    # Steps range from enough for sampling a client's noise up to numbers of steps with which the sum's noise is like Gaussian noise.
     def fewest_of(square: int) -> int:
         return 1 << math.ceil(math.log2(max(1.0, math.sqrt(4 * LEAST_VARIANCE * clients / square) / multiplier)))
 

@@ -24,11 +24,11 @@ MOST_SEEDS = 1000
 class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     """A mechanism whose clients send noisy sketches of their items by a secure sum.
 
-    Items must not depend on the sketch's public seed. The error of collisions is common to all clients of a round, whatever their number;
-    the noise is the same for every item. The guarantee is that of the worst pair of items of the sketch (`worst_pair`), and so
+    Items must not depend on the sketch's public seed. The error of collisions is common to all clients of a round, for any number of
+    clients; the noise is the same for every item. The guarantee is that of the worst pair of items of the sketch (`worst_pair`), and so
     holds for every sketch without signs.
 
-    A frozen dataclass that derives from it has the fields below.
+    A frozen dataclass that derives from this class has the fields below.
 
     Attributes
     ----------
@@ -65,12 +65,12 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def holder_variance(self) -> float:
-        """The variance `item_variance`, without collisions."""
+        """Variance of one client's decoded frequency of its own item, without collisions."""
         return self.item_variance
 
     @property
     def other_variance(self) -> float:
-        """The variance `item_variance`, without collisions."""
+        """Variance of one client's decoded frequency of another item, without collisions."""
         return self.item_variance
 
     @property
@@ -112,10 +112,10 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
         """Return unbiased frequencies with standard errors, from the sum of the squared buckets.
 
-        A row's squared buckets, around their mean where there are no signs, less the noise's variance add up to an unbiased estimate, over
-        the seed, of the sum of squared frequencies (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency
-        moments*). All items have the same standard error, which errs upward for the heaviest items: their own squares cause no collision,
-        but an item that collides with a heavy item looks as heavy.
+        A row's squared buckets, around their mean without signs, less the noise's variance add up to an unbiased estimate, over the seed,
+        of the sum of squared frequencies (Alon, Matias, Szegedy 1999, *The space complexity of approximating the frequency moments*). All
+        items have the same standard error, an upper bound for the heaviest items: their own squares cause no collision, but an item that
+        collides with a heavy item looks as heavy.
         """
         decoded, sketch = self.decode(aggregate, clients), self.sketch
         buckets = self.bucket_counts(aggregate) / clients
@@ -169,7 +169,7 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def row_excess(self) -> int:
-        """The excess of rows with opposite signs of the worst pair (`worst_pair`)."""
+        """Excess of the worst pair of items (`worst_pair`)."""
         return worst_pair(self.sketch).excess
 
     def _check_clients(self, clients: int) -> None:

@@ -1,7 +1,7 @@
 """Sketches of items by coin tosses: Poisson-binomial noise on transforms of count sketches.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, algorithms 1 and
-2. Where the paper normalises the encoder's Hadamard matrix, its decoder is biased: entries are 1 and -1 here.
+2. The paper normalises the encoder's Hadamard matrix, which makes its decoder biased: entries are 1 and -1 here.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
     differing_coordinates : int
         Largest number of coordinates in which two items differ.
     first_cell : bool
-        As in `extreme_tosses`: a guess that takes a small part of the time, and no guarantee.
+        Field of `extreme_tosses`: whether to return a quick guess, which is no guarantee.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def sketched_tosses_privacy(clients: int, trials: int, theta: float, differing_c
 def differing_coordinates(sketch: ItemSketch) -> int:
     """Return the largest number of coordinates in which the transforms of two items differ.
 
-    They differ in half of a row, or in all of it where the items have opposite signs in one bucket (`worst_pair`).
+    The transforms differ in half of a row, or in all of it if the items have opposite signs in one bucket (`worst_pair`).
     """
     _check_width(sketch)
     return sketch.width // 2 * (sketch.rows + worst_pair(sketch).excess)
@@ -86,9 +86,9 @@ def _tosses(clients: int, trials: int, theta: float, first_cell: bool) -> Extrem
 class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     """Clients toss coins for their sketches' Hadamard transforms; the server counts successes.
 
-    Row r of an item's sketch is s e_h, and its transform has the entries s H[k, h], 1 or -1: the probability of success is
-    ``1/2 + theta s H[k, h]``. Without signs the first entry is always 1, and is not sent. The tosses of the other clients hide a client's:
-    the guarantee is for exactly `clients` clients. A sum is at most clients * trials, which the modulus holds: nothing ever wraps.
+    Row r of an item's sketch is s e_h, and its transform has the entries s H[k, h], 1 or -1: the probability of success is ``1/2 + theta s
+    H[k, h]``. Without signs the first entry is always 1, and is not sent. The tosses of the other clients hide a client's: the guarantee is
+    for exactly `clients` clients. A sum is at most clients * trials, which the modulus holds, so that no sum wraps.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """The probability 0.0: no sum exceeds clients * trials."""
+        """Probability that a coordinate wraps: 0.0, as no sum exceeds clients * trials."""
         return 0.0
 
     @property
@@ -170,7 +170,7 @@ class SketchedPoissonBinomialFrequencies(SketchedFrequencies):
     def noisy_steps(self, items: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`; encode in chunks.
 
-        Three arrays of that shape are in use.
+        The call uses three arrays of that shape.
         """
         words = word_source(words)
         held = self.domain.clip(items)

@@ -43,14 +43,14 @@ def pursuit_buckets(categories: int, distinct_items: int) -> int:
 class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     """Sketches with discrete Gaussian noise and a sparse decoder for at most s different items.
 
-    Messages and the guarantee are those of `SketchedDiscreteGaussianFrequencies`; all but s items are estimated as 0. `pursue_support`
+    Messages and the guarantee are those of `SketchedDiscreteGaussianFrequencies`; at most s items have estimates above 0. `pursue_support`
     finds the items above a level that noise alone exceeds for s of d items, and least squares on them has no collisions left. If clients
     hold more than s items, only `bias_bound` holds for `decode`. `variance` is that of least squares on the right s items;
-    `predicted_error` is for given frequencies, of which noise hides some.
+    `predicted_error` is for given frequencies, some of which noise hides.
 
-    `decode` is for all frequencies together: the projection lowers their squared error, and each found item by as much as their sum
-    exceeds 1. `estimate` is for single items: without selection, cut and projection, so that an error is as large as the standard error
-    says, however many items are held.
+    `decode` is for all frequencies together: the projection lowers their squared error, and lowers each found item by as much as their sum
+    exceeds 1. `estimate` is for single items: without selection, cut and projection, so that its standard error is right for any number of
+    held items.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
         object.__setattr__(self, "distinct_items", check_integer("distinct_items", self.distinct_items, low=1, high=most))
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts, with the squared error where decoding selects the right items."""
+        """Return the facts, with the squared error if decoding selects the right items."""
         return {**super().facts(), "oracle_squared_error": self.worst_variance / self.clients}
 
     @property
@@ -112,16 +112,16 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def worst_shared_variance(self) -> float:
-        """The variance 0.0: the right items have no collisions left."""
+        """Shared variance: 0.0, because the right items have no remaining collisions."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0: the right items have no collisions left."""
+        """Return 0.0, because the right items have no remaining collisions."""
         return 0.0
 
     @property
     def decodes_linearly(self) -> bool:
-        """The value False: pursuit is not linear in the sum."""
+        """Whether the estimate is linear in the sum: False, as pursuit is not linear."""
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
@@ -142,14 +142,14 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
 
     @property
     def threshold(self) -> float:
-        """Frequency that noise alone exceeds for about s of d items at most.
+        """Frequency that noise alone exceeds for at most about s of d items.
 
-        It is ``sqrt(2 ln(d / s))`` standard errors.
+        The frequency is ``sqrt(2 ln(d / s))`` standard errors.
         """
         return self._threshold(self.sketch.rows, self.distinct_items)
 
     def variance(self, items: ArrayLike) -> FloatArray:
-        """Return `worst_variance` for each item: the noise does not depend on it."""
+        """Return `worst_variance` for each item: the noise does not depend on the item."""
         return np.full(len(self.domain.clip(items)), self.worst_variance)
 
     def standard_errors(self, frequencies: ArrayLike, clients: int) -> FloatArray:
@@ -174,12 +174,12 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
     def estimate(self, aggregate: NDArray[Any], clients: int) -> FrequencyEstimate:
         """Return every item's unbiased frequency with its standard error, for any number of items.
 
-        Noise raises the items that pursuit selects, and least squares on them takes noise out of the residual: no standard error can be
-        read from either. So each row of the sketch is held out in turn, and the other rows are decoded. The decoded frequencies do not
-        depend on the noise and the hash functions of the held-out row. An item's decoded frequency plus what they leave in its bucket is
-        unbiased, and the mean square of what they leave is its variance (cross-fitting: Chernozhukov et al. 2018, *Double/debiased machine
-        learning for treatment and structural parameters*). The estimate is a mean over rows. A sketch of one row is decoded without
-        pursuit, as by `dense`.
+        Noise raises the items that pursuit selects, and least squares on them takes noise out of the residual: neither gives a standard
+        error. So each row of the sketch is held out in turn, and the other rows are decoded. The decoded frequencies do not depend on the
+        noise and the hash functions of the held-out row. An item's decoded frequency plus the residual in its bucket is unbiased, and the
+        mean square of the residuals is its variance (cross-fitting: Chernozhukov et al. 2018, *Double/debiased machine learning for
+        treatment and structural parameters*). The estimate is a mean over rows. A sketch of one row is decoded without pursuit, as by
+        `dense`.
         """
         decoded, sketch = self.decode(aggregate, clients), self.sketch
         if sketch.rows == 1:
@@ -193,7 +193,7 @@ class SparseFrequencies(SketchedDiscreteGaussianFrequencies):
             left = buckets[row] - _columns(sketch, pursued.support, [row]) @ pursued.values
             decoded_rows.append((pursued, left))
             variances.append(float(np.square(left if sketch.signed else left - left.mean()).mean()) / kept**2)
-        # Rows have equal weights, except where pursuit failed: noise of the variances is no reason to prefer a row.
+        # Rows have equal weights unless pursuit failed: noise of the variances is no reason to prefer a row.
         weights = 1 / np.maximum(variances, max(FAILED * min(variances), 1e-300))
         weights /= weights.sum()
         frequencies = np.zeros(self.categories)
@@ -269,7 +269,7 @@ def calibrate_sparse_frequencies(
     """Return the mechanism for at most `distinct_items` different items within a budget.
 
     The default for `distinct_items` is the smaller of the numbers of clients and items; larger values are lowered to it. Without a width
-    the sketch has `pursuit_buckets`; it is a histogram of all items where that is no longer. Raises as
+    the sketch has `pursuit_buckets`; if a histogram of all items is no longer, the sketch is that histogram. Raises the errors of
     `calibrate_discrete_gaussian_frequencies`.
 
     Examples

@@ -1,9 +1,9 @@
 """Unbiased estimates of squared z-scores from counts of supporters, and calibrating levels.
 
 A count of supporters has the generating function ``(1 - p + p s)**k (1 - q + q s)**(n - k)``, where k of n clients hold the item. Its
-derivative is a multiple of itself but for the two factors, which gives ``E[k (p - q) g(count)]`` as the mean of a function of the count
+derivative is a multiple of itself except for the two factors, which gives ``E[k (p - q) g(count)]`` as the mean of a function of the count
 alone, for every function g: Stein's identity for sums of two binomials (Hudson 1978, *A natural identity for exponential families*, for
-Poisson counts). Applied twice, it gives the mean of the squared error over any variance that is a function of the count.
+Poisson counts). Applied twice, the identity gives the mean of the squared error over any variance that is a function of the count.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class SupportLaw:
     Attributes
     ----------
     clients : float or ndarray
-        Number n of clients, of all items or of each.
+        Number n of clients, the same for all items or one per item.
     held_support, other_support : float
         The probabilities p and q.
     """
@@ -77,8 +77,8 @@ class SupportLaw:
 class SignLaw:
     """Law of messages for and against an item, which other clients send equally often.
 
-    With S messages for the item and R against it, the difference of the generating function's two derivatives has only holders, which
-    gives ``E[k (p - r) g(S, R)]``, as above.
+    With S messages for the item and R against it, only holders contribute to the difference of the generating function's two derivatives,
+    which gives ``E[k (p - r) g(S, R)]``, as above.
 
     Attributes
     ----------
@@ -124,8 +124,8 @@ class SignLaw:
 def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray[np.bool_]) -> FloatArray:
     """Return factors of the items' variances that make the mean squared z-score 1.
 
-    A common level applies to all items but those above the noise with 25 supporters and more, whose variance is precise. It differs
-    from 1 by as much as it stands out of its own sampling error (James, Stein 1961, positive part).
+    A common level applies to all items except for precise ones: items above the noise with 25 supporters or more. The level differs from 1
+    by as much as it exceeds its own sampling error (James, Stein 1961, positive part).
 
     Parameters
     ----------
@@ -148,6 +148,6 @@ def calibrating_levels(scores: FloatArray, counts: FloatArray, standing: NDArray
 
 
 def likely_shift(decoded: FloatArray, likely: FloatArray, standing: NDArray[np.bool_]) -> float:
-    """Return the shift by which likely frequencies lower the items within the noise, down to 0."""
+    """Return the shift that lowers the items within the noise, but not below 0."""
     others = ~standing
     return float(decoded[others].max() - likely[others].max()) if others.any() else float(decoded.max())

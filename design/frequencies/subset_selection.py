@@ -33,7 +33,7 @@ COUNTED_ITEMS = 2**12
 
 @dataclass(frozen=True)
 class SubsetSelection(SupportCounts):
-    """Subset selection: a set of w of k items, E = exp(epsilon) times as likely with the own item.
+    """Subset selection: a set of items that probably contains the client's own item.
 
     The client's own item is in the set with probability ``p = w E / (w E + k - w)``, and each other item with ``q = (w - p) / (k - 1)``.
     With w = k / (E + 1) no mechanism has a smaller largest variance, to first order in 1/k (Ye, Barg 2018).
@@ -41,7 +41,7 @@ class SubsetSelection(SupportCounts):
     Attributes
     ----------
     epsilon, categories
-        As in `SupportMechanism`.
+        Fields of `SupportMechanism`.
     subset_size : int
         Number w of items of a subset, from 1 to ``categories - 1``; `subset_selection` chooses it.
 
@@ -100,7 +100,7 @@ class SubsetSelection(SupportCounts):
     def encode(self, items: ArrayLike, words: WordsLike) -> NDArray[Any]:
         """Return each client's subset as a list or as packed bits (`is_listed`), one per row."""
         words, held = word_source(words), self.domain.clip(items)
-        # A uniform number of 53 bits is below a probability at least as often as it should be: rounding errs toward privacy.
+        # A uniform number of 53 bits is below a probability at least as often as the probability states: rounding errs toward privacy.
         included = words.uniforms(held.shape) >= self.held_denial * (1 + SHORT_SLACK)
         draw = listed_subsets if self.is_listed else packed_subsets
         return draw(held, included, self.subset_size, self.categories, words)
@@ -119,12 +119,12 @@ class SubsetSelection(SupportCounts):
 
     @property
     def _weight(self) -> float:
-        """``(w E + k - w) / E``."""
+        """The weight ``(w E + k - w) / E``."""
         return self.subset_size + math.exp(-self.epsilon) * (self.categories - self.subset_size)
 
 
 def subset_selection(epsilon: float, categories: int) -> SubsetSelection:
-    """Return subset selection with the size of least worst variance next to k / (E + 1).
+    """Return subset selection with the size of least worst variance next to k / (e^epsilon + 1).
 
     Examples
     --------
@@ -142,14 +142,14 @@ def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
     """Return sorted subsets of small sizes, shape (clients, size).
 
     Each subset is uniform among those that contain the client's held item, if it is included, or that lack it. Time is proportional to
-    `size`: items that were drawn twice are drawn again.
+    `size`: duplicate items are drawn again.
 
     Parameters
     ----------
     held : ndarray of int64, shape (clients,)
         An item of each client, from 0 to ``universe - 1``.
     included : ndarray of bool, shape (clients,)
-        Whether it is in the client's subset.
+        Whether the held item is in the client's subset.
     size, universe : int
         Numbers of members of a subset and of all items: 1 <= size < universe < 2**31.
     words : WordSource
@@ -166,7 +166,7 @@ def listed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe: int, words: WordSource) -> IntegerArray:
     own = held[:, None]
     others = np.sort(_others(words.integers(universe - 1, (len(held), size)), own), axis=1)
-    # Either of two equal items may be drawn again: all sets of distinct others stay equally likely.
+    # Either of two equal items may be redrawn: all sets of distinct items stay equally likely.
     rows = np.arange(len(held))
     redraws = Redraws()
     while rows.size:
@@ -186,7 +186,7 @@ def _listed(held: IntegerArray, included: NDArray[np.bool_], size: int, universe
 
 
 def _others(drawn: IntegerArray, held: IntegerArray) -> IntegerArray:
-    """Return items other than the held one, from numbers that leave it out."""
+    """Return items other than the held item, from numbers without the held item."""
     return drawn + (drawn >= held)
 
 
@@ -211,7 +211,7 @@ def packed_subsets(held: IntegerArray, included: NDArray[np.bool_], size: int, u
 
 
 def _flip(packed: PackedBits, bit: int, counts: IntegerArray, held: IntegerArray, universe: int, words: WordSource) -> None:
-    """Flip given numbers of bits of each row, in place, uniformly among those equal to `bit`.
+    """Flip given numbers of bits of each row, in place, uniformly among bits equal to `bit`.
 
     The held item's bit stays.
     """

@@ -52,7 +52,7 @@ class SupportMechanism(FrequencyMechanism):
 
 
 class SupportCounts(SupportMechanism):
-    """A mechanism whose messages support every item but the held one with equal probability.
+    """A mechanism whose messages support all items except the held item equally often.
 
     With p the probability that a message supports the held item, and q the probability for others, ``(share of supporters - q) / (p - q)``
     is an unbiased estimate of an item's frequency; that of one client has the variance p (1 - p) / (p - q)**2 or q (1 - q) / (p - q)**2.

@@ -19,11 +19,11 @@ from .support import SupportCounts
 
 @dataclass(frozen=True)
 class UnaryEncoding(SupportCounts):
-    """Optimised unary encoding: a fair coin for the held item, and biased coins for others.
+    """Optimised unary encoding: a fair coin for the held item, biased coins for all others.
 
     The other bits are 1 with probability 1/(E + 1) each; E = exp(epsilon). For two items, a message's likelihoods differ by a factor of at
     most ``1/2 E/(E + 1)`` over ``1/2 1/(E + 1)``, which is E. Variances are 4 E/(E - 1)**2 for other items and 1 more for the held item,
-    whatever the number of items: the least of all one-bit-per-item encodings that are the same for all items.
+    for any number of items: the least of all one-bit-per-item encodings that are the same for all items.
 
     Examples
     --------

@@ -1,15 +1,15 @@
 """The largest distance of two items' sketches, on which a client's guarantee rests.
 
-Two items are in different buckets of a row, or in the same one with the same sign, or in the same one with opposite signs. Their rows of
-whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard transforms in w/2, 0 or w of w places: either way the sum over
-t rows is that of t + o - s rows with different buckets, o and s being the numbers of rows with opposite and with equal signs. The excess is
-the largest o - s of all pairs. Without signs it is 0 at most.
+Two items are in different buckets of a row, or in the same bucket with the same sign, or in the same bucket with opposite signs. Their rows
+of whole numbers then differ by 2, 0 or 4 in squared L2 norm, and their Hadamard transforms in w/2, 0 or w of w places: either way the sum
+over t rows is that of t + o - s rows with different buckets, o and s being the numbers of rows with opposite and with equal signs. The
+excess is the largest o - s of all pairs. Without signs it is at most 0.
 
-All pairs with o >= k opposite rows are found without looking at every pair: if the rows are dealt into g groups and k > g (m - 1), m of
-them are in the same group. So, for each m rows of a group, items are joined that have opposite signs in the same buckets of all m. If a
-pair is found with o - s >= k - 1, no other one has more. The more rows are joined, the more joins there are, and the fewer pairs in each.
+The search finds all pairs with o >= k opposite rows without comparing every pair: if the rows are dealt into g groups and k > g (m - 1), m
+of them are in the same group. So, for each m rows of a group, it joins items that have opposite signs in the same buckets of all m. If it
+finds a pair with o - s >= k - 1, no other pair has more. More joined rows mean more joins, with fewer pairs in each.
 
-Rows are compared 64 at a time: of each bit of an item's places, those of all rows are one word.
+The search compares 64 rows at a time: a word holds one bit of an item's places in all of these rows.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ from .item_sketch import ItemSketch
 
 # The search compares all pairs up to this number of words of pairs: some seconds.
 ALL_COMPARISONS = 4 * 10**9
-# Most words of pairs that joins compare, the cost of a pair beside its words, in words, the most rows that are joined, the most places that
-# are kept, and pairs per batch.
+# Limits of joins: the words of pairs that they compare, the cost of a pair beside its words, in words, the rows that they join, the places
+# that they keep, and the pairs per batch.
 MOST_COMPARISONS, OF_A_PAIR, MOST_ROWS_JOINED, MOST_PLACES, AT_ONCE = 24 * 10**8, 10, 4, 2**27, 2**13
 
 WORD = 64
@@ -44,7 +44,7 @@ class WorstPair:
     Attributes
     ----------
     excess : int
-        Largest number of rows with opposite signs less those with equal ones, of all pairs; at least 0, and errs upward.
+        Largest number of rows with opposite signs less those with equal signs, over all pairs; at least 0, and errs upward.
     exact : bool
         Whether a pair is known to have this excess. If not, no pair has more.
     """
@@ -57,8 +57,8 @@ class WorstPair:
 def worst_pair(sketch: ItemSketch) -> WorstPair:
     """Return the excess of a sketch's worst pair of items, exact unless too expensive.
 
-    A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand less than one, and in 64 rows of 16 some ten; where a
-    hundred million places are hashed, it may be half a minute.
+    A million items in 15 rows of 1024 buckets take some seconds, a hundred thousand items less than one second, and in 64 rows of 16
+    buckets some ten seconds; a hundred million hashed places may take half a minute.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def worst_pair(sketch: ItemSketch) -> WorstPair:
 def likely_excess(sketch: ItemSketch) -> int:
     """Return the approximate result of `worst_pair` from the sketch's size alone.
 
-    It is the most opposite rows that any pair is expected to have.
+    The result is the expected number of opposite rows of the worst pair.
     """
     pairs, excess = sketch.categories**2 / 2, 0
     while sketch.signed and excess < sketch.rows and pairs * comb(sketch.rows, excess + 1) >= (2 * sketch.width) ** (excess + 1):
@@ -88,7 +88,7 @@ def likely_excess(sketch: ItemSketch) -> int:
 
 
 def _words(places: NDArray[np.int32], width: int) -> Words:
-    """Return words of places' bits for 64 rows each, shape (64s of rows, bits, items)."""
+    """Return words with the bits of items' places, shape (words of rows, bits, items)."""
     bits = int(2 * width - 1).bit_length()
     kind = np.min_scalar_type(2 ** min(len(places), WORD) - 1)
     words = np.zeros((-(-len(places) // WORD), bits, places.shape[1]), dtype=kind)
@@ -126,7 +126,7 @@ def _joined(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> Wors
     def affordable(least: int) -> bool:
         return comparisons(cheapest(least), least) <= MOST_COMPARISONS
 
-    # This many rows are expected to have equal signs, whichever rows have opposite signs.
+    # Whichever rows have opposite signs, this many rows are expected to have equal signs.
     least = max(2, likely_excess(sketch) + 1 - rows // (2 * sketch.width))
     while not affordable(least):
         least += 1
@@ -157,7 +157,7 @@ def _groups(rows: int, least: int, joined: int) -> list[list[int]]:
 
 
 def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: Words) -> int:
-    """Return the largest excess of items with opposite signs in all of some rows, at least 0."""
+    """Return the largest excess of items with opposite signs in all rows, at least 0."""
     negative = places[0] & 1
     keys = np.zeros(sketch.categories, dtype=np.int64)
     for row in places:
@@ -176,7 +176,7 @@ def _largest_of_opposite(sketch: ItemSketch, places: NDArray[np.int32], words: W
 
 
 def _matched(starts: IntegerArray, counts: IntegerArray) -> Iterator[IntegerArray]:
-    """Yield blocks of pairs, shape (2, pairs), of each i with counts[i] numbers from starts[i]."""
+    """Return blocks of pairs, shape (2, pairs): each i with counts[i] numbers from starts[i]."""
     ends = np.cumsum(counts)
     begin = 0
     while begin < len(counts):
@@ -198,10 +198,10 @@ def _opposite_in_one(row: NDArray[np.int32], width: int) -> IntegerArray:
 
 
 def _largest_excess(rows: int, ours: Words, others: Words, first: Chosen, second: Chosen) -> int:
-    """Return the largest excess of our items, each beside one of the others, at least 0."""
+    """Return the largest excess over pairs of own and other items, at least 0."""
     excess = np.array(-rows, dtype=np.int16)
     for bits in zip(ours, others, strict=True):
-        # The loop is bit by bit, as larger arrays would take new memory each time.
+        # The loop goes bit by bit, as larger arrays would take new memory each time.
         differing = (our_bits[first] ^ their_bits[second] for our_bits, their_bits in zip(*bits, strict=True))
         signs, elsewhere = next(differing), next(differing)
         for bit in differing:

@@ -3,8 +3,8 @@
 The mechanisms for vectors serve L1, L2 and L-infinity balls; on the L2 ball a client may send several indices.
 
 Girgis, Data, Diggavi, Kairouz, Suresh 2021, *Shuffled model of differential privacy in federated learning*. All three mechanisms for
-vectors send, by randomised response, the sign of one number about the vector, and which number it was: a coordinate, or for L1 an entry
-of the Walsh-Hadamard transform. On the L2 ball it is a coordinate of a private vector, of which more may be sent.
+vectors send, by randomised response, the sign of one number about the vector, and the number's index: a coordinate, or for L1 an entry of
+the Walsh-Hadamard transform. On the L2 ball the number is a coordinate of a private vector, of which a client may send several.
 """
 
 import math
@@ -42,7 +42,7 @@ class CLDPMechanism(ScalarMechanism):
     With t the value on the scale of [-1, 1] and C = (e^epsilon - 1) / (e^epsilon + 1), the bit is 1 with probability (1 + C t) / 2 and
     decodes to +1/C or -1/C. The one-bit MVU table has the same letters and, at its grid points, the same probabilities.
 
-    The mechanism suits releases with ``secure_words``, up to rounding: no probability is off by more than 2**-51, which adds less than
+    The mechanism suits releases with ``secure_words``, up to rounding: every probability is right to within 2**-51, which adds less than
     1e-6 to epsilon, even at 20. The one-bit MVU table, whose probabilities are whole numbers, is exact.
 
     Attributes
@@ -70,16 +70,16 @@ class CLDPMechanism(ScalarMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """One bit."""
+        """Number of bits of a message: one."""
         return 1.0
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the middle of the interval."""
+        """Largest variance, that of the middle of the interval."""
         return (self._half_width / self._contrast) ** 2
 
     def encode(self, values: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
@@ -118,7 +118,7 @@ class CLDPMechanism(ScalarMechanism):
 
 @dataclass(frozen=True)
 class SampledSignMechanism(VectorMechanism):
-    """Every client sends a random index and one bit for the sign of its vector's number there.
+    """Every client sends a random index, and a bit for the sign of its vector's number there.
 
     CLDP's mechanisms for vectors share this base. The number t, between -1 and 1 in units of the clip norm, becomes the bit 1 with
     probability (1 + t) / 2, which is then flipped with probability 1 / (e^realised_epsilon + 1). The message is 2 * index + bit.
@@ -169,9 +169,9 @@ class SampledSignMechanism(VectorMechanism):
         return float(self.draws * index_bits(self.indices))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of `realised_epsilon`.
+        """Return the pure local privacy of `realised_epsilon`.
 
-        The account is exact for L1 and L-infinity, where two vectors can differ most at every index.
+        The account is exact for L1 and L-infinity, where two vectors can differ fully at every index.
         """
         return pure_privacy(self.realised_epsilon)
 
@@ -182,24 +182,24 @@ class SampledSignMechanism(VectorMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``message_norm**2``."""
+        """Largest variance, that of the ball's centre: ``message_norm**2``."""
         return self.message_norm**2
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
-        """Draw one message per vector, from 0 to ``2 * indices - 1``."""
+        """Return a random message per vector, from 0 to ``2 * indices - 1``."""
         words = word_source(words)
         clipped = self.ball.clip(vectors)
         clients = len(clipped)
         indices = words.integers(self.indices, clients)
         bits = words.uniforms(clients) < (1 + self._numbers(clipped, indices) / self.ball.clip_norm) / 2
-        # A uniform number of 53 bits falls below a probability at least as often as that probability says.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability states.
         flips = words.uniforms(clients) < 1 / (math.exp(self.realised_epsilon) + 1)
         return 2 * indices + (bits ^ flips)
 
     def aggregate(self, messages: NDArray[Any]) -> NDArray[np.int64]:
         """Return the histogram of all draws: counts of each index with bits 0 and 1.
 
-        Its shape is (indices, 2).
+        The array's shape is (indices, 2).
         """
         array = checked_messages(messages, 0, 2 * self.indices - 1, dimension=None if self.draws == 1 else self.draws)
         histogram = np.bincount(array.ravel().astype(np.intp), minlength=2 * self.indices).astype(np.int64)
@@ -249,7 +249,7 @@ class CLDPLinfMechanism(SampledSignMechanism):
 
     @property
     def message_norm(self) -> float:
-        """``dimension * clip_norm / tanh(realised_epsilon / 2)``, along one axis."""
+        """L2 norm of a decoded draw, ``dimension * clip_norm / tanh(realised_epsilon / 2)``."""
         return self.ball.dimension * self.ball.clip_norm / self._contrast
 
     def _numbers(self, vectors: FloatArray, indices: NDArray[np.int64]) -> FloatArray:
@@ -271,11 +271,11 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
     and is decoded to M sqrt(dimension) along that axis: its mean is z. M is clip_norm / (kappa tanh(epsilon / 2)), and kappa the mean of
     ``|u_1|`` on the unit sphere.
 
-    **Several draws** are of the same z, and cost no epsilon: they are computed from z alone, without the vector. Each has the squared norm
-    M**2 dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm
-    ``M**2 (dimension + draws - 1) / draws``: with as many draws as coordinates less than 2 M**2, where z itself has M**2. That number,
+    **Several draws** are of the same z, and cost no epsilon: they depend on z alone, not on the vector. Each has the squared norm M**2
+    dimension, and two of them the mean product ``||z||**2 = M**2``, so that the mean of `draws` has the expected squared norm ``M**2
+    (dimension + draws - 1) / draws``: with as many draws as coordinates less than 2 M**2, while z itself has M**2. That number,
     `dimension`, is the choice of Chaudhuri, Guo, Rabbat 2022, *Privacy-aware compression for federated data analysis* (8 bits for each of
-    128 coordinates); their code shrinks vectors by tanh(epsilon / 2), which is left out here, as it is a bias. Girgis et al. draw once.
+    128 coordinates); their code shrinks vectors by tanh(epsilon / 2), a bias that is left out here. Girgis et al. draw once.
 
     **One draw** needs no z. It is i and the sign s with probability ``(|z_i| / ||z||_1 + s z_i / (M sqrt(dimension))) / 2``. The first term
     does not change under z -> -z, and is 1 / dimension on average over either half of the sphere; the second is linear in z, whose mean is
@@ -284,13 +284,13 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
     `CLDPLinfMechanism`, on the cube around the ball, is epsilon private with ``kappa**2 * dimension`` times the worst variance of one draw,
     2 / pi in high dimension.
 
-    For releases with ``secure_words``, up to rounding: whatever point the client draws in floating-point numbers, the message depends on
-    the vector only by the probability with which it is the point or its opposite, and that is off by at most 2**-51.
+    The mechanism suits releases with ``secure_words``, up to rounding: the client draws a point in floating-point numbers, and the message
+    depends on the vector only by the probability with which it is the point or its opposite, which is right to within 2**-51.
 
     Attributes
     ----------
     epsilon, ball
-        As in `SampledSignMechanism`.
+        Fields of `SampledSignMechanism`.
     draws : int
         Number of draws in a message, from 1 to `dimension`.
 
@@ -321,9 +321,9 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest; exact.
+        """Largest variance, that of the ball's centre; exact.
 
-        It is ``message_norm**2 (dimension + draws - 1) / (draws dimension)``.
+        The variance is ``message_norm**2 (dimension + draws - 1) / (draws dimension)``.
         """
         dimension = self.ball.dimension
         return self.message_norm**2 * ((dimension + self.draws - 1) / (self.draws * dimension))
@@ -340,7 +340,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         return self._draw_epsilon if self.draws == 1 else self.epsilon
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[np.int64]:
-        """Draw one message per vector: numbers from 0 to ``2 * dimension - 1``.
+        """Return random messages of each vector: numbers from 0 to ``2 * dimension - 1``.
 
         The shape is (clients,) for one draw and (clients, draws) for several.
         """
@@ -355,10 +355,10 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         return messages
 
     def _points(self, clipped: FloatArray, words: WordSource) -> FloatArray:
-        """Draw points in the directions z, of any length: on the vector's side or opposite."""
+        """Return points along the directions z, of any length: on the vector's side or opposite."""
         directions = random_directions(self.ball, clipped, words)
         points = words.normals(directions.shape)
-        # A uniform number of 53 bits falls below a probability at least as often as that probability says.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability states.
         opposite = words.uniforms(len(points)) < 1 / (math.exp(self.epsilon) + 1)
         behind = np.einsum("ij,ij->i", points, directions) < 0
         points[behind ^ opposite] *= -1
@@ -369,7 +369,7 @@ class CLDPL2Mechanism(CLDPLinfMechanism):
         count, dimension = points.shape
         shares = np.cumsum(np.abs(points), axis=1)
         lengths = shares[:, -1:].copy()
-        # Lay the rows end to end, so that a single search serves all of them.
+        # The rows are laid end to end, so that a single search serves all of them.
         rows = np.arange(count)[:, None]
         shares = shares / lengths + rows
         shares[:, -1] = np.arange(1, count + 1)
@@ -454,8 +454,8 @@ def vector_cldp_mechanism(epsilon: float, ball: NormBall, draws: int = 1) -> Sam
     ball : NormBall
         Ball of the vectors.
     draws : int
-        Draws of the private vector in a message, from 1 to the dimension, for the L2 ball; 1 for the others, where each further number
-        of the vector would cost its own epsilon.
+        Draws of the private vector in a message, from 1 to the dimension, for the L2 ball; 1 for the other balls, for which each further
+        number of the vector would cost its own epsilon.
 
     Examples
     --------

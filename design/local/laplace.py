@@ -1,6 +1,6 @@
 """The Laplace mechanism for numbers and for vectors, uncompressed.
 
-It is the purely private reference for mechanisms that send a few bits.
+The mechanism is the purely private reference for mechanisms that send a few bits.
 """
 
 import math
@@ -41,8 +41,8 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
 
     The scale of the noise is (high - low) / epsilon.
 
-    A reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued mechanism
-    does (Mironov 2012, *On significance of the least significant bits for differential privacy*).
+    The mechanism is a reference for comparisons, not for releases: the low bits of a floating-point sum give away more than the real-valued
+    mechanism does (Mironov 2012, *On significance of the least significant bits for differential privacy*).
 
     Attributes
     ----------
@@ -51,8 +51,8 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
     interval : tuple of float
         Public interval (low, high) of the values.
     metric : str or None
-        Which of the two guarantees is stated: None for local privacy, ``"l1"`` for the stronger metric privacy with ``|y - y'|``; the
-        noise is the same for both.
+        Metric of the stated guarantee: None for local privacy, ``"l1"`` for the stronger metric privacy with ``|y - y'|``; the noise is
+        the same for both.
     delta : float
         Failure probability of the stated `guarantee`, from 0, for pure privacy, to below 1.
 
@@ -87,12 +87,12 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         return 64.0
 
     def privacy(self) -> Privacy:
-        """Local privacy of the real-valued mechanism, pure or with a delta."""
+        """Return the local privacy of the real-valued mechanism, pure or with a delta."""
         return self.stated(laplace_privacy(self.epsilon))
 
     @property
     def guarantee(self) -> Guarantee:
-        """Local privacy at `delta`, with the metric if the mechanism states one."""
+        """Guarantee of local privacy at `delta`, with the metric if the mechanism states one."""
         return replace(super().guarantee, metric=self.metric)
 
     @property
@@ -101,7 +101,7 @@ class LaplaceMechanism(RealNumberMechanism, ScalarMechanism):
         return 2 * self.scale**2
 
     def encode(self, values: ArrayLike, words: WordsLike) -> FloatArray:
-        """Add noise to each value."""
+        """Return each value with noise added."""
         words = self.checked_words(words)
         clipped = np.clip(finite_values("values", values), *self.interval)
         return clipped + self.scale * words.laplace(clipped.shape)
@@ -134,7 +134,7 @@ def laplace_privacy(
     For finite p a shift of one coordinate by the whole sensitivity dominates every other shift. A path from one input to another changes
     one coordinate at a time; group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) bounds the whole path from
     below by a composition of the steps' trade-off functions. For noise of log-concave density this composition is the trade-off function of
-    one shift by the sum of the steps. For p = infinity all coordinates differ most at once, each by its share of the sensitivity.
+    one shift by the sum of the steps. For p = infinity all coordinates can differ most at once, each by its share of the sensitivity.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ class VectorLaplaceMechanism(AddedNoiseMechanism):
         return self.l1_sensitivity / self.epsilon
 
     def privacy(self) -> Privacy:
-        """Local privacy of the real-valued mechanism, pure or with a delta."""
+        """Return the local privacy of the real-valued mechanism, pure or with a delta."""
         return self.stated(laplace_privacy(self.epsilon, dimension=self.ball.dimension, norm=self.ball.norm))
 
     @property

@@ -27,7 +27,7 @@ from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, KashinFrame, TightFrame, kashin_blocks, largest_bias
 
 LARGEST_KERDOCK_DIMENSION = 1024
-# Steps in single precision; few vectors need a third.
+# Number of steps in single precision; few vectors need a third step.
 FIRST_STEPS = 2
 # Irreducible polynomials over the field of two elements, by degree; bit i is the coefficient of x**i.
 POLYNOMIALS = {1: 0b11, 3: 0b1011, 5: 0b100101, 7: 0b10000011, 9: 0b1000010001}
@@ -43,8 +43,8 @@ class SQKRMechanism(VectorMechanism):
     The coefficients are those of the vector's Kashin representation.
 
     Public randomness draws b = `message_bits` of the frame's coordinates for each client, independently and with replacement. Each
-    coefficient a, none above `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b of them are one
-    symbol, which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaced by one of all 2**b at random:
+    coefficient a, at most `level` in absolute value, becomes one bit, up with probability (1 + a / level) / 2; the b bits are one symbol,
+    which is kept with probability C = (e^epsilon - 1) / (e^epsilon + 2**b - 1) and otherwise replaced by one of all 2**b at random:
     randomised response. The server adds up signs by coordinate, multiplies by size * level / (b * C), and combines the frame's columns.
 
     The estimate has no bias up to 1024 dimensions: in the frame of mutually unbiased bases (`KerdockFrame`) every vector has a Kashin
@@ -52,8 +52,8 @@ class SQKRMechanism(VectorMechanism):
     representation down until they have one (`scaled_down_count` counts them), and `bias_bound` bounds the norm that this removes. With a
     constant of sqrt(dimension) or more it scales no vector down. Privacy does not depend on the frame.
 
-    The mechanism suits releases with ``secure_words``, up to rounding: symbols are drawn exactly, and a replacement's probability is off by
-    at most 2**-51, which adds less than 1e-6 to epsilon, even at 20. The vectors must not depend on the seed of the frame.
+    The mechanism suits releases with ``secure_words``, up to rounding: symbols are drawn exactly, and a replacement's probability is right
+    to within 2**-51, which adds less than 1e-6 to epsilon, even at 20. The vectors must not depend on the seed of the frame.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class SQKRMechanism(VectorMechanism):
     seed : int
         Public seed of the frame.
     kashin_constant : float
-        K, from 1: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
+        Constant K, from 1: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
 
     Examples
     --------
@@ -98,7 +98,7 @@ class SQKRMechanism(VectorMechanism):
     def frame(self) -> TightFrame:
         """Public frame: Kerdock's, or random rows.
 
-        Random rows serve where they represent every vector, or where there are too many mutually unbiased bases.
+        Random rows serve if they represent every vector, or if there are too many mutually unbiased bases.
         """
         dimension = self.ball.dimension
         kerdock = KASHIN_CONSTANT**2 < dimension <= LARGEST_KERDOCK_DIMENSION
@@ -119,28 +119,28 @@ class SQKRMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Length of the symbol.
+        """Number of bits of a message, the length of the symbol.
 
         The coordinates cost nothing: they come from public randomness, which server and client share.
         """
         return float(self.message_bits)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
     @property
     def bias_bound(self) -> float:
         """Largest norm that scaling down takes off a vector of the ball, for every seed.
 
-        It is 0.0 up to 1024 dimensions.
+        The norm is 0.0 up to 1024 dimensions.
         """
         return largest_bias(self.frame, self._constant) * self.ball.clip_norm
 
     def known_bias(self, vectors: ArrayLike) -> FloatArray:
         """Return the bias from scaling down for each clipped vector.
 
-        This costs as much as encoding; the result is a single 0.0 where no vector is scaled down.
+        The call costs as much as encoding; the result is a single 0.0 if no vector is scaled down.
         """
         clipped = self.ball.clip(vectors)
         return np.zeros(()) if self.bias_bound == 0 else (self._scales(clipped) - 1)[:, None] * clipped
@@ -159,7 +159,7 @@ class SQKRMechanism(VectorMechanism):
         clients = len(clipped)
         coordinates = words.integers(self.frame.size, (clients, self.message_bits))
         up = words.uniforms(coordinates.shape) < self._up_probabilities(clipped, coordinates)
-        # A uniform number of 53 bits falls below a probability at least as often as that probability says: the error adds privacy.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability states: the error adds privacy.
         replaced = words.uniforms(clients) < self._replacement
         symbols = np.where(replaced, words.integers(2**self.message_bits, clients), up @ (1 << np.arange(self.message_bits)))
         return np.column_stack([coordinates, symbols]).astype(np.int32)
@@ -167,8 +167,8 @@ class SQKRMechanism(VectorMechanism):
     def symbol_probabilities(self, vectors: ArrayLike, coordinates: NDArray[Any]) -> FloatArray:
         """Return the distribution of each client's symbol, given its public coordinates.
 
-        This is the adversary's view. The shape is (clients, 2**b), for coordinates of shape (clients, b) with b = `message_bits`; the
-        probabilities of two vectors differ by at most a factor of e^epsilon.
+        An adversary sees this distribution. The shape is (clients, 2**b), for coordinates of shape (clients, b) with b = `message_bits`;
+        the probabilities of two vectors differ by at most a factor of e^epsilon.
         """
         up = self._up_probabilities(self.ball.clip(vectors), coordinates)
         bit_is_up = (np.arange(2**self.message_bits)[:, None] >> np.arange(self.message_bits)) & 1
@@ -200,13 +200,13 @@ class SQKRMechanism(VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact variance for each vector.
 
-        This costs as much as encoding where vectors may be scaled down.
+        The call costs as much as encoding if vectors may be scaled down.
 
-        With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all, it is
+        With B the clip norm and s the factor by which a vector x was scaled down, 1 for nearly all vectors, the variance is
 
             dimension (K B)**2 / (b C**2) + ( (b - 1) / (b C) - 1 ) s**2 ||x||**2
 
-        for each sign adds size * level / C times a column of squared norm dimension / size, divided by b, and two signs of the same
+        because each sign adds size * level / C times a column of squared norm dimension / size, divided by b, and two signs of the same
         client, whose coordinates are independent, have the mean product s**2 ||x||**2 / C. The mean is s x.
         """
         clipped = self.ball.clip(vectors)
@@ -233,7 +233,7 @@ class SQKRMechanism(VectorMechanism):
 
     @property
     def _second_moment(self) -> float:
-        """Expected squared norm of a message's signs, taken singly, over that of the ball."""
+        """Expected sum of a message's squared decoded signs, over the ball's squared radius."""
         return self.ball.dimension * self._constant**2 / (self.message_bits * self.contrast**2)
 
     @property
@@ -259,7 +259,7 @@ class SQKRMechanism(VectorMechanism):
 def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechanism:
     """Return the SQKR mechanism whose number of bits, 1 to 16, minimises the worst variance.
 
-    More bits draw more coordinates and make randomised response worse. The paper takes about epsilon * log2(e) of them, which has the right
+    More bits draw more coordinates and make randomised response worse. The paper takes about epsilon * log2(e) bits, which has the right
     order; the best number is up to four less, and at epsilon = 8 its error is a third of that. `epsilon` is from 0.001 to 20: without
     privacy more bits are always better.
 
@@ -326,7 +326,7 @@ class KerdockFrame(TightFrame):
 
     @property
     def certain_constant(self) -> float:
-        """``sqrt(3 - 2 / p)`` with room for the projections to end; at most sqrt(dimension).
+        """Level constant that every vector meets: ``sqrt(3 - 2 / p)`` with a margin for projections.
 
         The shortest coefficients keep the bound sqrt(dimension).
         """
@@ -366,7 +366,7 @@ class KerdockFrame(TightFrame):
         current[~usable] = 0.0
         coefficients = current.astype(float)
         coefficients *= level
-        # Correct the error of single precision; for unusable steps the correction is the vector itself.
+        # The correction removes the error of single precision; for unusable steps it is the vector itself.
         rest = vectors - self.synthesis(coefficients)
         coefficients += self.analysis(rest)
         return coefficients

@@ -18,7 +18,7 @@ class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of a double-precision number for each coordinate."""
+        """Number of bits of a message: those of a double-precision number for each coordinate."""
         return 64.0 * self.ball.dimension
 
     @property
@@ -29,7 +29,7 @@ class UncompressedVectorMechanism(RealNumberMechanism, VectorMechanism):
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the projection of messages on the difference of the inputs.
 
-        Messages are estimates already, except for their unit.
+        Messages are estimates already, up to their unit.
         """
         difference = np.atleast_1d(first - second)
         return lambda messages: np.asarray(messages @ difference)
@@ -51,11 +51,11 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
     def worst_variance(self) -> float:
         """Variance of every vector: the expected squared L2 norm of the noise.
 
-        It is in squared units of the vectors.
+        The variance is in squared units of the vectors.
         """
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Add noise to each vector."""
+        """Return each vector with noise added."""
         words = self.checked_words(words)
         clipped = self.ball.clip(vectors)
         return clipped + self._noise(clipped.shape, words)
@@ -66,4 +66,4 @@ class AddedNoiseMechanism(UncompressedVectorMechanism):
 
     @abstractmethod
     def _noise(self, shape: tuple[int, ...], words: WordSource) -> FloatArray:
-        """Draw noise for every coordinate, in the vectors' units."""
+        """Return noise for every coordinate, in the vectors' units."""

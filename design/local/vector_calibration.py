@@ -26,7 +26,7 @@ OBJECTIVES = ("metric", "renyi")
 TOLERANCE = 1e-6
 # Width of the bracket of the table's epsilon (relative to the target) at which the thorough search for letters starts.
 FIRST_TOLERANCE = 1e-3
-# Hasty letters serve epsilons whose logarithms differ by at most this.
+# A quick search's letters serve epsilons whose logarithms differ by at most this.
 NEARBY = 0.5
 # Factors by which a table may be stretched to end just below the target.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
@@ -56,11 +56,11 @@ def calibrate_vector_table(
 
     The vector's epsilon rises with the table's own epsilon. The search for the table's epsilon ends when the vector's epsilon, computed
     from the finished table, lies between the target less 1e-6 and the target. (Chaudhuri, Guo, Rabbat 2022 choose it by hand: "an epsilon/2
-    L1-metric table gives about epsilon".) The search uses hasty letters at first, and letters as of `design_mvu` close to the end. From
-    then on it keeps the letters, so that the table hardly jumps as its epsilon changes, and polishes them once. If the guarantee jumps over
-    that band, the search returns the last table before the jump. For a pure budget with a closed form of the table's epsilon, the search
-    starts from that form. Without a metric and with a finite norm the search also follows the hasty letters to the end: the best letters at
-    a table's epsilon say little about the needs of vectors of such a norm.
+    L1-metric table gives about epsilon".) The search uses letters of a quick search at first, and letters of `design_mvu` close to the end.
+    From then on it keeps the letters, so that the table hardly jumps as its epsilon changes, and polishes them once. If the guarantee jumps
+    over that band, the search returns the last table before the jump. For a pure budget with a closed form of the table's epsilon, the
+    search starts from that form. Without a metric and with a finite norm the search also follows the quick letters to the end: the best
+    letters at a table's epsilon say little about the needs of vectors of such a norm.
 
     Parameters
     ----------
@@ -71,17 +71,17 @@ def calibrate_vector_table(
     ball : NormBall
         Ball that vectors are clipped to.
     bits_in, bits_out : int
-        Bits of the table's input grid and of a coordinate's message, 1 to 9; two or more bits in where the norm is finite.
+        Bits of the table's input grid and of a coordinate's message, 1 to 9; at least two bits in for a finite norm.
     metric : str, float or None
-        The table's metric, as in `design_mvu`. None asks every coordinate for the same privacy at every distance, which suits only the
-        largest norm, or one coordinate.
+        The table's metric, as in `design_mvu`. None gives every coordinate the same privacy at every distance, which suits only the
+        L-infinity norm, or one coordinate.
     objective : str
-        ``"metric"``: the table of least variance for its metric; ``"renyi"``: for the vector's Rényi divergence, by which it is accounted,
-        where that is the better one (`improve_vector_table`).
+        ``"metric"``: the table of least variance for its metric; ``"renyi"``: the table for the vector's Rényi divergence, which its
+        account uses, if that table is better (`improve_vector_table`).
     dithering : str
         ``"systematic"`` or ``"rejection"``, as in `VectorTableMechanism`.
     rounds : int
-        T, the number of rounds in which the same client reports.
+        Number T of rounds in which the same client reports.
     seed : int
         Root seed of the solver.
     method : str or None
@@ -162,7 +162,7 @@ def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: st
 
 @dataclass
 class _NearestSearch:
-    """Searches by epsilon, each of which serves every epsilon near its own."""
+    """Cache of searches by epsilon, each of which serves every epsilon near its own."""
 
     find: Callable[[float], MvuSearch]
     made: dict[float, MvuSearch] = field(default_factory=dict)
@@ -189,13 +189,13 @@ def improve_vector_table(mechanism: VectorTableMechanism, epsilon: float, rounds
     epsilon : float
         Privacy parameter of all rounds.
     rounds : int
-        T, the number of rounds in which the same client reports.
+        Number T of rounds in which the same client reports.
 
     Returns
     -------
     VectorTableMechanism
-        Its worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee rests on
-        an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
+        The result's worst-case variance is never above that of the given mechanism: if the search finds nothing better, or the guarantee
+        rests on an order above 256, where tables for a pure guarantee are better, the table is the given one, and its provenance says so.
 
     Raises
     ------
@@ -258,7 +258,7 @@ def _ended_with(mechanism: VectorTableMechanism, began: float, solver: str) -> V
 
 
 def check_renyi(delta: float, norm: float, bits_in: int, bits_out: int) -> None:
-    """Raise InfeasibleError where no table can be designed by Rényi divergence.
+    """Raise InfeasibleError if no table can be designed by Rényi divergence.
 
     The check covers the budget, the ball and the sizes.
     """

@@ -87,7 +87,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         return self.noise_multiplier * self.l2_sensitivity
 
     def privacy(self) -> Privacy:
-        """Local privacy of the real-valued mechanism."""
+        """Return the local privacy of the real-valued mechanism."""
         return self.stated(gaussian_privacy(self.noise_multiplier))
 
     @property
@@ -122,7 +122,7 @@ def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
 def noise_adjacency(adjacency: str | None, sampling: Sampling | None, trust_model: str) -> str:
     """Return the requested adjacency, or the trust model's usual adjacency.
 
-    A server that sees each message sees who sends it.
+    A server that sees each message also sees its sender, so that sampling is no secret.
     """
     if (trust_model, adjacency) == ("local", "add-or-remove-one"):
         raise ValueError(

@@ -79,7 +79,8 @@ class SkellamMechanism(VectorMechanism):
     granularity : float
         Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
-        Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. Drawing it takes time in proportion from 2**26 on.
+        Variance of a coordinate's noise, in squared steps; from 2e-6 to 2 * 10**10. The time of a draw grows with the variance from 2**26
+        on.
     delta : float
         Failure probability of the stated guarantee, above 0 and below 1.
 
@@ -114,7 +115,7 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """``bits * dimension``."""
+        """Number of bits of a message, ``bits * dimension``."""
         return float(self.bits * self.ball.dimension)
 
     def facts(self) -> dict[str, Any]:
@@ -122,7 +123,7 @@ class SkellamMechanism(VectorMechanism):
         return {"bits": self.bits, "granularity": self.granularity}
 
     def privacy(self) -> Privacy:
-        """Local privacy, by Rényi divergences."""
+        """Return the local privacy, by Rényi divergences."""
         return skellam_privacy(self.noise_variance, self.l1_sensitivity, self.l2_sensitivity)
 
     @property
@@ -149,7 +150,7 @@ class SkellamMechanism(VectorMechanism):
     def wrap_probability(self) -> float:
         """Bound on the probability that any coordinate of one message wraps.
 
-        It is Chernoff's bound for the noise and a union over coordinates.
+        The bound is Chernoff's for the noise, with a union over coordinates.
         """
         tails = skellam_tail(self.noise_variance, self._room) + skellam_tail(self.noise_variance, self._room + 1)
         return min(1.0, self.ball.dimension * tails)
@@ -159,9 +160,9 @@ class SkellamMechanism(VectorMechanism):
         """Bound on the L2 norm of the bias from wrapping, in the vectors' units; errs upward.
 
         Noise of at least room + j 2**bits wraps a coordinate j + 1 times, each time by 2**bits steps. The exponent of Chernoff's bound is
-        convex with slope -asinh(room / mu), so that its values are summed by a geometric series. Wrapping up and wrapping down pull in
-        opposite directions: the likelier one bounds both. No coordinate is ever moved further than from one end of the range to the largest
-        coordinate at the other.
+        convex with slope -asinh(room / mu), so that a geometric series bounds its sum. Wrapping up and wrapping down pull in opposite
+        directions: the likelier one bounds both. No coordinate ever moves further than from one end of the range to the largest coordinate
+        at the other end.
         """
         wraps = skellam_tail(self.noise_variance, self._room) / -math.expm1(
             -(2.0**self.bits) * math.asinh(self._room / self.noise_variance)
@@ -180,7 +181,7 @@ class SkellamMechanism(VectorMechanism):
         return self.granularity**2 * (dimension * self.noise_variance + rounding)
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> NDArray[Any]:
-        """Round each vector, add noise, and wrap, as int8, int16 or int32.
+        """Return rounded vectors with noise, wrapped to int8, int16 or int32.
 
         Results lie in [-2**(bits - 1), 2**(bits - 1)).
         """
@@ -189,7 +190,7 @@ class SkellamMechanism(VectorMechanism):
         noisy = bounded_rounding(positions, words.uniforms(len(positions)), 2.0, self.norm_bound)
         noisy += sample_skellam(self.noise_variance, noisy.shape, words)
         half = 1 << (self.bits - 1)
-        # The mask gives the remainder modulo a power of two, of negative numbers too.
+        # The mask gives the remainder modulo a power of two, also of negative numbers.
         wrapped = ((noisy + half) & (2 * half - 1)) - half
         return wrapped.astype(np.int8 if self.bits <= 8 else np.int16 if self.bits <= 16 else np.int32)
 
@@ -220,7 +221,7 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def _room(self) -> int:
-        """Least noise that wraps the largest coordinate, in steps."""
+        """Least noise, in steps, that wraps the largest coordinate."""
         return (1 << (self.bits - 1)) - self._largest_coordinate
 
 
@@ -231,8 +232,8 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
 
         2**(bits - 1) >= largest coordinate + deviations * sqrt(noise_variance)
 
-    and the variance is at most 2 * 10**10 squared steps, the largest variance that is sampled, which decides from about 20 bits on. The
-    granularity is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the given epsilon.
+    and the variance is at most 2 * 10**10 squared steps, the largest variance of the sampler, which is the tighter limit from about 20 bits
+    on. The granularity is from clip_norm / 2**20 to clip_norm; the mechanism's epsilon is at most the given epsilon.
 
     Parameters
     ----------
@@ -245,14 +246,14 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     bits : int
         Bits per coordinate, 2 to 32.
     deviations : float
-        Standard deviations of noise that the largest coordinate has room for, 1 to 40. Bias from wrapping falls about as
+        Standard deviations of noise between the largest coordinate and the end of the range, 1 to 40. Bias from wrapping falls about as
         exp(-deviations**2 / 2).
 
     Raises
     ------
     InfeasibleError
-        If the bits are too few even for a granularity of clip_norm (the message says how many are needed), or if that granularity takes
-        more noise than is sampled.
+        If the bits are too few even for a granularity of clip_norm (the message states the necessary number), or if that granularity needs
+        more noise than the sampler supports.
 
     Examples
     --------

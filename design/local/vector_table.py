@@ -39,16 +39,16 @@ class VectorGrid:
     """The grid of each coordinate, with a point for every input of a table.
 
     For finite p zero is a grid point: N = 2**(bits_in - 1) - 1 grid steps reach the clip norm on either side, and position k, counted in
-    steps from zero, takes row k + N of the table; its last row is not used. (With an even number of inputs from -clip_norm to clip_norm,
-    zero would lie between two of them, and the dithered zero vector would have an L1 norm of d/2 steps.) For p = infinity all rows are
-    used, the grid runs from -clip_norm to clip_norm, and positions are counted from its low end.
+    steps from zero, takes row k + N of the table; its last row is unused. (With an even number of inputs from -clip_norm to clip_norm, zero
+    would lie between two of them, and the dithered zero vector would have an L1 norm of d/2 steps.) For p = infinity the grid uses all rows
+    and runs from -clip_norm to clip_norm, and positions are counted from its low end.
 
     Attributes
     ----------
     ball : NormBall
         Ball of the vectors.
     bits_in : int
-        The table has 2**bits_in inputs; at least 2 for finite p.
+        Logarithm to base 2 of the number of the table's inputs; at least 2 for finite p.
 
     Examples
     --------
@@ -147,8 +147,8 @@ class VectorGridVariance:
     def largest(self, radius: float) -> float:
         """Return a bound on the variance of every vector of a ball, its radius in steps.
 
-        For p = infinity the radius is that of the grid, and the bound is exact. Otherwise it is the value of the concave envelope of a
-        coordinate's variance, as a function of the p-th power that it costs; errs upward.
+        For p = infinity the radius is that of the grid, and the bound is exact. Otherwise the bound is the value of the concave envelope of
+        a coordinate's variance, as a function of its p-th power; errs upward.
         """
         growths, step_square = np.diff(self.rows), self.grid.step**2
         dimension = self.grid.ball.dimension
@@ -185,7 +185,7 @@ class VectorTableMechanism(VectorMechanism):
     ball : NormBall
         Public ball of the vectors.
     delta : float
-        Failure probability of the guarantee; 0 for a pure one.
+        Failure probability of the guarantee; 0 for a pure guarantee.
     dithering : str
         ``"systematic"``: unbiased, and the norm's growth is bounded with certainty; ``"rejection"``: vectors are shrunk, rounded
         independently, and rounded again if they left the ball (section 4.1 of Chaudhuri, Guo, Rabbat 2022), with a bias that
@@ -196,7 +196,7 @@ class VectorTableMechanism(VectorMechanism):
     Raises
     ------
     InfeasibleError
-        If vectors cannot be shrunk enough for the rejection probability; the message says how many bits_in are needed.
+        If vectors cannot be shrunk enough for the rejection probability; the message states the necessary bits_in.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class VectorTableMechanism(VectorMechanism):
     def shrinkage(self) -> float:
         """Factor that scales vectors before dithering; 1.0 unless dithering rejects.
 
-        The server divides by it.
+        The server divides by the shrinkage.
         """
         if not self._rejecting:
             return 1.0
@@ -248,7 +248,7 @@ class VectorTableMechanism(VectorMechanism):
     def input_distance(self) -> float:
         """Largest L_p distance of two dithered vectors, on the table's unit scale; errs upward.
 
-        For p = infinity it is the largest distance of two coordinates.
+        For p = infinity this is the largest distance of two coordinates.
         """
         return dithered_distance(self._grid, rejecting=self._rejecting)
 
@@ -256,7 +256,7 @@ class VectorTableMechanism(VectorMechanism):
     def bias_bound(self) -> float:
         """Bound on the L2 distance between the mean of a decoded message and the vector.
 
-        It is in the vectors' units, and 0.0 without rejection.
+        The bound is in the vectors' units, and 0.0 without rejection.
         """
         if not self._rejecting:
             return 0.0
@@ -264,7 +264,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of one letter for each coordinate."""
+        """Number of bits of a message: one letter for each coordinate."""
         return float(self.ball.dimension * self.table.bits_out)
 
     def facts(self) -> dict[str, Any]:
@@ -272,7 +272,7 @@ class VectorTableMechanism(VectorMechanism):
         return {"input_distance": self.input_distance, "table_epsilon": self.table.epsilon}
 
     def privacy(self) -> Privacy:
-        """Local privacy of the whole vector, for every two vectors.
+        """Return the local privacy of the whole vector, for every two vectors.
 
         A message is a mixture, over dithered vectors, of products of rows. Divergence is quasi-convex: that of two mixtures is at most the
         largest divergence of their parts. So the bound covers all pairs of dithered vectors, at most `input_distance` apart.
@@ -291,7 +291,7 @@ class VectorTableMechanism(VectorMechanism):
     def worst_variance(self) -> float:
         """Bound on the expected squared L2 error of a decoded message, over the ball; errs upward.
 
-        The bound is exact for p = infinity. The expected squared error of accepted vectors is at most that of all, divided by the
+        The bound is exact for p = infinity. The expected squared error of accepted vectors is at most that of all vectors, divided by the
         probability of acceptance; this includes the bias.
         """
         largest = self._grid_variance.largest(self._grid.radius * self.shrinkage)
@@ -304,7 +304,7 @@ class VectorTableMechanism(VectorMechanism):
         return np.array([float(step * (letter * self._grid.steps - zero)) for letter in self.table.alphabet])
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> LetterArray:
-        """Draw one letter per coordinate, shape (clients, dimension), in the smallest unsigned type."""
+        """Return random letters in the smallest unsigned type, shape (clients, dimension)."""
         words = word_source(words)
         array = self.ball.check(vectors)
         letters = np.empty(array.shape, dtype=np.min_scalar_type(len(self.table.alphabet) - 1))

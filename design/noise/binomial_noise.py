@@ -1,7 +1,7 @@
 """Exact samples of binomial noise, from random bits or from ratios of probabilities.
 
-The sampler counts random bits where that is fast. `count_successes` draws binomial numbers with few trials and many different
-probabilities: tosses of coins, each with its own bias.
+The sampler counts random bits if that is fast. `count_successes` draws binomial numbers with few trials and many different probabilities:
+tosses of coins, each with its own bias.
 """
 
 import math
@@ -78,7 +78,7 @@ def sample_binomial(
 def binomial_variance(trials: int, probability: float | Fraction) -> float:
     """Return the variance of a binomial number, rounded once.
 
-    It is trials * probability * (1 - probability).
+    The variance is trials * probability * (1 - probability).
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """The discrete Gaussian distribution: exact samples, and its variance.
 
-Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*, define the distribution; the algorithm here is another.
+Canonne, Kamath, Steinke 2020, *The discrete Gaussian for differential privacy*, define the distribution; this module samples it by another
+algorithm.
 """
 
 import math
@@ -92,7 +93,7 @@ def discrete_gaussian_variance(sigma: float | Fraction) -> float:
     o(1))); for small sigma it is 2 exp(-1 / (2 sigma**2)) (1 + o(1)).
 
     The function sums the variance in whole numbers and rounds once. From sigma = 2 on it returns sigma**2, as the two differ by a relative
-    error below 1e-31. It returns 0.0 where the variance is too small for a float.
+    error below 1e-31. It returns 0.0 if the variance is too small for a float.
 
     Examples
     --------

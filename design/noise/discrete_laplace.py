@@ -68,8 +68,8 @@ def sample_discrete_laplace(scale: float | Fraction, size: int | tuple[int, ...]
 def discrete_laplace_variance(scale: float | Fraction) -> float:
     """Return the variance of the discrete Laplace distribution.
 
-    With q = exp(-1 / scale) it is 2 q / (1 - q)**2. The result is right to a few units in the last place, and 0.0 where the variance is too
-    small for a float.
+    With q = exp(-1 / scale) the variance is 2 q / (1 - q)**2. The result is right to a few units in the last place, and 0.0 if the variance
+    is too small for a float.
 
     Examples
     --------

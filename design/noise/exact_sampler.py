@@ -25,8 +25,8 @@ from .redraws import Redraws
 
 MOST_SAMPLES = 2**48
 
-# The table has this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. Its errors there, one unit per step
-# at most, are far below the allowance: it has fewer than 2**20 steps.
+# The table has this many bits after the binary point and ends where the curve is below 2**-LEAST_BITS. Its errors there, at most one unit
+# per step, are far below the allowance, as it has fewer than 2**20 steps.
 TABLE_BITS = 96
 LEAST_BITS = 48
 # Bounds carry more bits than the caller asks for, as their rounding adds up over the steps from the mode.
@@ -43,7 +43,8 @@ APPROXIMATION_ERROR = 2.0**-44
 ALLOWANCE = 2.0**-40
 
 WORD_BITS = 64
-# PART points are looked up at a time, with their words in the processor's cache; after CHUNK points all open cases are decided together.
+# The sampler looks up PART points at a time, with their words in the processor's cache; after CHUNK points it decides all open cases
+# together.
 PART, CHUNK = 2**14, 2**18
 # Largest number of words that extend a uniform number.
 MOST_EXTENSIONS = 64
@@ -52,7 +53,7 @@ MOST_EXTENSIONS = 64
 class UnimodalCurve(Protocol):
     """A log-concave function f on the whole numbers, 1 at its mode.
 
-    It is a distribution up to an unknown factor.
+    The function is a distribution up to an unknown factor.
     """
 
     @property
@@ -91,9 +92,9 @@ class BrickCover:
     starts : ndarray of int64, shape (bricks,)
         Lowest point of every brick; 0 for bricks that are neither rectangles nor wedges.
     rectangles : int
-        Bricks below this number lie under the curve entirely.
+        Bricks below this number lie entirely under the curve.
     wedges : int
-        Bricks from `rectangles` to below this number are cut by the curve, or count as cut because floating point cannot tell.
+        Bricks from `rectangles` to below this number lie across the curve, or count so because floating point cannot decide.
     tails : int
         Bricks from `wedges` to below this number are cut up for the tails; the remaining ones are empty.
     wedge_layers : ndarray of int64, shape (wedges - rectangles,)
@@ -127,10 +128,10 @@ class ExactSampler:
 
     Draws are exact if the words are independent and uniform.
 
-    The area under f, times a whole number of layers, is covered by bricks of equal size. A draw takes a brick by the first bits of a
-    word and a point of it by the last bits, and keeps the point if (layer + U) < layers * f(point), with U uniform on [0, 1): every
-    point is kept with a probability proportional to f. Floating point decides unless it is too close to call; then U is drawn to as
-    many bits as the decision by whole numbers takes.
+    Bricks of equal size cover the area under f, times a whole number of layers. A draw takes a brick by the first bits of a word and a
+    point of it by the last bits, and keeps the point if (layer + U) < layers * f(point), with U uniform on [0, 1): every point is kept with
+    a probability proportional to f. Floating point decides unless the comparison is too close; then U is drawn to as many bits as the
+    decision by whole numbers takes.
 
     Attributes
     ----------
@@ -217,7 +218,7 @@ class ExactSampler:
         return {}
 
     def _tail_point(self, words: WordSource) -> tuple[int, Fraction]:
-        """Return a random point of the tails, and how often f fits into its shell's height."""
+        """Return a random point of the tails, and the ratio of its shell's height to f."""
         cover = self.cover
         side, shell = words(2).tolist()
         zeros = WORD_BITS - shell.bit_length()
@@ -276,7 +277,7 @@ class _Side:
 def cover_with_bricks(curve: UnimodalCurve, brick_bits: int = BRICK_BITS) -> BrickCover:
     """Cover a curve with 2**brick_bits bricks, several for each block.
 
-    Bricks are added where floating point cannot decide.
+    Bricks are added if floating point cannot decide.
     """
     block_bits = max(0, math.floor(math.log2(curve.spread / BLOCKS_PER_SPREAD)))
     shell_bits = max(0, math.ceil(math.log2(curve.spread)))
@@ -352,7 +353,7 @@ class RatioCurve:
     ratio: Callable[[int], tuple[int, int]]
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f at whole numbers; 0.0 where f is below 2**-48 and beyond."""
+        """Return f at whole numbers; 0.0 from where f is below 2**-48."""
         first, values = self._table
         return np.asarray(values[np.clip(points - first, 0, len(values) - 1)])
 
@@ -364,7 +365,7 @@ class RatioCurve:
         low = high = 1 << (bits + GUARD_BITS)
         for numerator, denominator in self._steps(point - self.mode):
             low, high = low * numerator // denominator, -(-high * numerator // denominator)
-            # From this point on the bounds say that f is below one unit, which stays true.
+            # The bounds prove from this point on that f is below one unit, which stays true.
             if high <= 1:
                 break
         return low >> GUARD_BITS, -(-high >> GUARD_BITS)
@@ -405,7 +406,7 @@ def rational_parameter(name: str, value: float | Fraction, *, low: float, high: 
     Fraction(3602879701896397, 36028797018963968)
     """
     if isinstance(value, Rational) and not isinstance(value, bool):
-        # Convert to Python's own whole numbers: those of numpy would overflow later.
+        # Python's own whole numbers replace those of numpy, which would overflow later.
         exact = Fraction(int(value.numerator), int(value.denominator))
         if not low <= exact <= high:
             raise ValueError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")

@@ -1,4 +1,4 @@
-"""Random bits of equal probability in bytes, their sums by position, and subsets as bits."""
+"""Random bits of equal probability packed in bytes, and their sums by position."""
 
 import math
 
@@ -13,7 +13,7 @@ PackedBits = NDArray[np.uint8]
 """Rows of bits; the first bit of each byte counts least, and bits beyond the last are 0."""
 # Words compared at a time: half a megabyte.
 BLOCK = 2**16
-# Numbers of a byte that one byte can add up, and bytes of a row unpacked at a time.
+# Largest number of rows whose bits one byte can add up, and bytes of a row unpacked at a time.
 MOST_IN_A_BYTE, PIECE = 255, 2**11
 
 
@@ -61,13 +61,13 @@ def random_bits(probability: float, rows: int, bits: int, words: WordsLike) -> P
 
 
 def _below(threshold: int, count: int, words: WordSource) -> WordArray:
-    """Return words whose bits say whether uniform 64-bit numbers are below a threshold."""
+    """Return words whose bits state whether uniform 64-bit numbers are below a threshold."""
     if threshold >> 64:
         return np.full(count, ~np.uint64(0))
     below, undecided = np.zeros(count, dtype=np.uint64), np.full(count, ~np.uint64(0))
     active: slice | NDArray[np.intp] = slice(None)
     place = 63
-    # Where the rest of the threshold is 0, no number that has been equal so far is below it.
+    # If the rest of the threshold is 0, no number that has been equal so far is below it.
     while undecided.size and threshold % (2 << place):
         drawn = words(undecided.size)
         if threshold >> place & 1:
@@ -78,7 +78,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
         if place == 0:
             break
         place -= 1
-        # Three words of five are decided by then.
+        # On average three of five words are decided by then.
         if place <= 56 and place % 2 == 0:
             still = np.flatnonzero(undecided)
             undecided = undecided[still]

@@ -20,7 +20,7 @@ from ...arguments import check_integer
 from ...arrays import FloatArray, IntegerArray, WordArray
 from .redraws import Redraws
 
-# Words made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of this don't use the buffer.
+# Words made at a time: 64 KiB, which stay in the processor's cache. Calls for more than an eighth of this do not use the buffer.
 BUFFER_WORDS = 2**13
 # A key serves 8 MiB. Counter mode never repeats a block of 16 bytes, unlike random words: 2**19 blocks distinguish the two with
 # probability below 2**-90.
@@ -31,7 +31,7 @@ PLAINTEXT = bytes(WORD_BYTES * BUFFER_WORDS)
 
 MOST_WORDS = 2**48
 LARGEST_HIGH = 2**63
-# Largest number of redraws of an order with two equal words: 2**31 words have two equal ones with a probability of 1/8.
+# Largest number of redraws of an order with two equal words: among 2**31 words, two are equal with a probability of 1/8.
 MOST_COLLISIONS = 200
 # Bit generators whose raw output consists of words of 64 bits.
 GENERATORS_OF_WORDS = (np.random.PCG64, np.random.PCG64DXSM, np.random.Philox, np.random.SFC64)
@@ -133,12 +133,12 @@ class SeededWords(WordSource):
     def __call__(self, count: int) -> WordArray:
         """Return the next words."""
         if type(self.rng.bit_generator) in GENERATORS_OF_WORDS:
-            # This returns the same words in less time.
+            # The raw generator returns the same words in less time.
             return np.asarray(self.rng.bit_generator.random_raw(count), dtype=np.uint64)
         return self.rng.integers(0, 2**64, size=count, dtype=np.uint64)
 
     def uniforms(self, shape: int | tuple[int, ...]) -> FloatArray:
-        """Draw by the generator's ``random``."""
+        """Return numbers of the generator's ``random``."""
         return self.rng.random(shape)
 
     def normals(self, shape: int | tuple[int, ...]) -> FloatArray:
@@ -162,7 +162,7 @@ class SeededWords(WordSource):
         return self.rng.bytes(count)
 
     def __reduce__(self) -> NoReturn:
-        """Refuse copies and transfers to another process."""
+        """Refuse copies and transfers to another process, which would repeat draws."""
         raise TypeError(
             "seeded words must not be pickled or copied: workers that get copies of one generator draw the same numbers; derive a stream "
             "for each from a name, by quietbits.analysis.random_streams.named_stream(seed, name)"
@@ -172,9 +172,9 @@ class SeededWords(WordSource):
 def seeded_words(rng: np.random.Generator) -> SeededWords:
     """Return the words of a seeded generator, for experiments that others can repeat.
 
-    A person who knows the seed knows the noise: a release must use `secure_words`. Two workers with copies of the same generator draw
-    the same numbers, and their noise is the same: the source refuses to be pickled or copied, a generator does not. Derive a stream for
-    each task from its name, as `quietbits.analysis.random_streams.named_stream` does.
+    Anyone who knows the seed knows the noise: a release must use `secure_words`. Two workers with copies of the same generator draw the
+    same noise: the source refuses to be pickled or copied, although a generator does not. Derive a stream for each task from its name, as
+    `quietbits.analysis.random_streams.named_stream` does.
 
     Parameters
     ----------
@@ -203,9 +203,9 @@ def seeded_words(rng: np.random.Generator) -> SeededWords:
 class SecureWords(WordSource):
     """Cryptographic random words for releases: AES-256 in counter mode under system keys.
 
-    Every thread has its own stream, and so has a process after a fork: no word is handed out twice. Keys come from the operating system and
-    are replaced every 8 MiB (`KeyStream`): a reader of the process's memory can compute the words of the present key, and a copy of a
-    running virtual machine continues its words. A pickled source becomes a new source at its destination.
+    Every thread has its own stream, and so has a process after a fork: no word is used twice. Keys come from the operating system and are
+    replaced every 8 MiB (`KeyStream`): a reader of the process's memory can compute the words of the present key, and a copy of a running
+    virtual machine continues its words. A pickled source becomes a new source at its destination.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class SecureWords(WordSource):
         self._own = _OwnStream()
 
     def __call__(self, count: int) -> WordArray:
-        """Return words that nobody has seen.
+        """Return new random words, which no earlier call has returned.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class SecureWords(WordSource):
                 stream = KeyStream()
             words = stream.take(count)
             self._own.stream, self._own.process = stream, process
-            # A signal handler may have forked meanwhile, too.
+            # A signal handler may also have forked meanwhile.
             if process == _this_process():
                 return words
 
@@ -253,7 +253,7 @@ class SecureWords(WordSource):
 
 
 class KeyStream:
-    """Words that are handed out once each, under keys that are replaced.
+    """A stream of words, each used once, under keys that are replaced.
 
     A key makes `WORDS_PER_KEY` words and is then replaced by a new key. Two threads, or a process and its fork, must not use a stream at
     the same time: `SecureWords` prevents it.
@@ -265,7 +265,7 @@ class KeyStream:
         self._left_of_key = 0
 
     def take(self, count: int) -> WordArray:
-        """Return the next `count` words, in an array of their own."""
+        """Return the next `count` words in a new array."""
         if count > BUFFER_WORDS // 8:
             return self._made(count)
         if count > len(self._buffer) - self._used:

@@ -1,4 +1,4 @@
-"""A bound on how often a sampler may draw again.
+"""A bound on the number of a sampler's redraws.
 
 A source of words that exceeds the bound is not random.
 """
@@ -10,10 +10,10 @@ MOST_REDRAWS = 1_000
 
 @dataclass
 class Redraws:
-    """Counts the turns of a loop that draws until a draw is accepted.
+    """Counter of the turns of a loop that draws until a draw is accepted.
 
-    Each turn of such a loop ends it, for each draw, with a probability of a tenth or more: a thousand turns have next to no probability,
-    and a source whose words are all the same would never end the loop.
+    Each turn ends such a loop, for each draw, with a probability of a tenth or more: a thousand turns have negligible probability, and a
+    source that repeats the same word would never end the loop.
     """
 
     most: int = MOST_REDRAWS

@@ -28,10 +28,11 @@ FEWEST_TERMS = 64
 class SkellamCurve:
     """The function I_x(mu) / I_0(mu) of whole numbers x, I a modified Bessel function.
 
-    It is the Skellam distribution of variance mu, up to a factor. It is even, and log-concave as the difference of two independent numbers
-    whose distributions are. The ratios r_x = f(x + 1) / f(x) obey r_(x - 1) = 1 / (2 x / mu + r_x) (Amos 1974, *Computation of modified
-    Bessel functions and their ratios*, equation 2). Downward the recurrence contracts: an error e in r_x causes an error below r_(x - 1)**2
-    e in the next ratio. So the recurrence may begin with any ratio's certain bounds, 0 and 1, and carries both ends along in whole numbers.
+    The function is the Skellam distribution of variance mu, up to a factor. It is even, and log-concave as the law of the difference of two
+    independent numbers with log-concave laws. The ratios r_x = f(x + 1) / f(x) obey r_(x - 1) = 1 / (2 x / mu + r_x) (Amos 1974,
+    *Computation of modified Bessel functions and their ratios*, equation 2). Downward the recurrence contracts: an error e in r_x causes an
+    error below r_(x - 1)**2 e in the next ratio. So the recurrence may begin with any ratio's certain bounds, 0 and 1, and carries both
+    ends along in whole numbers.
     """
 
     variance: Fraction
@@ -47,7 +48,7 @@ class SkellamCurve:
         return math.sqrt(self.variance)
 
     def approximate(self, points: IntegerArray) -> FloatArray:
-        """Return f at whole numbers; 0.0 where f is below 2**-48 and beyond."""
+        """Return f at whole numbers; 0.0 from where f is below 2**-48."""
         return np.asarray(self._table[np.minimum(np.abs(points), len(self._table) - 1)])
 
     def bounds(self, point: int, bits: int) -> tuple[int, int]:
@@ -56,7 +57,7 @@ class SkellamCurve:
         while True:
             values = self._values(terms, bits + GUARD_BITS, least_bits=bits, most=abs(point))
             low, high = values[-1][0] >> GUARD_BITS, -(-values[-1][1] >> GUARD_BITS)
-            # f falls: if it is below one unit before the point, it is below one unit at the point.
+            # The function f falls: if it is below one unit before the point, it is below one unit at the point.
             if high <= 1:
                 return (low if len(values) > abs(point) else 0), high
             if len(values) > abs(point) and high - low <= 3:

@@ -17,7 +17,7 @@ from .group_layout import MOST_GROUP_BITS, GroupLayout
 from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
 
 LARGEST_SIGMA = 1e100
-# Beyond this shift a single weight takes all in any case, and errors of float32 inner products are no longer negligible.
+# Beyond this shift a single weight dominates, and errors of float32 inner products are no longer negligible.
 LARGEST_SHIFT = 1e4
 
 
@@ -25,20 +25,20 @@ def log_importance_weights(mean: ArrayLike, bits: int, seed: int, sigma: float =
     """Return the log importance weights of all 2**bits shared samples.
 
     The weight is the log density ratio of the target N(mean, sigma^2 I) to the prior N(0, sigma^2 I). At the sample sigma z the weight is
-    ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``: only inner products are needed. Samples are made and dropped in pieces of 2**16
+    ``<z, mean> / sigma - ||mean||^2 / (2 sigma^2)``, which needs only inner products. Samples are made and dropped in pieces of 2**16
     numbers, so that memory does not grow with 2**bits times the dimension. Inner products are in float32: errors are of the order of 1e-6
     times ``||mean|| / sigma``.
 
     Parameters
     ----------
     mean : array_like of shape (dimension,)
-        Mean of the target, at most 10 000 sigma long; that of the prior is zero. For a public prior mean, code the difference.
+        Mean of the target, at most 10 000 sigma long; the prior has mean zero. For a public prior mean, code the difference.
     bits : int
         log2 of the number of samples, 1 to 20.
     seed : int
         Seed of the shared samples, 0 to 2**64 - 1.
     sigma : float
-        Standard deviation of both, in the mean's units; above 0.
+        Standard deviation of target and prior, in the mean's units; above 0.
     group : int
         Number of the seed's independent list of samples, from 0.
 
@@ -89,7 +89,7 @@ def encode_relative_entropy(mean: ArrayLike, bits: int, seed: int, words: WordsL
     Parameters
     ----------
     mean, bits, seed, sigma, group
-        As in `log_importance_weights`. For privacy the client must draw the seed at random, anew for each message.
+        Arguments of `log_importance_weights`. For privacy the client must draw the seed at random, anew for each message.
     words : WordSource or numpy.random.Generator
         The client's own randomness, unknown to others: ``secure_words`` for releases, a generator for experiments.
 
@@ -150,7 +150,7 @@ def decode_groups(indices: tuple[int, ...], layout: GroupLayout, seed: int, sigm
 
 
 def check_indices(indices: tuple[int, ...], layout: GroupLayout) -> None:
-    """Refuse indices that are not one for each group of a layout, within the group's bits."""
+    """Refuse indices unless each group of a layout has an index within the group's bits."""
     if len(indices) != layout.groups:
         raise ValueError(f"indices must have one for each of the {layout.groups} groups, got {len(indices)}")
     for index, bits in zip(indices, layout.group_bits, strict=True):

@@ -50,11 +50,11 @@ from .shared_randomness import SEED_BITS, vectors_of_seeds
 SMALLEST_MESSAGE_RATIO = 1e-3
 # Numbers of shared samples that an audit makes per batch.
 NUMBERS_PER_CHUNK = 2**20
-# Moments are analytic in the shift: up to the largest, 3, interpolation of this degree is as exact as they are.
+# Moments are analytic in the shift: for shifts of at most 3, interpolation of this degree is as exact as the moments.
 DEGREE = 28
 ANY_BITS, ANY_CLIENTS, MESSAGE = "any-bits", "any-clients", "message"
 DP_REC_ACCOUNTS = (*VARIANTS, ANY_BITS, ANY_CLIENTS, MESSAGE)
-# The usual adjacency is the one with an account that is proven without an assumption about other clients.
+# Adjacencies of the accounts. The first, usual adjacency has an account that is proven without an assumption about other clients.
 DP_REC_ADJACENCIES = ("replace-one", "add-or-remove-one")
 # Most clients of a round: they are drawn with replacement, and may exceed the population.
 MOST_CLIENTS_PER_ROUND = 10**6
@@ -83,7 +83,7 @@ class MomentCurves:
 
 @lru_cache(maxsize=256)
 def moment_curves(largest_shift: float, bits: int) -> MomentCurves:
-    """Interpolate `resampled_moments` over shifts from 0 to the largest one."""
+    """Interpolate `resampled_moments` over shifts from 0 to a largest shift."""
     shifts = (np.polynomial.chebyshev.chebpts1(DEGREE + 1) + 1) / 2 * largest_shift
     laws = [resampled_moments(shift, 1 << bits) for shift in shifts.tolist()]
     bias = [law.mean - shift for law, shift in zip(laws, shifts.tolist(), strict=True)]
@@ -105,12 +105,12 @@ class DpRecMechanism(VectorMechanism):
     The client clips its vector to the ball, draws a seed, and codes one sample of N(vector, sigma^2 I) relative to N(0, sigma^2 I), the
     groups independently. The server makes the samples with these numbers, and no others, and averages over clients.
 
-    **The client draws the seed.** A server that may choose it looks for one whose samples give the vector away (section 4.3 of the paper);
-    no argument lets the server pass a seed.
+    **The client draws the seed.** A server that may choose the seed looks for a seed whose samples give the vector away (section 4.3 of the
+    paper); no argument lets the server pass a seed.
 
     `guarantee` is that of one message against an untrusted server. The privacy of a training against observers of its models depends on
-    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased towards zero, by a share
-    exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g, nearly: `expected` is exact.
+    rounds and on the sampling of clients, and has its own account (`dp_rec_account`). The estimate is biased towards zero, by nearly a
+    share exp(||x_g||^2 / sigma^2) / 2**bits of each group x_g: `expected` is exact.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class DpRecMechanism(VectorMechanism):
     delta: float = 1e-5
 
     def __post_init__(self) -> None:
-        """Check the fields, and that they go together."""
+        """Check the fields, and that they fit each other."""
         check_ball(self.ball, "DP-REC", 2)
         object.__setattr__(self, "clip_ratio", check_real("clip_ratio", self.clip_ratio, low=SMALLEST_MESSAGE_RATIO, high=LARGEST_SHIFT))
         object.__setattr__(self, "delta", check_delta(self.delta))
@@ -203,7 +203,7 @@ class DpRecMechanism(VectorMechanism):
     def expected(self, vectors: ArrayLike) -> FloatArray:
         """Return the expectation of each decoded message over seeds and indices.
 
-        Each group is shorter than the vector's group.
+        The bias shortens each group of a vector.
         """
         expected = self.ball.clip(vectors)
         for part, bits in zip(self.layout.slices(), self.layout.group_bits, strict=True):
@@ -257,7 +257,7 @@ class DpRecMechanism(VectorMechanism):
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of all groups' indices, given the message's seed.
 
-        No score is stronger (Neyman and Pearson). It makes all samples of a group again.
+        No score is stronger (Neyman and Pearson). The call makes all samples of a group again.
         """
         # The import is here because only audits need it, and it takes longer than this module's.
         from scipy.special import log_softmax
@@ -291,7 +291,7 @@ def _projections(seeds: list[int], targets: FloatArray, samples: int, group: int
     rows = max(1, NUMBERS_PER_CHUNK // (len(seeds) * dimension))
     parts = ((first, min(rows, samples - first)) for first in range(0, samples, rows))
     drawn = (vectors_of_seeds(seeds, dimension, count, [first] * len(seeds), group) for first, count in parts)
-    # Products are in float32, as the samples are: errors are as in `log_importance_weights`.
+    # Products are in float32, like the samples: errors are as in `log_importance_weights`.
     return np.concatenate([vectors @ targets.T.astype(np.float32) for vectors in drawn], axis=1).astype(float)
 
 
@@ -334,14 +334,15 @@ class DpRecTraining:
 
         The server must keep the choice of clients secret.
 
-        Add-or-remove-one adjacency: where the client is drawn, it codes its own update, or sends a sample of the prior. ``"published"`` is
-        the theorem as printed, whose proof adds dependent losses; ``"conservative"`` uses Hölder's inequality there; ``"any-bits"`` is
-        derived from the weights as they are normalised, and holds for any number of bits and any groups. All three assume that the
-        messages of the other clients hide a client as samples of the prior would: updates on the other side of the prior hide less.
+        Add-or-remove-one adjacency: if the client is drawn, it codes its own update, or sends a sample of the prior. ``"published"`` is the
+        theorem as printed, whose proof adds dependent losses; ``"conservative"`` uses Hölder's inequality there; ``"any-bits"`` follows
+        from the normalised weights, and holds for any number of bits and any groups. All three assume that the messages of the other
+        clients hide a client as samples of the prior would: updates on the other side of the prior hide less.
 
-        Replace-one adjacency, where nothing is assumed: ``"any-clients"`` amplifies the privacy of a message between any two updates by the
-        secret choice of one client in every draw, whatever the others' updates are; ``"message"`` is that of the client's own messages, one
-        for every draw. A client that sends a sample of the prior has the law of one whose update is zero: both hold for it, too.
+        Replace-one adjacency, without assumptions: ``"any-clients"`` amplifies the privacy of a message between any two updates by the
+        secret choice of one client in every draw, for any updates of the other clients; ``"message"`` is that of the client's own messages,
+        one for every draw. A client that sends a sample of the prior has the law of a client with update zero: both accounts hold for it,
+        too.
         """
         own = message_account(self.clip_ratio)
 
@@ -395,8 +396,8 @@ class DpRecTraining:
     def _any_clients(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
         """Return the least of three bounds.
 
-        The bounds are by Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), by their (epsilon, delta), and by the
-        number of draws that are the client's.
+        The bounds are by Rényi divergences of sampled draws (Wang, Balle, Kasiviswanathan 2019), by (epsilon, delta) amplification, and by
+        the number of the client's own draws.
         """
         draws = self._draws(rounds)
         sampled = fixed_size_sampled_curve(_message_curve(self.clip_ratio), max(SMALLEST_PROBABILITY, 1 / self.population))
@@ -425,7 +426,7 @@ def _drawn_already(bound: Bound) -> Bound:
 
 
 def accounted_dp_rec(training: DpRecTraining, adjacency: str | None = None) -> AccountSubject:
-    """Return a training as accounting sees it, for replace-one adjacency by default.
+    """Return a training as a subject of accounts, for replace-one adjacency by default.
 
     The paper's adjacency is add-or-remove-one.
     """
@@ -458,13 +459,13 @@ def dp_rec_account(
     Parameters
     ----------
     clip_ratio, population, clients_per_round, index_bits
-        As in `DpRecTraining`.
+        Fields of `DpRecTraining`.
     rounds : int
         Number of rounds.
     delta : float
         Failure probability of all rounds together, above 0 and below 1.
     adjacency : str or None
-        ``"replace-one"``, the default; or ``"add-or-remove-one"``, the paper's, for which nothing is proven without an assumption.
+        ``"replace-one"``, the default; or ``"add-or-remove-one"``, the paper's, for which every account needs an assumption.
 
     Raises
     ------

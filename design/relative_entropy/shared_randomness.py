@@ -1,11 +1,11 @@
 """Normal numbers that two machines derive from one seed with the same bits, in any order.
 
 The words are those of the counter-based generator Philox (Salmon, Moraes, Dror, Shaw 2011, *Parallel Random Numbers: As Easy as 1, 2, 3*),
-which is defined in whole numbers. A word becomes numbers by one rounding to float32, one product and one sum, whose results IEEE 754
-fixes, and a table that is computed from such operations too: no logarithm, no cosine, whose last bits differ between machines.
+which is defined in whole numbers. A word becomes numbers by one rounding to float32, one product and one sum, whose results IEEE 754 fixes,
+and a table that is computed from such operations too. There is no logarithm or cosine, whose last bits differ between machines.
 
-That table has quantiles of the normal distribution, computed with + - * / only. IEEE 754 says what these four give, to the last bit; it
-leaves open what a mathematics library's logarithm or exponential gives, and machines differ.
+That table has quantiles of the normal distribution, computed with + - * / only. IEEE 754 fixes the results of these four operations to the
+last bit, but not those of a mathematics library's logarithm or exponential, on which machines differ.
 """
 
 import itertools
@@ -36,12 +36,12 @@ SampleArray = NDArray[np.float32]
 SEED_BITS = 64
 MOST_STREAMS = 2**32
 MOST_SAMPLES = 2**32
-# Philox makes four words of 64 bits at a time: eight numbers.
+# Philox makes four words of 64 bits at a time, which are eight numbers.
 NUMBERS_PER_BLOCK = 8
 # Numbers made per batch: small enough for caches.
 NUMBERS_PER_CHUNK = 2**16
 
-# A word of 32 bits, as a float32, is an odd whole number of either sign: |f| / 2**32 is the probability of the tail. Cells of the table
+# A word of 32 bits, as a float32 f, is an odd whole number of either sign: |f| / 2**32 is the probability of the tail. Cells of the table
 # are as fine as the first ten bits of the mantissa, in each of the 31 octaves.
 _TAIL_BITS = 32
 _CELL_BITS = 10
@@ -69,7 +69,7 @@ def _quantile_table() -> _QuantileTable:
     slopes = (quantiles[1:] - quantiles[:-1]) / (knots[1:] - knots[:-1])
     intercepts = quantiles[:-1] - slopes * knots[:-1]
     table = _QuantileTable(np.zeros(2 * _SIGN_CELL, dtype=np.float32), np.zeros(2 * _SIGN_CELL, dtype=np.float32))
-    # Words just below 2**31 round up to it, the median: the cell after the last one keeps its zeros.
+    # Words just below 2**31 round up to 2**31, the median: the cell after the last cell keeps its zeros.
     for first, sign in ((_FIRST_CELL, 1), (_SIGN_CELL + _FIRST_CELL, -1)):
         table.intercepts[first : first + len(slopes)] = sign * intercepts
         table.slopes[first : first + len(slopes)] = slopes
@@ -111,7 +111,7 @@ class SharedNormals:
     """A long list of standard normal vectors z_0, z_1, ..., each made from the seed alone.
 
     Philox has the key (seed, stream). Vector z_k takes the ceil(dimension / 8) counters from k * ceil(dimension / 8) on, where the first
-    counter is 1, and eight numbers from each; the numbers that are left over are dropped.
+    counter is 1, and eight numbers from each; surplus numbers are dropped.
 
     Philox is not a cipher: vectors may be public, as in relative entropy coding, but must not be secret.
 
@@ -143,7 +143,7 @@ class SharedNormals:
 
     @property
     def blocks(self) -> int:
-        """Counters that one vector takes."""
+        """Number of the generator's counters for one vector."""
         return -(-self.dimension // NUMBERS_PER_BLOCK)
 
     def vectors(self, first: int, count: int) -> SampleArray:
@@ -209,7 +209,7 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
 
     The words begin at the counter after the given one. Nothing is checked.
     """
-    # A generator whose state is replaced starts in a quarter of the time of a new one, which would ask the system for randomness, too.
+    # Replacing a generator's state takes a quarter of the time of a new generator, which would also ask the system for randomness.
     generator = np.random.Philox(key=0)
     state: Any = generator.state
     state["state"]["key"][1] = stream
@@ -225,7 +225,7 @@ def philox_words(seeds: Sequence[int], count: int, counters: Sequence[int] | Non
 def _exponential(values: FloatArray) -> FloatArray:
     """Return exp(-values) for values from 0 to 32.
 
-    It is a Taylor polynomial of values / 1024, squared 10 times.
+    The function is a Taylor polynomial of values / 1024, squared 10 times.
     """
     small = values / -1024
     result = np.ones_like(values)

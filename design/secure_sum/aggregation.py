@@ -1,11 +1,12 @@
-"""A simulator of secure aggregation: the server learns only the modular sum, despite drop-outs.
+"""A simulator of secure aggregation: the server learns only the modular sum.
 
-It simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
-experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network
-are left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
+The module simulates the *interface* of Bonawitz et al. 2017, *Practical Secure Aggregation for Privacy-Preserving Machine Learning*, for
+experiments with mechanisms that rely on it. It is not a cryptographic product: key agreement, secret shares, signatures and the network are
+left out, all secrets are derived in one process from one key, and the generator that expands them is not a cryptographic one.
 
-`MaskGraph` says who masks with whom, and `MaskSource` derives the uniform vectors of a pair of clients, or of one client alone, from a
-secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` how much more compression a larger cohort needs.
+`MaskGraph` defines the pairs of clients that share masks, and `MaskSource` derives the uniform vectors of a pair of clients, or of one
+client alone, from a secret. `mask_cost` counts the expanded coordinates of masks, and `rate_at_equal_cost` gives the extra compression that
+a larger cohort needs.
 """
 
 import hashlib
@@ -34,8 +35,8 @@ class SecureSum:
     """The sum, modulo M, of one vector per client, computed from masked messages.
 
     Client i sends ``x_i + b_i + sum of m_ij over neighbours j > i - sum of m_ij over neighbours j < i``, modulo M. The pair masks m_ij
-    cancel in the sum. When messages are missing, the neighbours that remain give the server their shares of the missing clients' pair
-    secrets, and of the other clients' self masks b_i; never of both for the same client, so that a message that comes late stays masked.
+    cancel in the sum. When messages are missing, the remaining neighbours give the server their shares of the missing clients' pair
+    secrets, and of the other clients' self masks b_i; never of both for the same client, so that a late message stays masked.
 
     Attributes
     ----------
@@ -44,7 +45,7 @@ class SecureSum:
     length : int
         Number of coordinates of each vector, from 1.
     modulus : int
-        M, from 2 to 2**62.
+        Modulus M, from 2 to 2**62.
     neighbours : int or None
         Number of neighbours of each client, as in `MaskGraph`; None for all other clients.
     threshold : int or None
@@ -85,12 +86,12 @@ class SecureSum:
 
     @property
     def shares_needed(self) -> int:
-        """Number of neighbours that recover a client's secrets: more than half without a `threshold`."""
+        """Number of neighbours that recover a client's secrets; by default more than half."""
         return self.degree // 2 + 1 if self.threshold is None else self.threshold
 
     @property
     def bits_per_client(self) -> float:
-        """Bits of one masked message, length * log2(modulus), without the setup and recovery of masks."""
+        """Bits of one masked message, ``length * log2(modulus)``, without setup and recovery."""
         return self.length * float(np.log2(self.modulus))
 
     def session(self, words: WordsLike) -> "SecureSumSession":
@@ -123,7 +124,7 @@ class SecureSum:
         Raises
         ------
         InfeasibleError
-            If too many clients dropped out, as `SecureSumSession.unmask` says.
+            If too many clients dropped out, as for `SecureSumSession.unmask`.
         """
         session = self.session(words)
         survivors = np.ones(self.clients, dtype=bool)
@@ -142,7 +143,7 @@ class SecureSum:
 
 @dataclass(eq=False)
 class _Progress:
-    """State of a session: clients that masked, messages that arrived, their sum, and whether it is unmasked."""
+    """State of a session: clients that masked, arrived messages, their sum, and unmasking."""
 
     masked: NDArray[np.bool_]
     arrived: NDArray[np.bool_]
@@ -163,7 +164,7 @@ class _Progress:
 class MaskGraph:
     """A ring in random order: every client shares masks with the nearest clients on either side.
 
-    It is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
+    The graph is the Harary graph of Bell, Bonawitz, Gascon, Lepoint, Raykova 2020, *Secure Single-Server Aggregation with (Poly)Logarithmic
     Overhead*: a multiple of log(clients) neighbours suffices, in place of all clients as in Bonawitz et al. 2017, and masks then cost
     clients x neighbours vectors in place of clients**2.
 
@@ -199,7 +200,10 @@ class MaskGraph:
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Distances on the ring, ahead and behind, of a client's neighbours; clients / 2 is both at once."""
+        """Distances on the ring, ahead and behind, of a client's neighbours.
+
+        The distance clients / 2 is both ahead and behind.
+        """
         near = np.arange(1, self.neighbours // 2 + 1)
         return np.append(near, self.clients // 2) if self.neighbours % 2 else near
 
@@ -239,7 +243,7 @@ class MaskSource:
     length : int
         Number of coordinates of a mask, from 1.
     modulus : int
-        M, from 2 to 2**62.
+        Modulus M, from 2 to 2**62.
     """
 
     key: bytes
@@ -254,7 +258,7 @@ class MaskSource:
         check_modulus(self.modulus)
 
     def pair_mask(self, first: int, second: int) -> WordArray:
-        """Return the mask of two clients: the lower number adds it, the other one subtracts it."""
+        """Return the mask of two clients: the lower number adds it, the higher number subtracts it."""
         return self._expand(b"pair", min(first, second), max(first, second))
 
     def self_mask(self, client: int) -> WordArray:
@@ -270,7 +274,7 @@ class MaskSource:
 
 @dataclass(frozen=True, eq=False)
 class SecureSumSession:
-    """One run of a secure sum, made by `SecureSum.session`: clients `mask`, the server unmasks once.
+    """One run of a secure sum, from `SecureSum.session`: clients `mask`, the server unmasks.
 
     Attributes
     ----------
@@ -290,8 +294,8 @@ class SecureSumSession:
     def mask(self, first_client: int, values: ArrayLike) -> WordArray:
         """Return the clients' masked messages, shape (clients of the chunk, length).
 
-        Each message alone is uniform, whatever the values are. `values` are the vectors of clients first_client, first_client + 1, ...,
-        from 0 to M - 1. Each client masks once, as the difference of two of its messages would be that of its vectors.
+        Each message alone is uniform, for any values. `values` are the vectors of clients first_client, first_client + 1, ..., from 0 to M
+        - 1. Each client masks once, since the difference of two of its messages would be that of its vectors.
         """
         modulus = self.parameters.modulus
         messages = self._vectors("values", values).copy()
@@ -324,8 +328,8 @@ class SecureSumSession:
         Raises
         ------
         ValueError
-            If there is another number of senders than of messages, no such client, a client that has sent one before, or a number
-            outside of 0 to M - 1: the chunk is then left out. Also if the sum has been unmasked: a late message stays masked.
+            If the numbers of senders and messages differ, a client does not exist or has sent a message before, or a number is outside of 0
+            to M - 1: the chunk is then left out. Also if the sum has been unmasked: a late message stays masked.
         """
         self._progress.check_open()
         vectors = self._vectors("messages", messages)
@@ -342,8 +346,8 @@ class SecureSumSession:
     def unmask(self) -> WordArray:
         """Return the sum of the arrived messages without masks; call it once.
 
-        Self masks of arrived messages are removed, and pair masks that missing clients left. Two sums over different clients would give
-        away the difference, which may be one client's vector.
+        The method removes self masks of arrived messages, and pair masks that missing clients left. Two sums over different clients would
+        give away the difference, which may be one client's vector.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Accounts of binomial noise in a secure sum: the published theorem, Rényi divergences, and exact.
+"""Accounts of binomial noise in a secure sum: theorem, Rényi divergences, and exact.
 
 The exact account needs the worst shift of two neighbours' vectors.
 """
@@ -29,9 +29,9 @@ from ..contracts.guarantee import ADJACENCIES
 from ..contracts.privacy import Account, Bound, EpsilonBound, NearGaussianNoise, Privacy
 from ..contracts.registry import AccountReport, AccountSubject, usual_adjacency
 
-# Largest distance of a sensitivity from a whole number of steps, relative to the sensitivity.
+# Largest relative distance of a sensitivity from a whole number of steps that counts as rounding.
 WHOLE = 1e-9
-# Most uses that are composed: in one direction, and where each use may be in either of two.
+# Largest number of composed uses: in one direction, and with either of two directions per use.
 MOST_USES, MOST_MIXED_USES = 20_000, 64
 # Orders of the moments accountant, the most values it sums over, and the probability it neglects as a share of delta.
 ORDERS = DEFAULT_ORDERS[:-1:2]
@@ -65,14 +65,13 @@ def worst_shift(probability: float, scale: float, dimension: int, l1: float, l2:
     ``sum v_i**2 <= (l2 / scale)**2``. A larger shift of a coordinate reveals more, as binomial noise has a log-concave distribution. So
     the worst v is determined
 
-    - in one dimension;
-    - where every coordinate can be at its largest at the same time;
-    - where no coordinate can change by more than one step: as many as possible do;
-    - for probability 1/2, where the L1 sensitivity is no more than the largest coordinate: shifts s and t of two coordinates reveal no
+    - in one dimension; - if every coordinate can be at its largest at the same time; - if no coordinate can change by more than one step:
+    as many as possible do; - for probability 1/2, if the L1 sensitivity is no more than the largest coordinate: shifts s and t of two
+    coordinates reveal no
       more than one shift by s + t, by group privacy (Dong, Roth, Su 2022, *Gaussian differential privacy*, theorem 2.14) and because
       trade-off functions of log-concave noise add up exactly, f_t(1 - f_s) = f_(s+t).
 
-    The pair has zero coordinates where neighbours do not differ.
+    The remaining coordinates of the pair are equal.
 
     Examples
     --------
@@ -166,8 +165,8 @@ class BinomialNoise:
         """Return the privacy of one sum.
 
         The account ``"theorem-1"`` of cpSGD is as published, and not proven: exact accounts contradict it for large epsilon (its detail
-        ``doubtful`` marks these cases). The account ``"exact"`` uses the distribution of the privacy loss, where the sensitivities
-        determine the worst pair of vectors; its upper bound exceeds the exact value by a share below 1e-5. The account ``"rdp"`` is a
+        ``doubtful`` marks these cases). The account ``"exact"`` uses the distribution of the privacy loss, if the sensitivities determine
+        the worst pair of vectors; its upper bound exceeds the exact value by a relative error below 1e-5. The account ``"rdp"`` is a
         moments accountant, and ``"near-gaussian"`` compares the noise with Gaussian noise: both hold for every shape of the sensitivities.
         """
         noise, too_little = NearGaussianNoise(self._gaussian_epsilon), "trials must be more for the noise to be nearly Gaussian"
@@ -242,8 +241,8 @@ class BinomialNoise:
     def _moments(self, delta: float, rounds: int, _: Sampling | None) -> EpsilonBound:
         """Return epsilon by Rényi divergences.
 
-        Divergences of coordinates add up. Where the worst vector is not determined, let r_j be the divergence of a shift by j: a vector's
-        is at most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
+        Divergences of coordinates add up. If the worst vector is not determined, let r_j be the divergence of a shift by j: a vector's is
+        at most max_j (r_j / j^2) sum v_i^2, and max_j (r_j / j) sum |v_i|, and max_j r_j for each coordinate.
         """
         worst = self.worst_shift
         total, squares = whole_steps(self.l1 / self.scale), whole_steps((self.l2 / self.scale) ** 2)
@@ -274,7 +273,7 @@ class BinomialNoise:
 
 
 def accounted_binomial(noise: BinomialNoise) -> AccountSubject:
-    """Return binomial noise as accounting sees it, with its worst pair and squared error."""
+    """Return binomial noise as a subject of accounts, with its worst pair and squared error."""
     worst = noise.worst_shift
     details = {name: getattr(noise, name) for name in ("trials", "probability", "scale", "dimension", "l1", "l2", "linf")}
     return AccountSubject(
@@ -308,7 +307,7 @@ def binomial_account(
     Parameters
     ----------
     trials, probability, scale, dimension, l1, l2, linf
-        As in `BinomialNoise`.
+        Fields of `BinomialNoise`.
     delta : float
         Failure probability of all rounds together, above 0 and below 1.
     rounds : int
@@ -316,7 +315,7 @@ def binomial_account(
     adjacency : str or None
         The adjacency of the sensitivities; None for that of the sampling, and replace-one without sampling.
     sampling : PoissonSampling, FixedSizeSampling or None
-        How clients' vectors are sampled for a round, in secret.
+        Sampling of the clients' vectors of a round, in secret.
 
     Raises
     ------

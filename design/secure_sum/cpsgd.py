@@ -62,9 +62,9 @@ PROVEN = ("near-gaussian", "rdp")
 ACCOUNTS = (*PROVEN, "theorem-1")
 # No mechanism in range needs more bits.
 MOST_BITS = 55
-# Number of candidates for levels and for trials, the best pair that uses up the bits included, as both are whole numbers.
+# Number of candidates for levels and for trials around the best pair that uses up the bits, because both are whole numbers.
 TRIED = 3
-# Without a number of bits, an error within this factor of the least is good enough.
+# Without a number of bits, the search accepts an error within this factor of the least.
 CLOSE = 1.01
 
 
@@ -101,8 +101,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     rotation_seed : int
         Public seed of the rotation, from 0 to 2**128 - 1.
     adjacency : str
-        ``"replace-one"``, as in the paper: two vectors of the ball, 2 D apart at most. ``"add-or-remove-one"``: a client's vector is
-        there or is zero, with the noise of n clients either way, which is half as far.
+        ``"replace-one"``, as in the paper: two vectors of the ball, at most 2 D apart. ``"add-or-remove-one"``: a client's vector is
+        present or zero, with the noise of n clients either way, which halves the distance.
 
     Examples
     --------
@@ -135,7 +135,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "probability", check_rate(self.probability))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        # The rotation checks its seed.
+        # Making the rotation checks its seed.
         _ = self._rotation
 
     @property
@@ -153,7 +153,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """The probability 0.0: no sum reaches the modulus."""
+        """Probability that a coordinate wraps: 0.0, as no sum reaches the modulus."""
         return 0.0
 
     def facts(self) -> dict[str, Any]:
@@ -205,7 +205,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def seed_bias_bound(self) -> float:
         """Upper bound on the truncation of a rotated vector for any seed; 0.0 without rotation.
 
-        It is D - X, which a vector of norm D along an axis attains, or 0.0 if X is larger.
+        The bound is D - X, which a vector of norm D along an axis attains, or 0.0 if X is larger.
         """
         return max(0.0, self.ball.clip_norm * (1 + SLACK) - self.level_bound) if self.rotated else 0.0
 
@@ -213,8 +213,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def mean_squared_error_bound(self) -> float:
         """Published bound on the expected squared L2 error, without the clipping of vectors.
 
-        d D**2 (1 + 4 m p (1 - p)) / (n (k - 1)**2) (Theorem 3); with rotation, d D**2 becomes 2 ln(2 n d / q) D**2, d the padded
-        dimension, and 4 D**2 q**2 is added for the bias (Theorem 4).
+        The bound is d D**2 (1 + 4 m p (1 - p)) / (n (k - 1)**2) (Theorem 3); with rotation, d D**2 becomes 2 ln(2 n d / q) D**2, d the
+        padded dimension, and 4 D**2 q**2 is added for the bias (Theorem 4).
         """
         square = self.ball.clip_norm**2
         spread, bias = self.ball.dimension * square, 0.0
@@ -223,7 +223,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
             spread = 2 * math.log(2 * self.clients * self.padded_dimension / failure) * square
             bias = 4 * square * failure**2
         noise = self.trials * self.probability * (1 - self.probability)
-        # The rounding error is below 30 units, as in `worst_variance`: nothing is subtracted.
+        # The rounding error is below 30 units, as in `worst_variance`: no terms are subtracted.
         return spread * (1 + 4 * noise) / (self.clients * (self.levels - 1) ** 2) * (1 + SLACK) + bias
 
     @property
@@ -234,8 +234,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def privacy(self) -> Privacy:
         """Return the privacy of sums by ``"theorem-1"``, ``"rdp"`` and ``"near-gaussian"``.
 
-        The theorem is not proven: exact accounts contradict it for large epsilon, and it has no bound where it is known to fail
-        (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta).
+        The theorem is not proven: exact accounts contradict it for large epsilon, and its account has no bound in the ranges where it is
+        known to fail (`theorem_epsilon`). Several rounds of it compose as (epsilon, delta).
         """
 
         def theorem(delta: float) -> EpsilonBound:
@@ -278,16 +278,16 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         return quantised_sensitivity(self.padded_dimension, self.levels, self.level_bound, self.distance, delta)
 
     def theorem_epsilon(self, delta: float) -> float:
-        """Return epsilon of one sum by the published Theorem 1, where the theorem can be true.
+        """Return epsilon of one sum by the published Theorem 1, unless exact accounts contradict it.
 
-        Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's
-        (epsilon, 2 delta) and (epsilon, 3 delta). It is refused where exact accounts are known to contradict it
-        (`quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful`).
+        Theorem 1, equation (10) and, with rotation, the largest coordinate each fail with an equal share of delta: the paper's (epsilon, 2
+        delta) and (epsilon, 3 delta). `quietbits.solvers.divergences.cpsgd_theorem.is_theorem_doubtful` tells the ranges where exact
+        accounts contradict the theorem.
 
         Raises
         ------
         InfeasibleError
-            If there are fewer trials, of all clients together, than the theorem asks for, or its epsilon is too small to be true.
+            If there are fewer trials, of all clients together, than the theorem requires, or its epsilon is too small to be true.
         """
         failure = self._event_delta(check_delta(delta))
         steps, total = self.sensitivity(failure), self.clients * self.trials
@@ -305,7 +305,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def renyi_epsilon(self, delta: float, rounds: int = 1) -> EpsilonAtDelta | None:
         """Return an upper bound on epsilon of all rounds by Rényi divergences.
 
-        The divergences average over the coupled rounding: no sensitivity can fail (`quantised_divergence`). None where `probability` is not
+        The divergences average over the coupled rounding: no sensitivity can fail (`quantised_divergence`). None if `probability` is not
         1/2, or trials are too few.
         """
         if self.probability != 0.5:
@@ -316,8 +316,8 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def gaussian_epsilon(self, delta: float, rounds: int = 1, sampled: GaussianEpsilon | None = None) -> float | None:
         """Return an upper bound on epsilon of all rounds by comparison with Gaussian noise.
 
-        The bound on the L2 distance of rounded vectors fails with a hundredth of delta (`quantised_l2_bound`). None where trials are too
-        few, or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
+        The bound on the L2 distance of rounded vectors fails with a hundredth of delta (`quantised_l2_bound`). None if trials are too few,
+        or `probability` is too uneven (`near_gaussian_noise`, also for `sampled`).
         """
         trials, spared = self.clients * self.trials, SPARED * check_delta(delta)
         rounds = check_integer("rounds", rounds, low=1, high=MOST_ROUNDS)
@@ -328,14 +328,14 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def for_clients(self, clients: int) -> Self:
         """Return the mechanism for another number of clients.
 
-        Levels of rotated vectors depend on the number: it must be the mechanism's own then.
+        Levels of rotated vectors depend on the number of clients, which must then be the mechanism's own.
         """
         return super().for_clients(clients) if self.rotated else replace(self, clients=clients)
 
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return numbers from 0 to levels - 1 + trials; encode in chunks.
 
-        Two arrays of the padded shape are in use.
+        The call uses two arrays of the padded shape.
         """
         return self._noisy(self.ball.check(vectors), word_source(words), np.dtype(np.int64))
 
@@ -366,10 +366,10 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, exact if no rotated coordinate exceeds `level_bound`.
 
-        ``dimension step**2 m p (1 - p)``, and ``step**2 sum f (1 - f)`` with f the fractional parts in steps, times
+        The variance is ``dimension step**2 m p (1 - p)``, plus ``step**2 sum f (1 - f)`` with f the fractional parts in steps, times
         dimension / padded_dimension, as the error on the padding is dropped.
         """
-        # Entries of a Hadamard matrix are 1 and -1: the same share of each rotated coordinate's error is left.
+        # Entries of a Hadamard matrix are 1 and -1: the same share of each rotated coordinate's error remains.
         kept = self.ball.dimension / self.padded_dimension
         return self._noise_variance + kept * quantisation_error(self._flattened(vectors), self.levels, self.level_bound)
 
@@ -403,9 +403,9 @@ def calibrate_cpsgd(
     """Return cpSGD with the levels and trials of least predicted error within a budget.
 
     More levels are finer, more sensitive steps; more trials add more noise and take up room. Of the pairs that use up the bits, the pair
-    with the fewest sufficient trials is better than all pairs with more trials, which have no more levels. With fewer trials the bits are
-    not used up. There the error grows, except for the rounding of both numbers to whole ones: the search tries 3 numbers of levels, from
-    that pair's down, with the fewest sufficient trials, and the next 2 smaller numbers of trials with the most possible levels.
+    with the fewest sufficient trials is better than all pairs with more trials, which have no more levels. Pairs with fewer trials do not
+    use up the bits, and have larger errors, except for the rounding of both numbers to whole ones: the search tries 3 numbers of levels,
+    from that pair's down, with the fewest sufficient trials, and the next 2 smaller numbers of trials with the most possible levels.
 
     Parameters
     ----------
@@ -414,11 +414,11 @@ def calibrate_cpsgd(
     clients : int
         Number of clients that add noise, 1 to 10**9.
     bits : int or None
-        Bits of a coordinate of the sum, 1 to 55. None: the fewest with which the error is within 1 % of the least there is,
-        which takes some seconds.
+        Bits of a coordinate of the sum, 1 to 55. None: the fewest bits with an error within 1 % of the least possible, a search of some
+        seconds.
     budget : Budget
-        The budget of all rounds; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least
-        of the proven ones.
+        The budget of all rounds; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least proven
+        account.
     rotated : bool
         Whether vectors are rotated.
     rotation_seed : int
@@ -434,7 +434,7 @@ def calibrate_cpsgd(
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits are too few, where the message states how many suffice; or if no number of trials suffices.
+        If the bits are too few (the message states the necessary number), or if no number of trials suffices.
 
     Examples
     --------
@@ -491,7 +491,7 @@ def calibrate_cpsgd(
 
 
 def _keeps(mechanism: CpsgdMechanism, budget: Budget) -> bool:
-    """Return whether the account that judges a mechanism is within a budget."""
+    """Return whether the account that the budget selects is within the budget."""
     privacy = mechanism.privacy()
 
     def bound(name: str) -> EpsilonBound:
@@ -510,7 +510,7 @@ def _first(low: int, high: int, levels_and_trials: Callable[[int], tuple[int, in
 
 
 def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -> CpsgdMechanism:
-    """Return the mechanism with the smallest error among those within the bits."""
+    """Return the mechanism with the smallest error among mechanisms within the bits."""
     room = ((1 << bits) - 1) // smallest.clients
     most = min(room - 1, MOST_CLIENT_TRIALS, MOST_TRIALS // smallest.clients)
 
@@ -523,7 +523,7 @@ def _best(smallest: CpsgdMechanism, bits: int, enough: Enough, likely: Enough) -
     def fewest_trials(levels: int, ceiling: int) -> int:
         return _first(1, ceiling, lambda trials: (levels, trials), enough, likely)
 
-    # With the bits used up, epsilon falls with the number of trials: levels make room for them.
+    # If the bits are used up, epsilon falls with the number of trials, for which levels make room.
     crossing = _first(1, most, lambda trials: (widest(trials), trials), enough, likely)
     levels = most_levels(crossing, widest(crossing))
     pairs = [(fewer, fewest_trials(fewer, crossing)) for fewer in range(levels, max(1, levels - TRIED), -1)]

@@ -104,8 +104,8 @@ class DelegatedSum(SecureSumMechanism):
 class NumberSum(DelegatedSum, ScalarMechanism):
     """Mean estimation for numbers in a secure sum, by a mechanism for vectors of one coordinate.
 
-    Messages, errors and the guarantee are those of `inner`. For add-or-remove-one adjacency a number is there or counts as the middle of
-    the interval.
+    Messages, errors and the guarantee are those of `inner`. For add-or-remove-one adjacency an absent number counts as the middle of the
+    interval.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class NumberSum(DelegatedSum, ScalarMechanism):
         """The bias bound of `inner`, or 0.0 if its rounding rejects nothing."""
         inner = self.inner
         if isinstance(inner, RoundedSecureSum) and inner.padded_dimension == 1:
-            # Rounding up adds less than a step, and nothing within the ball is rejected.
+            # Rounding up adds less than a step, so rounding never rejects vectors within the ball.
             return 0.0 if inner.ball.clip_norm - inner.granularity >= self._half_width else inner.bias_bound
         return inner.bias_bound
 

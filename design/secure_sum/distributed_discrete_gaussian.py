@@ -1,4 +1,4 @@
-"""The distributed discrete Gaussian mechanism: clients share the noise that makes a secure sum of vectors private.
+"""The distributed discrete Gaussian: a secure sum with noise shared among clients.
 
 Kairouz, Liu, Steinke 2021, *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*.
 """
@@ -33,9 +33,9 @@ def discrete_gaussian_privacy(
     Parameters
     ----------
     clients : int
-        Number of clients that add noise, 1 to 10**9. Clients that drop out take their noise with them: count those that stay.
+        Number of clients that add noise, 1 to 10**9. Clients that drop out take their noise with them: count the remaining clients only.
     dimension : int
-        Number of coordinates that are rounded: after padding, where a rotation pads.
+        Number of rounded coordinates, including a rotation's padding.
     clip_norm : float
         L2 norm that vectors are clipped to, before rounding.
     local_sigma : float
@@ -43,8 +43,8 @@ def discrete_gaussian_privacy(
     granularity : float
         Size of one step of the whole numbers, in the vectors' units.
     adjacency : str
-        ``"add-or-remove-one"``, as in the paper: a client's vector is there or is zero, and the noise of `clients` clients is there either
-        way. ``"replace-one"`` doubles the sensitivity.
+        ``"add-or-remove-one"``, as in the paper: a client's vector is present or zero, and both sums have the noise of `clients` clients.
+        ``"replace-one"`` doubles the sensitivity.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def discrete_gaussian_privacy(
 
 @dataclass(frozen=True)
 class DistributedDiscreteGaussianMechanism(RoundedSecureSum):
-    """Clients rotate, round and add discrete Gaussian noise; the server sees the sum modulo 2**bits.
+    """Clients add discrete Gaussian noise to rotated, rounded vectors of a secure sum.
 
     Attributes
     ----------

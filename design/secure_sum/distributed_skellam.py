@@ -1,4 +1,4 @@
-"""The distributed Skellam mechanism: clients share the Skellam noise that makes a secure sum of vectors private.
+"""The distributed Skellam mechanism: a secure sum with noise shared among clients.
 
 Agarwal, Kairouz, Liu 2021, *The Skellam Mechanism for Differentially Private Federated Learning*.
 """
@@ -44,7 +44,7 @@ def distributed_skellam_privacy(
     Parameters
     ----------
     clients, dimension, clip_norm, granularity, adjacency
-        As in `discrete_gaussian_privacy`.
+        Parameters of `discrete_gaussian_privacy`.
     local_variance : float
         Variance of each client's Skellam noise on a coordinate, in squared units of the vectors; from 2e-6 to 2 * 10**10 squared steps.
 
@@ -79,7 +79,7 @@ def distributed_skellam_privacy(
 class DistributedSkellamMechanism(RoundedSecureSum):
     """Clients rotate, round and add Skellam noise; the server sees the sum modulo 2**bits.
 
-    Skellam numbers add up to Skellam numbers, so that the sum's noise is known exactly, whatever the number of clients.
+    Skellam numbers add up to Skellam numbers, so that the sum's noise is known exactly, for any number of clients.
 
     Attributes
     ----------
@@ -134,8 +134,8 @@ class DistributedSkellamMechanism(RoundedSecureSum):
     def _tail_exponent(self, room: float, variance: float) -> float:
         """Return the largest t room - variance t**2 / 2 - mu (cosh t - 1), mu the sum's variance.
 
-        Skellam noise has the cumulant generating function mu (cosh t - 1), above that of a Gaussian. Every t gives a bound; the best one
-        is where the derivative is zero, found by bisection.
+        Skellam noise has the cumulant generating function mu (cosh t - 1), above that of a Gaussian. Every t gives a bound; bisection finds
+        the best t, at which the derivative is zero.
         """
         mu = self._sum_variance
         low = bisect(lambda t: variance * t + mu * math.sinh(t) <= room, 0.0, math.asinh(room / mu), HALVINGS).holds

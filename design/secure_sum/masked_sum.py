@@ -1,9 +1,9 @@
-"""A secure sum between processes: clients agree on masks by public keys, and drop-outs' masks are recovered from secret shares.
+"""A secure sum between processes, with public keys and secret shares.
 
 A `MaskingClient` sends public keys, shares of its secrets and a masked message, and helps with the masks of others. The `MaskingServer`
 relays keys and sealed letters, and removes the remaining masks. Two clients agree on keys by way of a server that learns none of them;
-masks and sealed letters are made from keys. Secrets are shared by Shamir's scheme: any `threshold` shares of a secret give it back, and
-fewer say nothing of it.
+masks and sealed letters are made from keys. Shamir's scheme shares secrets: any `threshold` shares of a secret give it back, and fewer
+reveal nothing about it.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ from ...errors import InfeasibleError
 from ..noise.random_words import WordSource
 from .modular_arithmetic import check_residues, modular_add, modular_subtract, modular_sum
 
-# Shamir 1979, How to Share a Secret, works over the field of this Mersenne prime, which is above every secret of 64 bytes.
+# The field of this Mersenne prime, which exceeds every secret of 64 bytes, is that of Shamir 1979, How to Share a Secret.
 PRIME = 2**521 - 1
 SHARE_BYTES = 66
 SECRET_BYTES = 32
@@ -52,7 +52,7 @@ class PublicKeys:
 
 @dataclass(frozen=True)
 class Letter:
-    """A client's sealed shares of its two secrets for a receiver, with commitments to both shares.
+    """A client's sealed shares of its two secrets for a receiver, with commitments.
 
     Attributes
     ----------
@@ -125,23 +125,26 @@ def share_commitment(round_name: str, kind: str, dealer: int, helper: int, share
 
 @dataclass
 class MaskingClient:
-    """A client in a round of Bonawitz et al. 2017, *Practical Secure Aggregation*, with a curious server.
+    """A client of the protocol of Bonawitz et al. 2017, *Practical Secure Aggregation*.
+
+    The protocol is the version against a curious server.
 
     `start` makes a client; call `share`, `mask` and `reveal` once each, in this order. Between the calls the client may be kept as
     `document`.
 
     The server relays all keys: a server that hands out its own keys in other clients' names can unmask. Signatures that the server cannot
-    make would prevent this attack, and are not included. Nothing proves that a message is honest: a client can add anything to the sum.
+    make would prevent this attack, and are not included. The protocol does not prove that a message is honest: a client can add anything to
+    the sum.
 
-    The kept document ensures that a client takes each step only once. A client that is set back to an earlier document can be asked to
-    `reveal` again with other survivors; the difference of the two sums is the message of the client left out of one of them.
+    The kept document ensures that a client takes each step only once. A client that is set back to an earlier document may `reveal` again
+    with other survivors; the difference of the two sums is the message of the client left out of one of them.
 
     Attributes
     ----------
     number : int
         Number of the client among the clients of the round.
     round_name : str
-        Name of the round, different in every round: keys of one round are of no use in another.
+        Name of the round, different in every round: the keys of a round are useless in other rounds.
     sealing_key, masking_key, self_seed : bytes
         Secrets of the client, new in every round.
     """
@@ -213,7 +216,7 @@ class MaskingClient:
     def reveal(self, survivors: Collection[int]) -> Revealed:
         """Return shares of survivors' self seeds, and of the masking keys of drop-outs.
 
-        The client reveals only once: by asking again with other survivors, a server would get both secrets of a client, and with them its
+        The client reveals only once: a second call with other survivors would give a server both secrets of a client, and with them its
         message.
         """
         self._take_step("reveal", "over")
@@ -263,7 +266,7 @@ class MaskingClient:
 
 @dataclass
 class MaskingServer:
-    """The server of one round, with drop-outs at any point; fill `keys` and `letters` as they arrive.
+    """The server of one round with drop-outs; fill `keys` and `letters` as they arrive.
 
     Attributes
     ----------
@@ -301,7 +304,7 @@ class MaskingServer:
         return shares_needed(len(self.keys))
 
     def check_enough(self, clients: int, what: str) -> None:
-        """Raise InfeasibleError if fewer than `shares_needed` clients are left."""
+        """Raise InfeasibleError if fewer than `shares_needed` clients remain."""
         needed = max(2, self.shares_needed)
         if clients < needed:
             raise InfeasibleError(f"clients must be at least {needed} of {len(self.keys)} to recover masks, got {clients} that {what}")
@@ -414,7 +417,7 @@ def unseal(key: bytes, sealed: bytes, purpose: bytes) -> bytes:
 
 @dataclass(eq=False)
 class KeyedWords(WordSource):
-    """The keystream of AES-256 in counter mode: everyone with the key draws the same words."""
+    """The keystream of AES-256 in counter mode: all holders of the key draw the same words."""
 
     key: bytes
 

@@ -80,8 +80,8 @@ def messages_in_parts(
 def centred_representatives(values: ArrayLike, modulus: int) -> NDArray[np.int64]:
     """Return the whole number nearest to zero of each residue.
 
-    This undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. A sum beyond that range comes back wrapped around,
-    off by a multiple of M, and the residue does not show it.
+    The function undoes `residues` for whole numbers from ``-(M // 2)`` to ``(M - 1) // 2``. A sum beyond that range comes back wrapped
+    around, off by a multiple of M, and the residue does not show it.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def modular_sum(values: ArrayLike, modulus: int) -> WordArray:
     array = check_residues("values", values, modulus)
     if array.ndim == 0:
         raise ValueError("values must have a first axis to add up over, got a single number")
-    # This many residues, at least three, and one total add up within a word of 64 bits.
+    # A word of 64 bits holds the sum of this many residues, at least three, and one total.
     at_once = LARGEST_WORD // (modulus - 1) - 1
     total = np.zeros(array.shape[1:], dtype=np.uint64)
     for start in range(0, len(array), at_once):

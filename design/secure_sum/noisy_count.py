@@ -1,4 +1,7 @@
-"""A noisy count of clients' yes answers by a secure sum; adaptive clipping uses it for norms."""
+"""A noisy count of clients' yes answers by a secure sum.
+
+Adaptive clipping uses the count for norms.
+"""
 
 import math
 from dataclasses import dataclass
@@ -28,8 +31,8 @@ class NoisyCount:
     """Clients send plus or minus a number with discrete Gaussian noise; the server sees the sum.
 
     Messages are modulo 2**bits. The value 2 b - 1 in place of the bit b halves the sensitivity in units of the count: a client without data
-    sends noise alone. It is sent in whole steps, so fine that the sum of the clients' noise is as private as Gaussian noise over many
-    rounds, too.
+    sends noise alone. The value is sent in whole steps, so fine that the sum of the clients' noise is as private as Gaussian noise over
+    many rounds, too.
 
     Attributes
     ----------
@@ -64,7 +67,7 @@ class NoisyCount:
     def of_deviation(cls, clients: int, deviation: float) -> "NoisyCount":
         """Return the count with a given standard deviation of its noise, in clients.
 
-        Its steps make each client's noise 3 steps or more.
+        The count's steps make each client's noise at least 3 steps.
         """
         clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
         sigma = 2 * check_real("deviation", deviation, low=1e-5 * math.sqrt(clients), high=1e15) / math.sqrt(clients)
@@ -78,9 +81,9 @@ class NoisyCount:
 
     @property
     def bits(self) -> int:
-        """Fewest bits of a message with which the sum wraps with probability 1e-9 at most.
+        """Fewest bits of a message with which the sum wraps with probability at most 1e-9.
 
-        The number is log2(2 clients) and a few more.
+        The number is log2(2 clients) and a few more bits.
         """
         # A sum of discrete Gaussians is sub-Gaussian with their parameters (Canonne, Kamath, Steinke 2020).
         room = math.sqrt(2 * self.clients * math.log(2 / WRAP_PROBABILITY)) * self.local_sigma

@@ -36,7 +36,7 @@ NEGLIGIBLE_RATIO = 1e-8
 
 @dataclass(frozen=True)
 class NoisySum:
-    """One secure sum as accounting sees it, in whole numbers.
+    """One secure sum in whole numbers, as a subject of accounts.
 
     Attributes
     ----------
@@ -64,8 +64,8 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
 
     The account ``"rdp"`` adds up Rényi divergences (Kairouz, Liu, Steinke 2021). The account ``"near-gaussian"`` uses that the sum nearly
     is a rounding of Gaussian noise (`quietbits.solvers.divergences.discrete_gaussian_divergence`). With sampled clients both are accounts
-    of that Gaussian noise. The choice of clients must be secret from the server: all `clients` add noise, and clients that were not
-    chosen add it to zeros.
+    of that Gaussian noise. The choice of clients must be secret from the server: all `clients` add noise, and clients that were not chosen
+    add it to zeros.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
     noisy_sum : NoisySum
         The sum, with its sensitivity for the adjacency.
     adjacency : str
-        Which data sets are neighbours.
+        Adjacency of the guarantee.
 
     Examples
     --------
@@ -90,23 +90,24 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
         orders = np.array(DEFAULT_ORDERS[:-1])
         return RenyiCurve(orders, discrete_gaussian_renyi(clients, sigma, sensitivity, dimension, orders) * (1 + ROUNDING))
 
-    # Noise of other clients is independent: a bound for the sum of fewer clients' noise bounds the whole sum. It is the lesser one where
+    # Noise of other clients is independent: a bound for the sum of fewer clients' noise bounds the whole sum. Such a bound is smaller if
     # each client adds so little that the noise of more clients is further from Gaussian noise.
     all_count = discrete_gaussian_tau(clients, sigma) <= ROUNDING
 
     @cache
     def smoothed(count: int) -> list[SmoothedSum]:
-        # Gaussian noise over the sensitivity, and the logarithm of the ratio of all coordinates, by the share of noise taken for rounding.
+        # Each choice has the Gaussian noise over the sensitivity and the log-ratio of all coordinates, by the share of noise that rounding
+        # takes.
         return [SmoothedSum(part.sigma / sensitivity, dimension * part.log_ratio) for part in smoothed_sums(count, sigma)]
 
-    # A client's noise over the sensitivity, rounded upward.
+    # The multiplier is a client's noise over the sensitivity, rounded upward.
     multiplier = (1 + 5 * ROUNDING) * sigma / sensitivity
 
     def by_loss(rounds: int, delta: float) -> float | None:
         spread, best = math.sqrt(rounds), 0
 
         def of_some(count: int, most: float = math.inf) -> float:
-            # The choice that was the best last time is tried first: the other choices mostly are not computed then.
+            # The best choice of the last call comes first: the other choices mostly need no computation then.
             nonlocal best
             # No choice is below the epsilon of all of the noise without a ratio.
             if gaussian_epsilon_exceeds(most, math.sqrt(count) * multiplier / spread, delta):
@@ -123,7 +124,7 @@ def noisy_sum_privacy(clients: int, noisy_sum: NoisySum, adjacency: str = "add-o
         return epsilon if math.isfinite(epsilon) else None
 
     def nearly(choice: int) -> SmoothedSum | None:
-        # The noise of the most clients that is near enough to Gaussian noise, with the choice's share of it taken for rounding.
+        # The account takes the noise of the most clients that is near enough to Gaussian noise, less the share for rounding.
         def too_far(count: int) -> bool:
             return len(smoothed(count)) > choice and smoothed(count)[choice].log_ratio > NEGLIGIBLE_RATIO
 

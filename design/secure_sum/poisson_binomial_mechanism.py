@@ -1,4 +1,4 @@
-"""The Poisson-binomial mechanism and its calibration: clients send coin tosses without other noise.
+"""The Poisson-binomial mechanism and its calibration: clients send coin tosses.
 
 Chen, Özgür, Kairouz 2022, *The Poisson binomial mechanism for unbiased federated learning with secure aggregation*.
 """
@@ -49,7 +49,7 @@ from .modular_arithmetic import aggregate_residues, summed_messages
 
 SMALLEST_THETA = 1e-6
 LARGEST_KASHIN_CONSTANT = 1e5
-# Every other order: with many clients each order costs a sum over all possible values.
+# Every other default order: with many clients each order costs a sum over all possible values.
 ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 # Largest relative rounding error of a slope of divergences.
 EXTRAPOLATED = 1e-6
@@ -61,11 +61,11 @@ MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
 
 
 def poisson_binomial_privacy(clients: int, trials: int, theta: float, dimension: int = 1) -> Privacy:
-    """Return what sums of coin tosses reveal, all coordinates together.
+    """Return the privacy of sums of coin tosses, all coordinates together.
 
     ``"pure"``, ``"rdp"`` and, for one coordinate and one round, ``"pld"`` are proven for every configuration of the other clients
-    (`hiding_clients`). Where not all of them were computed, ``"rdp-extremes"`` assumes that all others at the same extreme is
-    the worst; no worse one was ever found.
+    (`hiding_clients`). If not all configurations were computed, ``"rdp-extremes"`` assumes that the worst has all other clients at the same
+    extreme; no search has found a worse configuration.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
     *narrow, widest = windows(clients, trials, theta)
     if not narrow:
-        # Too small probabilities are refused before any computation.
+        # This call refuses too small probabilities before any other computation.
         _divergences(clients, trials, theta, widest)
 
     def bound(delta: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
@@ -132,7 +132,7 @@ def _divergences(clients: int, trials: int, theta: float, window: float) -> tupl
     """Return upper and lower bounds on the divergences of one coordinate, rising with the order."""
     pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
     tight = pairs.tight(orders)
-    # Divergences of a narrow window that are not tight would not be used.
+    # Divergences of a narrow window that are not tight have no use.
     counts = tight | (window == windows(clients, trials, theta)[-1])
     above = np.full(len(orders), pairs.largest_loss)
     above[counts] = pairs.renyi_divergences(orders[counts])
@@ -149,9 +149,9 @@ def _divergences(clients: int, trials: int, theta: float, window: float) -> tupl
 def hiding_clients(clients: int, trials: int, theta: float) -> int:
     """Return the number of clients at one extreme that bounds every configuration's divergences.
 
-    The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same one.
-    The sum consists of the messages of these clients and of the client itself, and further noise, which cannot raise a divergence. So the
-    number is all clients if all configurations were computed, and half of the other clients if not: small divergences then double.
+    The worst configuration has each of the other clients' trials at one of two extremes, so that half of them or more are at the same
+    extreme. The sum consists of the messages of these clients and of the client itself, and further noise, which cannot raise a divergence.
+    So the number is all clients if all configurations were computed, and half of the other clients if not: small divergences then double.
     """
     return clients if all_configurations(clients, trials, theta) else (clients - 1) // 2 + 1
 
@@ -160,15 +160,15 @@ def hiding_clients(clients: int, trials: int, theta: float) -> int:
 class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     """Clients send numbers of successes in a few trials per coefficient; the server sees sums.
 
-    A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z none of which is above
-    `level` in absolute value: Kashin's representation. Each becomes the number of successes in `trials` trials of probability
-    ``1/2 + theta z / level``. The tosses of the other clients hide a client's, so that the guarantee is for exactly `clients` clients, and
-    `decode` refuses a sum over another number. The vectors must not depend on the seed of the frame.
+    A vector is clipped and written as a combination of the columns of a public tight frame, with coefficients z of at most `level` in
+    absolute value: Kashin's representation. Each coefficient becomes the number of successes in `trials` trials of probability ``1/2 +
+    theta z / level``. The tosses of the other clients hide a client's, so that the guarantee is for exactly `clients` clients, and `decode`
+    refuses a sum over another number. The vectors must not depend on the seed of the frame.
 
-    A sum is at most clients * trials, which the modulus holds: nothing ever wraps. The estimate has no bias for vectors that have a Kashin
-    representation at the level; others are scaled down until they have one. `scaled_down_count` returns their number, and `bias_bound`
-    bounds the length that scaling removes. With a constant of sqrt(dimension) or more no vector is scaled down. Privacy does not depend on
-    the scaling.
+    A sum is at most clients * trials, which the modulus holds, so that no sum wraps. The estimate has no bias for vectors that have a
+    Kashin representation at the level; other vectors are scaled down until they have one. `scaled_down_count` returns their number, and
+    `bias_bound` bounds the length that scaling removes. With a constant of sqrt(dimension) or more no vector is scaled down. Privacy does
+    not depend on the scaling.
 
     Trials are exact (`quietbits.design.noise.binomial_noise`): no probability is further from 1/2 than theta. Rounding shifts the mean of a
     decoded coefficient by no more than ``level (2**-52 + 2**-64 / theta)``.
@@ -188,7 +188,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     frame_seed : int
         Public seed of the frame, from 0 to 2**63 - 1.
     kashin_constant : float
-        K, from 1 to 10**5: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
+        Constant K, from 1 to 10**5: the level is min(K, sqrt(dimension)) clip_norm / sqrt(size).
 
     Examples
     --------
@@ -224,7 +224,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def level(self) -> float:
-        """Largest coefficient that can be sent, in the vectors' units."""
+        """Largest coefficient that a client can send, in the vectors' units."""
         return self._constant * self.ball.clip_norm / math.sqrt(self.frame.size)
 
     @property
@@ -254,7 +254,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def divergences(self, order: float) -> dict[str, float]:
         """Return the divergence of a coefficient, and the proven bound on it, by name.
 
-        ``"rdp"`` is for the worst configuration of the other clients, or for all of them at one extreme where not all configurations are
+        ``"rdp"`` is for the worst configuration of the other clients, or for all of them at one extreme if not all configurations are
         computed; ``"rdp_proven"`` holds for every configuration.
         """
         check_order(order)
@@ -263,7 +263,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
 
     @property
     def coordinate_wrap_probability(self) -> float:
-        """The probability 0.0: no sum exceeds clients * trials."""
+        """Probability that a coordinate wraps: 0.0, as no sum exceeds clients * trials."""
         return 0.0
 
     @property
@@ -288,7 +288,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return each client's successes, from 0 to `trials`; encode in chunks.
 
-        Five arrays of the padded shape are in use.
+        The call uses five arrays of the padded shape.
         """
         words = word_source(words)
         coefficients = self._represent(vectors).coefficients
@@ -314,7 +314,7 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         """
         if clients != self.clients:
             raise ValueError(f"clients must be {self.clients}, for whose tosses the guarantee is stated, got {clients!r}")
-        # Twice the excess, which is a whole number.
+        # The excess is doubled to be a whole number.
         excess = 2 * self.recovered_steps(aggregate) - self.clients * self.trials
         coefficients = excess.astype(float) * (self.level / (2 * self.theta * self.trials * self.clients))
         return np.asarray(self.frame.synthesis(coefficients[None, :])[0])
@@ -322,11 +322,11 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the exact variance of each vector, at the cost of encoding.
 
-        With D the size of the frame and a the coefficients, it is
+        With D the size of the frame and a the coefficients, the variance is
 
             dimension ( level**2 / (4 trials theta**2) - ||a||**2 / (D trials) )
 
-        for a decoded coefficient has the variance ``(level / theta)**2 (1/4 - (theta a / level)**2) / trials``, and each of the frame's
+        because a decoded coefficient has the variance ``(level / theta)**2 (1/4 - (theta a / level)**2) / trials``, and each of the frame's
         columns the squared norm dimension / D.
         """
         coefficients = self._represent(vectors).coefficients
@@ -387,9 +387,9 @@ def calibrate_poisson_binomial(
 ) -> PoissonBinomialMechanism:
     """Return the Poisson-binomial mechanism with the least variance whose sums fit the bits.
 
-    With many clients that mechanism has the most trials, as the variance for a coefficient of zero at the largest theta is about
-    ``level**2 (A + 1 / trials)``, with A the same for all numbers of trials. With few clients, a single trial with pure privacy may be
-    better than any larger number. So the search tries the largest number of trials and all powers of two below.
+    With many clients that mechanism has the most trials, as the variance for a coefficient of zero at the largest theta is about ``level**2
+    (A + 1 / trials)``, with A the same for all numbers of trials. With few clients, a single trial with pure privacy may be better than any
+    larger number. So the search tries the largest number of trials and all smaller powers of two.
 
     Parameters
     ----------
@@ -398,8 +398,8 @@ def calibrate_poisson_binomial(
     clients : int
         Number n of clients, 1 to 10**7.
     bits : int
-        Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. No more trials are taken than 256, nor than 2**20 / n
-        (but at least one): with t trials, all that more could gain is about ``level**2 / t``.
+        Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. The search takes at most 256 trials, and at most
+        2**20 / n (but at least one): with t trials, further trials could gain at most about ``level**2 / t``.
     budget : Budget
         The budget of all rounds together.
     trials : int or None
@@ -410,14 +410,15 @@ def calibrate_poisson_binomial(
     Returns
     -------
     PoissonBinomialMechanism
-        Its theta errs downward; it is at most 0.45, or 0.499 for a given number of trials.
+        The mechanism's theta errs downward; theta is at most 0.45, or 0.499 for a given number of trials.
 
     Raises
     ------
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits do not hold one trial of each client, where the message states how many do; or if no theta from 1e-6 is small enough.
+        If the bits do not hold one trial of each client (the message states the necessary number), or if no theta from 1e-6 is small
+        enough.
 
     Examples
     --------
@@ -450,7 +451,7 @@ def calibrate_poisson_binomial(
     trials = min(most, MOST_CALIBRATED_TRIALS, max(1, MOST_TRIALS_IN_ALL // clients))
     theta = largest_theta(trials, None)
     for fewer in (2**power for power in reversed(range((trials - 1).bit_length()))):
-        # The worst variance falls with trials * theta**2: it must be exceeded.
+        # The worst variance falls with trials * theta**2, so fewer trials need a larger theta to be better.
         needed = math.nextafter(theta * math.sqrt(trials / fewer), math.inf)
         if needed <= LARGEST_SEARCHED_THETA and reached(fewer, needed) <= epsilon:
             trials, theta = fewer, largest_theta(fewer, needed)

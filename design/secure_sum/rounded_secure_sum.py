@@ -55,14 +55,15 @@ ROTATION: Declared = {
 
 
 class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
-    """Clients clip, rotate and round their vectors and add noise; the server sees their sum modulo 2**bits.
+    """Clients clip, rotate and round vectors and add noise; the server sees their modular sum.
 
     A vector is clipped, rotated by a public random rotation, divided by the granularity, and rounded to whole numbers under a bound on
     their norm. The guarantee counts the noise of all `clients` together: a client that drops out takes its noise with it, and `decode`
     refuses a sum over another number of clients. Vectors must not depend on the seed of the rotation. Noise is drawn exactly.
 
     Rounding under a bound on the norm has a bias, which `bias_bound` bounds. A sum outside [-2**(bits - 1), 2**(bits - 1)) wraps around to
-    the other end; `wrap_probability` bounds the probability, and the stated variances leave wrap-around out. Privacy does not depend on it.
+    the other end; `wrap_probability` bounds the probability, and the stated variances leave wrap-around out. Privacy does not depend on
+    wrap-around.
 
     A frozen dataclass that derives from this class has the fields below, calls `_check_fields` when it is made, and defines the noise.
 
@@ -83,8 +84,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     rotation : str
         ``"hadamard"``, which pads to a power of two, or ``"fourier"``, which pads by one coordinate at most.
     adjacency : str
-        Which data sets are neighbours. ``"add-or-remove-one"``, as in the papers: a client's vector is there or is zero, with the noise of
-        all clients either way. ``"replace-one"``: another vector takes its place, which doubles the sensitivity.
+        Adjacency of the guarantee. ``"add-or-remove-one"``, as in the papers: a client's vector is present or zero, with the noise of all
+        clients either way. ``"replace-one"``: another vector takes its place, which doubles the sensitivity.
     """
 
     ball: NormBall
@@ -135,15 +136,15 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         A coordinate of the sum, in steps, has three parts, the first two of which have moment generating functions that are at most those
         of Gaussians:
 
-        - the rotated sum of n vectors of norm r = clip_norm / granularity at most, with variance ``(n r)**2 / D`` over the seed, D the
+        - the rotated sum of n vectors of norm at most r = clip_norm / granularity, with variance ``(n r)**2 / D`` over the seed, D the
           padded dimension (see `quietbits.design.transforms.rotation.flattened_bound`);
         - rounding, given the seed: under the condition on the norm, each client's coordinate still is one of two neighbours, so that
-          Hoeffding's lemma gives the variance 1/4 around its mean; the mean is off by b = bias_bound / granularity at most;
+          Hoeffding's lemma gives the variance 1/4 around its mean; the mean is off by at most b = bias_bound / granularity;
         - noise, whose moment generating function the mechanism knows.
 
-        Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus
-        `_tail_exponent`. Where it is smaller, the value for the largest possible coordinates takes its place: no rounded coordinate exceeds
-        the bound on the norm, which leaves only noise to chance.
+        Chernoff's bound for both signs, with room ``t = 2**(bits - 1) - n b``, is twice the exponential of minus `_tail_exponent`. If it is
+        smaller, the value for the largest possible coordinates takes its place: no rounded coordinate exceeds the bound on the norm, so
+        that only the noise is random.
         """
         clients, radius = self.clients, self.ball.clip_norm / self.granularity
         shift = clients * self._rounding.bias_bound / self.granularity
@@ -169,8 +170,8 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def _wrap_probability(self, shift: float, variance: float) -> float:
         """Return Chernoff's bound for a shifted coordinate with noise and a Gaussian part."""
         exponent = self._tail_exponent(max(0.0, 2.0 ** (self.bits - 1) - shift * (1 + SLACK)), variance)
-        # The exponent's rounding error is below 60 units; Skellam's exponent is a difference, at least half of its first term, below 200
-        # units.
+        # The exponent has rounding errors below 60 units. Skellam's exponent is a difference, of at least half its first term, with errors
+        # below 200 units.
         return min(1.0, 2 * math.exp(-exponent * (1 - SLACK)) * (1 + SLACK))
 
     @property
@@ -191,7 +192,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         """Upper bound on a decoded message's variance along any direction, without wrapping.
 
         Coordinates of the noise are independent, and so are those of the rounding before tries are rejected, each with a variance of at
-        most a quarter of a squared step: a rotation does not raise the largest variance, and rejection divides by 1 - q at most.
+        most a quarter of a squared step: a rotation does not raise the largest variance, and rejection divides by at most 1 - q.
         """
         rounding = 1 / (4 * (1 - self._rounding.rejection_bound))
         return self.granularity**2 * (self._step_noise_variance + rounding) * (1 + SLACK)
@@ -203,7 +204,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def noisy_steps(self, vectors: ArrayLike, words: WordsLike) -> IntegerArray:
         """Return the sum of `rounded_steps` and `noise_steps`.
 
-        Two arrays of the padded shape are in use: encode in chunks.
+        The call uses two arrays of the padded shape: encode in chunks.
         """
         return self._noisy(self.ball.check(vectors), word_source(words), np.int64)
 
@@ -252,10 +253,10 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each vector, from noise and rounding.
 
-        Wrap-around and rejected tries are left out. Noise: the dimension times the variance of a coordinate's noise; the part on the
+        The variance omits wrap-around and rejected tries. Noise: the dimension times the variance of a coordinate's noise; the part on the
         padding is dropped. Rounding: ``granularity**2 sum f (1 - f)`` with f the fractional parts of the rotated vector in steps, times
-        dimension / padded_dimension for the Hadamard rotation; for the Fourier rotation with its one coordinate of padding at most, nothing
-        is taken off.
+        dimension / padded_dimension for the Hadamard rotation; the Fourier rotation pads by at most one coordinate, and the variance
+        includes the padding's share.
         """
         rotated = self._rotation.forward(self.ball.clip(vectors))
         return self._noise_variance + self._kept * self._rounding.expected_error(rotated)
@@ -296,7 +297,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
         check_parameters(self)
         object.__setattr__(self, "delta", check_delta(self.delta))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        # The rotation and the rounding check the other fields.
+        # Making the rotation and the rounding checks the other fields.
         _ = self._rotation, self._rounding
 
     @property

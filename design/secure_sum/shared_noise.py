@@ -29,9 +29,9 @@ MOST_CLIP_NORMS, LEAST_CLIP_NORMS = 1e9, 1e-9
 
 NamedParameters = tuple[tuple[str, float], ...]
 """Parameters of a mechanism by name, hashable."""
-# Most steps of a clip norm and of a client's noise: half of what rounding and sampling handle.
+# Largest number of steps of a clip norm and of a client's noise: half of the limits of rounding and sampling.
 MOST_CLIP_STEPS, MOST_NOISE_STEPS = LARGEST_RADIUS / 2, LARGEST_SIGMA / 2
-# A granularity is at least the standard deviation over this number: sampling does not handle Skellam noise of more steps.
+# Largest ratio of the standard deviation to the granularity: the sampler does not support Skellam noise of more steps.
 MOST_SKELLAM_STEPS = math.sqrt(LARGEST_VARIANCE) * (1 - 1e-9)
 
 
@@ -53,9 +53,10 @@ def calibrate_granularity(
     Parameters
     ----------
     parameters : callable
-        Names the standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units.
+        Function that returns the standard deviation of one client's noise and the finest granularity that fits, both in the vectors' units,
+        by name.
     epsilon_of : callable
-        Epsilon of all rounds with such parameters; infinite where there is too little noise for an account.
+        Epsilon of all rounds with such parameters; infinite if there is too little noise for an account.
     clients : int
         Number of clients that add noise, 1 to 10**9.
     dimension : int
@@ -75,7 +76,7 @@ def calibrate_granularity(
     ValueError
         If an argument is out of range.
     InfeasibleError
-        If the bits are too few for the clients and epsilon; the message states how many suffice.
+        If the bits are too few for the clients and epsilon; the message states the necessary number.
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     epsilon, delta = budget.epsilon, check_delta(budget.delta)
@@ -148,7 +149,7 @@ def calibrate_distributed_skellam(
     """Return the least ``local_variance`` within a budget, rounded up, and its ``granularity``.
 
     Parameters are those of `calibrate_granularity`, and of `distributed_skellam_privacy`, the account of the result. The granularity is the
-    standard deviation of a client's noise over 141 421 where the bits would allow a finer one: sampling does not handle finer noise.
+    standard deviation of a client's noise over 141 421 if the bits would permit a finer one: the sampler does not support finer noise.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def calibrate_distributed_skellam(
 
     def epsilon_of(named: NamedParameters) -> float:
         values = dict(named)
-        # Sampling does not handle so little noise.
+        # The sampler does not support so little noise.
         if values["local_variance"] < LEAST_VARIANCE * values["granularity"] ** 2 * (1 + 1e-9):
             return math.inf
         privacy = distributed_skellam_privacy(clients, dimension, clip_norm, values["local_variance"], values["granularity"], neighbours)
@@ -180,7 +181,7 @@ def discrete_gaussian_of_noise(
     Parameters
     ----------
     ball, clients, bits, rotation_seed, rotation
-        As in `DistributedDiscreteGaussianMechanism`.
+        Fields of `DistributedDiscreteGaussianMechanism`.
     budget : Budget
         Budget with the delta and the adjacency; its epsilon has no effect.
     noise_multiplier : float
@@ -210,14 +211,14 @@ def discrete_gaussian_of_noise(
 def calibrate_finest_steps(
     calibrate: Callable[..., dict[str, float]], clients: int, dimension: int, clip_norm: float, bits: int, budget: Budget
 ) -> dict[str, float]:
-    """Return noise and granularity for the bits, or for as many bits as are of use.
+    """Return noise and granularity for the bits, or for as many bits as are useful.
 
-    Rounding and sampling cannot handle finer steps, which would gain nothing. `calibrate` is a calibration function of this module, and
+    Rounding and sampling do not support finer steps, which would gain nothing. `calibrate` is a calibration function of this module, and
     takes the other arguments.
     """
     while True:
         noise = calibrate(clients, dimension, clip_norm, bits, budget)
-        # The calibration of Skellam noise stays within the steps that sampling handles.
+        # The calibration of Skellam noise stays within the steps that the sampler supports.
         finest = max(clip_norm / MOST_CLIP_STEPS, noise.get("local_sigma", 0.0) / MOST_NOISE_STEPS)
         if noise["granularity"] >= finest:
             return noise

@@ -1,4 +1,4 @@
-"""Calibration of sketches: the shortest sketch within a slack, and the fewest bits per parameter."""
+"""Calibration of sketches: the shortest within a slack, the fewest bits per parameter."""
 
 import math
 from bisect import bisect_left
@@ -28,9 +28,9 @@ from .sparse_sum import SparseSum
 
 Sketched = TypeVar("Sketched", bound=SketchedMechanism)
 TRANSFORMS = ("count-mean", "hadamard", "gaussian")
-# Measurements for each coordinate of a sparse mean, times ln d.
+# Factor of the number of measurements per coordinate of a sparse mean, times ln d.
 MEASUREMENTS = 4
-# The experiments' number of rows; shorter sketches have fewer.
+# Number of rows of the paper's experiments; shorter sketches have fewer.
 USUAL_ROWS = 15
 LARGEST_SLACK = 1e6
 # More bits than this have no visible effect.
@@ -52,7 +52,7 @@ class SketchChoice:
     slack : float
         Largest ratio of the predicted error to the error without a sketch, from 1.
     seed : int
-        Public seed.
+        Public seed of the sketch.
     """
 
     transform: str = "count-mean"
@@ -97,7 +97,7 @@ class SketchChoice:
         return -(-sketch_dimension // self.unit) * self.unit
 
     def _most_units(self, dimension: int) -> int:
-        # The matrix of a Gaussian ensemble is stored.
+        # The matrix of a Gaussian ensemble is stored, which limits its size.
         most = MOST_ENTRIES // dimension if self.transform == "gaussian" else dimension
         return min(most, dimension - 1) // self.unit
 
@@ -120,7 +120,7 @@ class CalibratedSketch(Generic[Sketched]):
     compressed_error : float
         Error of the mechanism for a mean as long as the ball allows: compression, noise and rounding.
     plain_error : float
-        Error of the same mechanism without a sketch; infinite where the bits are too few for it.
+        Error of the same mechanism without a sketch; infinite if the bits are too few for it.
     """
 
     mechanism: Sketched
@@ -131,8 +131,8 @@ class CalibratedSketch(Generic[Sketched]):
 def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budget, choice: SketchChoice) -> CalibratedSketch[SketchedSum]:
     """Return the distributed discrete Gaussian on the shortest sketch within the slack.
 
-    The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression
-    adds ``distortion c**2`` at most. Sketches are clipped at 1.1 c, which takes 1.21 times the variance: a slack must be above that.
+    The noise hardly depends on the sketch's size m: it is spread over fewer coordinates, and decoding scales it up by d/m. Compression adds
+    at most ``distortion c**2``. Sketches are clipped at 1.1 c, which costs 1.21 times the variance: a slack must be above that.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def calibrate_sketched_sum(ball: NormBall, clients: int, bits: int, budget: Budg
     try:
         plain = noise(summed(ball))
     except InfeasibleError:
-        # Fewer coordinates may fit where all of them do not: a given size is no reason to refuse.
+        # Fewer coordinates may fit even if all of them do not: a given size is no reason to refuse.
         if choice.sketch_dimension is None:
             raise
         plain = math.inf
@@ -167,7 +167,7 @@ def sketched_sum_of_noise(
 ) -> SketchedSum:
     """Return the mechanism with a given noise on a sketch of given size.
 
-    It is the mechanism of `calibrate_sketched_sum`, with the noise of `discrete_gaussian_of_noise`.
+    The result is the mechanism of `calibrate_sketched_sum`, with the noise of `discrete_gaussian_of_noise`.
     """
     size = check_sketch_of_noise(choice.sketch_dimension)
     sketched = NormBall(size, 2.0, CLIP_MARGIN * ball.clip_norm)
@@ -189,8 +189,8 @@ def calibrate_sparse_sum(
 
     By default there are ``4 s ln d`` measurements for s coordinates, twice the number that the Lasso needs in the limit to find the right
     coordinates by Gaussian measurements with little noise (Wainwright 2009, *Sharp thresholds for high-dimensional and noisy sparsity
-    recovery*). With a penalty for the noise alone it also selects a few other coordinates, which the refit drops; more measurements do not
-    lower the noise.
+    recovery*). With a penalty for the noise alone the Lasso also selects a few other coordinates, which the refit drops; more measurements
+    do not lower the noise.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def calibrate_central_sketch(
 def discrete_gaussian_within(ball: NormBall, clients: int, bits: int, budget: Budget, seed: int) -> DistributedDiscreteGaussianMechanism:
     """Return the secure sum with the least noise within the budget, by a Fourier rotation.
 
-    The rotation pads by one coordinate at most.
+    The rotation pads by at most one coordinate.
     """
     adjacency = budget.adjacency
     padded = rotated_dimension("fourier", ball.dimension)
@@ -253,7 +253,7 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
 
     if error(most) > allowed:
         least = math.ceil(1000 * error(most) / plain) / 1000
-        # A Hadamard sketch of nearly all coordinates loses nearly nothing; all others lose the whole square.
+        # A Hadamard sketch of nearly all coordinates loses hardly anything; all other sketches lose the whole square.
         other = replace(choice, transform="hadamard", rows=None).longest(ball.dimension)
         serves = noise_of(most) + other.distortion * square <= allowed
         instead = f"{'take the transform hadamard, or ' if serves else ''}give a sketch_dimension"
@@ -266,7 +266,8 @@ def _fewest(ball: NormBall, choice: SketchChoice, plain: float, noise_of: Callab
     while guess not in tried:
         tried.append(guess)
         guess = choice.fewest(ball.dimension, (allowed - noise_of(guess)) / square) or most
-    # Several sizes may be the fewest for each other's noise. The largest has the least noise; it is the answer, unless the noise jumps.
+    # Several sizes may be the fewest for each other's noise. The largest of them has the least noise, and is the answer unless the noise
+    # jumps.
     guess = max(tried[tried.index(guess) :])
     low, high = 0, most // choice.unit
     for probe in (guess // choice.unit, guess // choice.unit - 1):
@@ -360,7 +361,7 @@ def cheapest_rate_and_bits(
         try:
             sketched = calibrate_sketched_sum(ball, clients, bits, budget, replace(chosen, slack=slack * reference / without))
         except InfeasibleError:
-            # No sketch is within the slack: vectors are sent as they are.
+            # No sketch is within the slack: clients send vectors without a sketch.
             continue
         mechanism = sketched.mechanism
         per_parameter = mechanism.bits_per_client / ball.dimension

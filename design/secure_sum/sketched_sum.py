@@ -1,7 +1,7 @@
 """Secure sums of sketches: clients compress their vectors by a common linear sketch.
 
 Algorithm 2 of Chen, Choquette-Choo, Kairouz, Suresh 2022, *The Fundamental Price of Secure Aggregation in Differentially Private Federated
-Learning*: as privacy tightens, noise grows, and shorter sketches are as good.
+Learning*: for more privacy, noise grows, and shorter sketches are as good.
 """
 
 import math
@@ -102,12 +102,12 @@ class SketchedSum(SketchedSecureSum):
         return self.ball.dimension * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> FloatArray:
-        """Return ``S^T`` of the mean of sketches."""
+        """Return ``S^T`` times the mean of the sketches."""
         return self.sketch.decode(self.inner.decode(aggregate, clients))
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
         """Return the variance of each client's sketch, times the mean gain of decoding, about d/m.
 
-        It is at most `worst_variance`.
+        The variance is at most `worst_variance`.
         """
         return np.minimum(self.inner.variance(self.sketched(vectors)) * self.sketch.noise_gain, self.worst_variance)

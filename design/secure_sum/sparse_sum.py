@@ -23,10 +23,10 @@ from .sketched_sum import SketchedSecureSum
 if TYPE_CHECKING:
     from ...solvers.decoders.lasso import LassoSolution
 
-# Solvers are imported where they are used: the registry imports this module, and most of its users need no solver.
-# Tolerances as shares of the objective at zero: below the noise, and enough for a mean that is not sparse.
+# Solvers are imported at their first use: the registry imports this module, and most of its users need no solver. The tolerances are
+# relative to the objective at zero: below the noise, and enough for a mean that is not sparse.
 TOLERANCE, LOOSE = 1e-8, 1e-4
-# Number of normal samples for the error with the right coordinates.
+# Number of normal samples that estimate the error with the right coordinates.
 ORACLE_NUMBERS = 2**16
 
 
@@ -43,7 +43,7 @@ class SparseSum(SketchedSecureSum):
     Attributes
     ----------
     ball, sketch, inner
-        As in `SketchedSecureSum`; the noise is discrete Gaussian.
+        Fields of `SketchedSecureSum`; the noise is discrete Gaussian.
     sparsity : int
         Expected number of coordinates of the mean other than zero, at most the sketch's dimension.
     refit : bool
@@ -95,17 +95,17 @@ class SparseSum(SketchedSecureSum):
     def worst_variance(self) -> float:
         """Sparsity times the variance of a measurement, a prediction for sparse means.
 
-        With the square of `bias_bound` it bounds the squared error for every mean.
+        The variance plus the square of `bias_bound` bounds the squared error for every mean.
         """
         return self.sparsity * self.inner.largest_directional_variance / self.sketch.length_factor**2
 
     @property
     def worst_shared_variance(self) -> float:
-        """The variance 0.0: a rightly decoded sparse mean has no compression error."""
+        """Shared variance: 0.0, as a correctly decoded sparse mean has no compression error."""
         return 0.0
 
     def shared_variance(self, mean: FloatArray) -> float:  # noqa: ARG002
-        """Return 0.0: a rightly decoded sparse mean has no compression error."""
+        """Return 0.0, as a correctly decoded sparse mean has no compression error."""
         return 0.0
 
     @property
@@ -132,13 +132,14 @@ class SparseSum(SketchedSecureSum):
 
     @property
     def decodes_linearly(self) -> bool:
-        """The value False: the Lasso is not linear in the sum."""
+        """Whether the estimate is linear in the sum: False, as the Lasso is not linear."""
         return False
 
     def predicted_error(self, mean: FloatArray, variance: float, draws: int = 64) -> Error:  # noqa: ARG002
         """Return the error of decoding noisy measurements of the mean, over sketches.
 
-        Draws are compared with least squares on the right coordinates, projected on the ball, whose error is far more precise.
+        The prediction corrects random draws by least squares on the right coordinates, projected on the ball, whose error is known far more
+        precisely.
         """
         clipped = self.ball.clip(mean[None])[0]
         support, deviation = np.flatnonzero(clipped), math.sqrt(self.inner.largest_directional_variance / self.clients)
@@ -150,7 +151,7 @@ class SparseSum(SketchedSecureSum):
             noise = deviation * rng.standard_normal(self.sketch_dimension)
             observed = self.inner.ball.clip(mechanism.sketched(mean[None]))[0] + noise
             errors.append(mechanism._decoded(observed) - clipped)
-            # The adjoint decodes: each column has the length `length_factor` on average.
+            # Decoding is the adjoint: each column has the length `length_factor` on average.
             oracle[draw] = mechanism.sketch.decode(noise)[support]
         width = deviation / self.sketch.length_factor
         many = width * rng.standard_normal((ORACLE_NUMBERS // max(1, len(support)), len(support)))
@@ -184,13 +185,13 @@ class SparseSum(SketchedSecureSum):
         """Return the refitted estimate from the mean of sketches, projected on the ball."""
         lasso = self._lasso(observed)
         estimate = lasso.solution
-        # A support larger than the number of measurements fits anything.
+        # A support larger than the number of measurements fits any observations.
         if self.refit and 0 < len(lasso.support) < self.sketch_dimension:
             estimate = self._refitted(observed, lasso.support)
         return np.asarray(self.ball.clip(estimate[None])[0])
 
     def _refitted(self, observed: FloatArray, support: IndexArray) -> FloatArray:
-        """Return least squares on the Lasso's coordinates, repeated without those below the noise.
+        """Return least squares on the Lasso's coordinates, repeated without noisy coordinates.
 
         The penalty counts only noise: the shrinkage of the other coordinates adds to it and lets the Lasso select a few wrong coordinates.
         """

@@ -1,1 +1,1 @@
-"""Mechanisms whose messages arrive without their senders: shuffled, or counted in a secure sum."""
+"""Mechanisms whose messages arrive without senders: shuffled, or counted."""

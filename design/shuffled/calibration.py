@@ -1,4 +1,4 @@
-"""Local epsilons with which shuffled letters keep a budget, and the tables of these epsilons."""
+"""Local epsilons with which shuffled letters keep a budget, and their tables."""
 
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +14,7 @@ from .shuffled_table import shuffled_table_privacy
 
 # Largest relative distance of epsilon below its budget, for steps by a closed formula and for steps that design a table.
 TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3
-# Relative step back of the local epsilon if rounding a table to whole numbers breaks the budget, and most such steps.
+# Relative step back of the local epsilon if rounding a table to whole numbers breaks the budget, and largest number of such steps.
 BACKED_OFF, MOST_RETREATS = 1e-6, 20
 # A letter beyond this epsilon reveals nearly everything.
 LARGEST_LOCAL_EPSILON = 15.0
@@ -87,7 +87,7 @@ def shuffled_response_table(design: Callable[[float], LookupTable], categories: 
 def shuffled_designed_table(design: Callable[[float], LookupTable], clients: int, budget: Budget) -> LookupTable:
     """Return the table whose shuffled letters keep a budget, from designs for local epsilons."""
     designed = cache(design)
-    # Start from randomised response: few tables of its local epsilon reveal more, and its formula is quick.
+    # The search starts from randomised response: few tables of its local epsilon reveal more, and its formula is quick.
     start = local_epsilon(lambda epsilon: shuffled_response_privacy(epsilon, 2, clients), budget)
     if budget.delta == 0:
         return designed(start)

@@ -1,4 +1,4 @@
-"""Frequencies of items by randomised response whose messages are shuffled, or counted in a secure sum."""
+"""Frequencies of items by shuffled randomised response."""
 
 import math
 from dataclasses import dataclass

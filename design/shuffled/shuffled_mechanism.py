@@ -38,8 +38,8 @@ class ShuffledMechanism(Mechanism):
     def message_score(self, first: NDArray[Any], second: NDArray[Any]) -> MessageScore:
         """Return the log-likelihood ratio of two rounds whose first clients differ.
 
-        All other clients hold the last client's input. With o the law of the others' letters and a that of the first client's, a histogram
-        has the density mean of a / o over its letters.
+        All other clients hold the last client's input. With o the law of the other clients' letters and a that of the first client's, a
+        histogram has the density mean of a / o over its letters.
         """
         laws = [self.letter_law(value) for value in (first[0], second[0], first[-1])]
         ratios = [np.divide(law, laws[2], out=np.zeros_like(law), where=laws[2] > 0) for law in laws[:2]]

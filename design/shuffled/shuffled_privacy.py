@@ -19,10 +19,9 @@ SHUFFLED_ACCOUNTS = ("pure", BLANKET, CLONES)
 def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> Privacy:
     """Return the privacy of n clients' shuffled letters, for any other clients' inputs.
 
-    ``"pure"`` is the privacy of a letter by itself, which shuffling cannot lower. ``"blanket"`` is computed from the table
-    (`ShuffledLetters`); rounds compose by a privacy loss distribution that dominates all pairs of inputs, or, where it would be too
-    expensive, as (epsilon, delta) does. ``"clones"`` is the published closed form, which uses only the local epsilon; its proof was not
-    checked.
+    ``"pure"`` is the privacy of a letter by itself, which shuffling never weakens. ``"blanket"`` is computed from the table
+    (`ShuffledLetters`); rounds compose by a privacy loss distribution that dominates all pairs of inputs, or, if that is too expensive, as
+    (epsilon, delta). ``"clones"`` is the published closed form, which uses only the local epsilon; its proof was not checked.
 
     Parameters
     ----------

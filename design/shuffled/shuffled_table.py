@@ -1,4 +1,4 @@
-"""Mean estimation with a lookup table whose letters are shuffled, or counted in a secure sum."""
+"""Mean estimation by shuffled letters of a lookup table."""
 
 from dataclasses import dataclass
 

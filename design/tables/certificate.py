@@ -1,4 +1,4 @@
-"""The certificate of an exact table: privacy, bias and variances in rational arithmetic, and the lower bound from its dual values."""
+"""The certificate of an exact table: privacy, bias and variances as exact fractions."""
 
 import dataclasses
 from fractions import Fraction
@@ -83,11 +83,11 @@ def certify(
     Parameters
     ----------
     weights, alphabet, total, epsilon, metric, prior
-        As in `LookupTable`; rows must sum to the total.
+        Fields of `LookupTable`; rows must sum to the total.
     objective : str
         ``"mean"``, ``"worst"`` or ``"prior"``.
     dual : DualCertificate or None
-        Dual values that prove a lower bound on the objective; None for a table without one.
+        Dual values that prove a lower bound on the objective; None for a table without a bound.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def certify(
 def objective_value(moments: RowMoments, objective: str, prior: tuple[float, ...] | None) -> float:
     """Return the objective of a table: the mean, largest or prior-weighted variance of its rows.
 
-    The value is exact and rounded once. The objective ``"prior"`` needs a prior, and no other has one; its weights sum to 1.
+    The value is exact and rounded once. Only the objective ``"prior"`` has a prior; its weights sum to 1.
     """
     check_choice("objective", objective, OBJECTIVES)
     if (prior is not None) != (objective == "prior"):

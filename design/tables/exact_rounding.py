@@ -1,4 +1,4 @@
-"""Rounding of float tables to whole numbers: exact row sums, no bias, and nearly equal privacy.
+"""Rounding of float tables to whole numbers: exact row sums and no bias.
 
 On a `LetterGrid` of rational letters integer weights can make every row exactly unbiased.
 """
@@ -22,11 +22,11 @@ from ...solvers.numerics.integer_rows import RowLattice, dot, least_coarseness, 
 SPACING_BITS = 60
 
 TOTAL_BITS = 62
-# A column whose entries sum to less is a solver's rounding error, not a letter: its ratios mean nothing.
+# A column with a smaller sum is a solver's rounding error, not a letter: its ratios are meaningless.
 DUST = 1e-9
 # Letters within this share of the alphabet's reach of each other count as equal.
 SAME_LETTER = 2.0**-40
-# Most letters whose weights are adjusted to make rows exact; more would only cost time.
+# Largest number of letters whose weights are adjusted to make rows exact; more would only cost time.
 MOST_ANCHORS = 8
 # Largest errors of a solved table's row sums and biases, in units of the alphabet's reach.
 ROW_TOLERANCE = 1e-7
@@ -55,9 +55,9 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     probabilities : ndarray of shape (rows, letters)
         A table that is unbiased for inputs i / (rows - 1), up to a solver's rounding; the number of rows is a power of two.
     alphabet : ndarray of shape (letters,)
-        Its letters, in any order.
+        Letters of the table, in any order.
     constraint : RatioConstraint
-        The privacy that the table has, up to a solver's rounding.
+        Privacy of the table, up to a solver's rounding.
     symmetric : bool
         Whether the result is exactly mirrored: W[-1-i, -1-j] = W[i, j] and a[-1-j] = 1 - a[j]. The given table must be nearly mirrored.
 
@@ -70,7 +70,7 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
     Raises
     ------
     ConvergenceError
-        If rows are farther from the two equations, or entries from the constraint, than a solver's rounding explains.
+        If the errors of the two equations, or of the constraint, are larger than a solver's rounding explains.
     """
     table, letters = _sorted_table(probabilities, alphabet, symmetric)
     _check_rows(table, letters)
@@ -97,8 +97,8 @@ def round_table(probabilities: FloatArray, alphabet: FloatArray, constraint: Rat
 def lifted(table: FloatArray, constraint: RatioConstraint) -> FloatArray:
     """Return the smallest table, nowhere below the given one, that meets a ratio constraint.
 
-    Its rows may have larger sums. A solver's absolute tolerance says nothing about a ratio: entries that it left too small, often at zero,
-    are raised to the smallest value that the largest entries of their column allow.
+    The table's rows may have larger sums. A solver's absolute tolerance does not bound a ratio: entries that it left too small, often at
+    zero, are raised to the smallest value that the largest entries of their column permit.
     """
     decay = math.exp(-constraint.log_ratio)
     if not constraint.neighbours_only:
@@ -123,7 +123,7 @@ def rebalanced(table: FloatArray, alphabet: FloatArray) -> FloatArray:
     mass = squares.sum(axis=1, keepdims=True)
     centred = offsets - (squares * offsets).sum(axis=1, keepdims=True) / mass
     missing_sum = 1 - table.sum(axis=1, keepdims=True)
-    # Moving mass between letters changes the mean by d . offsets, which is also d . centred once the sum is settled.
+    # Moving mass between letters changes the mean by d . offsets, which is also d . centred once the sum is right.
     missing_mean = -(table * offsets).sum(axis=1, keepdims=True) - missing_sum * (offsets - centred)[:, :1]
     slope = missing_mean / (squares * centred**2).sum(axis=1, keepdims=True)
     return np.asarray(table + squares * (missing_sum / mass + slope * centred))
@@ -220,7 +220,7 @@ def _best_grid(
 ) -> tuple[LetterGrid, list[int], RowLattice]:
     """Choose the grid's spacing: finer letters cost less variance and more privacy.
 
-    They cost more privacy because integer rows that fit finer letters are rarer.
+    Finer letters cost more privacy because integer rows that fit finer letters are rarer.
     """
     steps = len(table) - 1
     used, smallest = _letters_in_use(table, letters, symmetric)
@@ -293,7 +293,7 @@ def _between(left: Fraction, right: Fraction, count: int) -> list[Fraction]:
 
 
 def position_candidates(alphabet: FloatArray, *, symmetric: bool) -> list[tuple[int, ...]]:
-    """Return coarse and fine positions that nearly stand in the ratios of an alphabet.
+    """Return coarse and fine integer positions close to the ratios of an alphabet.
 
     Parameters
     ----------
@@ -338,7 +338,7 @@ def letter_grid(alphabet: FloatArray, positions: tuple[int, ...], steps: int, to
     alphabet : ndarray of shape (letters,)
         At least two letters, strictly increasing.
     positions : tuple of int
-        One of its position candidates.
+        A position candidate of the letters.
     steps : int
         Number of input steps, B - 1; odd.
     total_bits : int

@@ -47,9 +47,9 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 def c_header(table: LookupTable) -> bytes:
     """Return a C99 header with the table's encoder and decoder.
 
-    Both agree with the table bit for bit, given the same random words.
+    Encoder and decoder agree with the table bit for bit, given the same random words.
 
-    It defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
+    The header defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
     ``qb_decode(letter)``, and the table's guarantees, as macros.
     """
     low, high = table.interval
@@ -78,8 +78,8 @@ def _header_template() -> Template:
 def npz_archive(table: LookupTable) -> bytes:
     """Return a NumPy archive of the table.
 
-    Its arrays are ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``, ``total``,
-    ``epsilon``, and ``document``: everything else as JSON.
+    The archive's arrays are ``weights``, ``alphabet`` (exact, "p/q"), ``letters`` (floats on the interval's scale), ``interval``,
+    ``total``, ``epsilon``, and ``document``: everything else as JSON.
     """
     buffer = io.BytesIO()
     document = table_document(table)

@@ -56,8 +56,8 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
     Raises
     ------
     TableError
-        At the first check that fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or one of those of `verify_table`; one line
-        that begins with the file's name.
+        At the first failed check: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or a check of `verify_table`; one line that
+        begins with the file's name.
     """
     try:
         return _verified(path, most_bytes)
@@ -137,7 +137,7 @@ def table_document(table: LookupTable) -> dict[str, Any]:
 def checksum(document: dict[str, Any]) -> str:
     """Return the SHA-256 checksum, in hexadecimal, of a table's document.
 
-    It covers everything except the key ``sha256``, as JSON with sorted keys and no spaces, in ASCII.
+    The checksum covers everything except the key ``sha256``, as JSON with sorted keys and no spaces, in ASCII.
     """
     rest = {key: value for key, value in document.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":"), allow_nan=False).encode("ascii")).hexdigest()

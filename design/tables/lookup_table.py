@@ -129,8 +129,8 @@ class LetterGuide:
     """A guide to the first cumulative weight above the upper `total_bits` bits of a word.
 
     The first bits of a word choose a cell of the row. Letters rise with the word: most cells have at most two letters, and the second
-    begins at some word. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word: added
-    to those of a draw, it carries to the second letter if they are greater, and not if they are smaller. Where they are equal, which leaves
+    begins at some word. A cell's entry is the first letter times 2**inner, plus 2**inner, minus the next `inner` bits of that word: the sum
+    with those bits of a draw carries to the second letter if they are greater, and not if they are smaller. If they are equal, which leaves
     0, and in cells of more letters, all bits decide.
 
     Attributes
@@ -199,9 +199,9 @@ class LetterGuide:
 class LookupTable(Shown):
     """A scalar mechanism: a dithered value chooses a row of weights that draw a letter.
 
-    Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's
-    scale; letter j is sent with probability weights[i, j] / total. Only `verify_table` checks a table: every table that quietbits designs
-    or reads has passed it.
+    Row i belongs to the input x_i = i / (2**bits_in - 1), letter j stands for the number alphabet[j], both on the unit interval's scale;
+    letter j is sent with probability weights[i, j] / total. Only `verify_table` checks a table: every table that quietbits designs or reads
+    has passed it.
 
     Attributes
     ----------
@@ -329,7 +329,7 @@ class LookupTable(Shown):
         Parameters
         ----------
         values : array_like
-            Finite values; those outside the interval count as its nearer end.
+            Finite values; values outside the interval count as its nearer end.
         words : WordSource or numpy.random.Generator
             ``quietbits.secure_words`` for a release, which must not be predictable; a generator, which counts as ``seeded_words`` of it,
             for experiments.
@@ -361,7 +361,7 @@ class LookupTable(Shown):
         Parameters
         ----------
         values : array_like
-            Finite values; those outside the interval count as its nearer end.
+            Finite values; values outside the interval count as its nearer end.
         dither_words : ndarray of uint64, same shape
             Words whose upper 53 bits decide between the two neighbouring grid inputs.
         table_words : ndarray of uint64, same shape
@@ -388,7 +388,7 @@ class LookupTable(Shown):
     def decode(self, indices: ArrayLike) -> FloatArray:
         """Return the numbers of letter indices.
 
-        Their average over clients is an unbiased estimate of the mean of the values.
+        The letters' average over clients is an unbiased estimate of the mean of the values.
 
         The numbers are on the interval's scale, and may lie outside the interval.
         """
@@ -432,13 +432,14 @@ def letter_guide(weights: NDArray[np.int64], total: int) -> LetterGuide:
     cell_bits = min(letter_bits + GUIDE_BITS, max(MOST_GUIDE_BITS - (rows.bit_length() - 1), 0), total_bits)
     rest = total_bits - cell_bits
     inner = min(FIRST_BITS - cell_bits, ENTRY_BITS - 1 - letter_bits, rest)
-    # First cell beyond each cumulative weight; the cell of the last letter lies beyond all of them.
+    # The first cell beyond each cumulative weight; the cell of the last letter lies beyond all of them.
     beyond = ((cumulative + ((np.uint64(1) << np.uint64(rest)) - np.uint64(1))) >> np.uint64(rest)).astype(np.intp)
     cells = 1 << cell_bits
     counts = np.bincount((beyond + np.arange(rows)[:, None] * (cells + 1)).ravel(), minlength=rows * (cells + 1))
     reached = counts.reshape(rows, cells + 1).cumsum(axis=1)
     first, several = reached[:, :-1], np.diff(reached)
-    # Bits of the cumulative weight at which the second letter begins, from the cell's beginning; 2**inner is the cell's end.
+    # The entry counts the bits of the cumulative weight at which the second letter begins, from the cell's beginning; 2**inner is the
+    # cell's end.
     start = np.take_along_axis(cumulative, np.minimum(first, letters - 1), axis=1) - (np.arange(cells, dtype=np.uint64) << np.uint64(rest))
     ahead = np.where(several == 1, (1 << inner) - (start >> np.uint64(rest - inner)).astype(np.int64), 0)
     entries = np.where(several > 1, letters << inner, (first << inner) + ahead).astype(np.uint32)

@@ -27,7 +27,7 @@ from .provenance import Provenance, record_provenance
 from .randomised_response import generalised_randomised_response
 from .table_facts import realised_epsilon
 
-# Shares of epsilon reserved for the rounding, tried in turn. The first suffices unless a table has few letters and tiny entries.
+# Shares of epsilon reserved for the rounding, tried in turn. The first share suffices unless a table has few letters and tiny entries.
 MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)
 
 SOLVERS = ("staircase", "trust-region", "alternating")
@@ -58,31 +58,31 @@ def design_mvu(
     bits_out : int
         Bits of a message, 1 to 9.
     metric : str, float or None
-        None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, where
+        None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, under which
         inputs x, x' may differ by ``exp(epsilon |x - x'|**p)``.
     objective : str or array_like of shape (2**bits_in,)
         ``"mean"``: the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in); ``"worst"``: the largest; an array: the
         average over a prior with these weights.
     solver : str
-        ``"staircase"``: the global optimum with unlimited letters, which is the table itself where bits_out > bits_in (weighted
-        objectives), and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"``: the paper's two methods.
+        ``"staircase"``: the global optimum with unlimited letters, which is the table itself if bits_out > bits_in (weighted objectives),
+        and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"``: the paper's two methods.
     symmetric : bool
         Whether to allow only tables mirrored under x -> 1-x; only for the staircase solver.
     interval : tuple of float
-        Where values lie, (low, high).
+        Public interval (low, high) of the values.
     seed : int
         Root seed of the random starts.
     starts : int or None
         Number of random starts; None for the solver's default.
     workers : int
-        Threads that descend at the same time; the table does not depend on it.
+        Threads that descend at the same time; the table does not depend on their number.
 
     Returns
     -------
     LookupTable
         The table; its certificate holds a lower bound on the objective of every table with any number of letters, and the gap. With at
-        least as many letters as inputs, and local privacy, the staircase solver's is never worse than generalised randomised response;
-        where it is that table, the provenance says so.
+        least as many letters as inputs, and local privacy, the staircase solver is never worse than generalised randomised response; if it
+        returns that table, the provenance says so.
 
     Raises
     ------
@@ -163,7 +163,7 @@ class MvuSearch:
     searched : RatioConstraint
         The constraint of the search.
     bits_in, bits_out, metric, symmetric
-        As in `design_mvu`; the metric by its canonical name.
+        Arguments of `design_mvu`; the metric by its canonical name.
     objective : TableObjective
         The objective of the tables.
     made : StaircaseDesign
@@ -354,16 +354,16 @@ def exact_table(
         that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; `design` is called
         once for each margin that is tried, usually one.
     mechanism, epsilon, provenance, metric, prior, interval
-        As in `LookupTable`.
+        Fields of `LookupTable`.
     objective, dual
-        As in `certified_table`; the dual values are those at `epsilon` itself.
+        Arguments of `certified_table`; the dual values are those at `epsilon` itself.
     symmetric : bool
         Whether the table must be mirrored exactly.
 
     Raises
     ------
     ConvergenceError
-        If the rounded table exceeds epsilon even with the largest margin: the floats are not as private as the design states.
+        If the rounded table exceeds epsilon even with the largest margin: the floats are less private than the design states.
     """
     for margin in MARGINS:
         probabilities, alphabet = design(epsilon * (1 - margin))

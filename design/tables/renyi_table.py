@@ -25,7 +25,7 @@ class RenyiTable:
     Attributes
     ----------
     probabilities : ndarray of shape (inputs, letters)
-        Unbiased, and its own mirror image.
+        Unbiased probabilities, equal to their own mirror image.
     alphabet : ndarray of shape (letters,)
         Letters on the unit interval's scale, rising.
     """
@@ -44,8 +44,8 @@ class RenyiTable:
     def stretched(self, factor: float) -> "RenyiTable":
         """Return the table with inputs moved from the middle by a factor, and letters moved back.
 
-        Rows between grid inputs are mixtures of their neighbours, and those just outside the grid continue the first and the last two: the
-        table is unbiased again, and the more private, the smaller the factor. Entries may be negative for factors above 1.
+        Rows between grid inputs are mixtures of their neighbours, and rows just outside the grid continue the first and the last two: the
+        table is unbiased again, and more private for a smaller factor. Entries may be negative for factors above 1.
         """
         inputs = len(self.probabilities)
         positions = (inputs - 1) / 2 + factor * (np.arange(inputs) - (inputs - 1) / 2)

@@ -27,7 +27,7 @@ def default_folder() -> Path:
     Returns
     -------
     Path
-        ``quietbits/tables`` in ``$XDG_CACHE_HOME``, or in ``~/.cache`` where that is not set.
+        ``quietbits/tables`` in ``$XDG_CACHE_HOME``, or in ``~/.cache`` if that is not set.
     """
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "quietbits" / "tables"
 
@@ -73,9 +73,9 @@ class TableCache:
         Returns
         -------
         Path
-            Named by the SHA-256 of the specification in canonical JSON, with the formats of tables and of the cache, and the versions of
-            quietbits, Python and the numerical libraries: a table that other code designed is not found, so that results that depend on
-            it are the same from an empty cache.
+            File named by the SHA-256 of the specification in canonical JSON, with the formats of tables and of the cache, and the versions
+            of quietbits, Python and the numerical libraries: a table designed by other code is not found, so that dependent results are the
+            same from an empty cache.
 
         Raises
         ------
@@ -104,10 +104,10 @@ class TableCache:
         specification : mapping
             Everything that the table depends on, as in `path`.
         design : callable
-            Designs the table.
+            Function that designs the table.
         accept : callable
-            Returns whether a table from a file meets the specification. A file that does not verify or is not accepted is designed anew and
-            replaced, with a warning to the log; it is never used.
+            Function that returns whether a table from a file meets the specification. A file that does not verify or is not accepted is
+            designed anew and replaced, with a warning to the log; it is never used.
 
         Returns
         -------

@@ -46,7 +46,7 @@ def row_moments(weights: NDArray[np.int64], alphabet: tuple[Fraction, ...], tota
     their inputs; the two agree without bias.
     """
     denominator = math.lcm(*(letter.denominator for letter in alphabet))
-    # Python integers: weights and letters have about 60 bits each, and their sums of products are kept whole.
+    # The weights and letters are Python integers of about 60 bits each, whose sums of products are exact.
     numerators = np.array([int(letter * denominator) for letter in alphabet], dtype=object)
     whole = weights.astype(object)
     first, second = whole @ numerators, whole @ numerators**2
@@ -64,7 +64,7 @@ def realised_epsilon(weights: NDArray[np.int64], metric: str | None) -> float:
     of a column. Metric privacy |y - y'|**p: the largest log-ratio of neighbouring entries, divided by their distance (1 / (rows - 1))**p;
     as p >= 1 no other pair needs a larger epsilon (eq. 3 of Chaudhuri, Guo, Rabbat 2022).
 
-    The error is at most one unit in the last place. Epsilon is infinite where a zero stands beside a non-zero.
+    The error is at most one unit in the last place. Epsilon is infinite if a column has a zero beside a non-zero.
     """
     ratio = largest_ratio(weights, neighbours_only=metric is not None)
     if ratio is None:

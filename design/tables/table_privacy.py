@@ -1,4 +1,4 @@
-"""The privacy of a table's messages: of one number, or of a vector with the table per coordinate."""
+"""The privacy of a table's messages, for numbers and for vectors."""
 
 import math
 from functools import cache
@@ -25,14 +25,13 @@ def table_privacy(table: LookupTable, *, dimension: int = 1, norm: float = 1.0, 
     norm : float
         p of the L_p norm in which vectors are close, from 1 to 64, or infinity.
     radius : float
-        Largest L_p distance of two vectors, on the table's unit scale, above 0: of the vectors of grid points that the table sees, after
-        dithering.
+        Largest L_p distance of two vectors of grid points after dithering, on the table's unit scale; above 0.
 
     Returns
     -------
     Privacy
-        Pure, and by Rényi divergences of the whole vector; also by privacy loss for one coordinate, or where each coordinate has a bound
-        of its own (p = infinity), since then the worst pair of rows is the worst in each. All are computed from the table's weights.
+        Pure privacy, and Rényi divergences of the whole vector; also the privacy loss for one coordinate, or if each coordinate has its own
+        bound (p = infinity), since then the worst pair of rows is the worst in each coordinate. All are computed from the table's weights.
 
     Raises
     ------

@@ -33,10 +33,10 @@ def verify_table(table: LookupTable) -> Certificate:
     Raises
     ------
     TableError
-        At the first check that fails, in this order: ``parameters``, ``total``, ``shape``, ``negative-weights``, ``row-sums``,
-        ``alphabet``, ``zero-beside-nonzero``, ``realised-epsilon``, ``certificate``, ``certified-epsilon``, ``certified-bias``,
-        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``, ``mechanism``. The detail says by
-        how much.
+        At the first failed check, in this order: ``parameters``, ``total``, ``shape``, ``negative-weights``, ``row-sums``, ``alphabet``,
+        ``zero-beside-nonzero``, ``realised-epsilon``, ``certificate``, ``certified-epsilon``, ``certified-bias``,
+        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``, ``mechanism``. The detail states the
+        difference.
     """
     _check_parameters(table)
     _check_weights(table)
@@ -50,8 +50,8 @@ def verify_table(table: LookupTable) -> Certificate:
 def _check_mechanism(table: LookupTable) -> None:
     """Compare the mechanism's name with the weights and letters.
 
-    The name ``"mvu"`` allows any unbiased table, at the distance from the best that the certificate's bound states; generalised randomised
-    response is the best table in some cases, bitwise randomised response of two or more bits in none.
+    The name ``"mvu"`` permits any unbiased table, at the distance from the best table that the certificate's bound states; generalised
+    randomised response is the best table in some cases, bitwise randomised response of two or more bits in none.
     """
     name = table.mechanism
     if name not in (MVU, GENERALISED, BITWISE):

@@ -2,7 +2,7 @@
 
 Every coordinate goes up or down at random. The module has algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed
 Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*. The bound is a whole number of squared steps, and the rounded
-vectors are whole numbers, too: the check needs no floating point, and privacy rests on nothing else here.
+vectors are whole numbers, too: the check needs no floating point, and is the only basis of privacy here.
 """
 
 import math
@@ -20,17 +20,17 @@ from ..noise.random_words import WordsLike, word_source
 from ..noise.redraws import Redraws
 from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound, round_independently, row_blocks
 
-# A try is accepted with probability 1 - exp(-1/2) = 0.39 or more: 2.55 tries or fewer on average.
+# A try is accepted with probability at least 1 - exp(-1/2) = 0.39: at most 2.55 tries on average.
 BETA = math.exp(-0.5)
 BOUNDS = ("published", "sharp")
-# Largest steps: squared norms fit into a word of 64 bits, and neighbouring positions stay distinct.
+# Largest norm in steps: squared norms fit into a word of 64 bits, and neighbouring positions stay distinct.
 LARGEST_RADIUS = 2.0**31
 # Shorter vectors are rounded to numbers of 32 bits.
 LARGEST_SHORT = 2.0**30
 # Relative excess over clip_norm that the rounding errors of clipping and rotating may cause.
 EXCESS = 1e-9
-# Relative error of a bound: fewer than 60 of its 90 units (`quietbits.solvers.numerics.rounding`). Two terms are subtracted: the error of
-# `rest` is counted in units of the square beside it, which is larger, and `root - radius` is at least half of `root`.
+# The relative error of a bound takes fewer than 60 of these 90 units (`quietbits.solvers.numerics.rounding`). Two terms are subtracted: the
+# error of `rest` is counted in units of the square beside it, which is larger, and `root - radius` is at least half of `root`.
 ROUNDING = 1e-14
 
 
@@ -49,11 +49,11 @@ class ConditionalRounding:
     clip_norm : float
         Largest L2 norm of a vector before rounding, above 0, in the same units; below 2**31 steps.
     beta : float
-        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller one allows longer vectors and takes fewer
-        tries: 1 / (1 - beta) on average, at most.
+        Bound on the probability that one try is rejected, above 0, at most 0.99. A smaller bound permits longer vectors and takes fewer
+        tries: at most 1 / (1 - beta) on average.
     bound : str
-        ``"published"`` for proposition 26, or ``"sharp"``, which is never above it, and far below where clip_norm is less than
-        ``granularity sqrt(d) / 2``: see `largest_squared_norm`.
+        ``"published"`` for proposition 26, or ``"sharp"``, which is never above it, and far below if clip_norm is less than ``granularity
+        sqrt(d) / 2``: see `largest_squared_norm`.
 
     Examples
     --------
@@ -88,28 +88,28 @@ class ConditionalRounding:
     def largest_squared_norm(self) -> int:
         """Bound on a rounded vector's squared L2 norm, in squared steps.
 
-        With c = clip_norm / granularity it is, for ``"published"``, the smaller of
+        With c = clip_norm / granularity the bound is, for ``"published"``, the smaller of
 
             c**2 + d/4 + sqrt(2 ln(1/beta)) (c + sqrt(d)/2)      and      (c + sqrt(d))**2
 
-        and, as both are strict and squared norms of whole numbers are whole, the largest whole number below it. The second one always
-        holds, as no coordinate moves by a step. The first one fails with probability beta at most: let f be the fractional part of
-        ``|x|`` for a coordinate x, and b = 1 if it is rounded away from zero. Squared it becomes ``x**2 + f (1 - f) + (b - f) w`` with
-        ``w = 2 floor(|x|) + 1``. By Hoeffding's inequality the sum exceeds its mean, ``c**2 + d/4`` at most, by t or more with probability
-        ``exp(-2 t**2 / sum w**2)`` at most, and ``sum w**2 <= (2 c + sqrt(d))**2``.
+        and, as both are strict and squared norms of whole numbers are whole, the largest whole number below it. The second bound always
+        holds, as no coordinate moves by a full step. The first fails with probability at most beta: let f be the fractional part of ``|x|``
+        for a coordinate x, and b = 1 if it is rounded away from zero. Its square becomes ``x**2 + f (1 - f) + (b - f) w`` with ``w = 2
+        floor(|x|) + 1``. By Hoeffding's inequality the sum exceeds its mean, at most ``c**2 + d/4``, by t or more with probability at most
+        ``exp(-2 t**2 / sum w**2)``, and ``sum w**2 <= (2 c + sqrt(d))**2``.
 
         ``"sharp"`` takes the largest values of both sums over the ball. ``x**2 + f (1 - f)``, as a function of ``u = x**2``, has the
-        concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the one through the points
+        concave envelope ``sqrt(u)`` up to u = 1/4 and ``u + 1/4`` from there, and ``w**2`` has the concave envelope through the points
         ``(k**2, (2 k + 1)**2)`` for whole k: d times their values at ``u = c**2 / d`` bound the sums.
         """
-        # The bound is rounded down for privacy; the bound that always holds is rounded up, as nothing is rejected for it.
+        # The probable bound is rounded down for privacy; the certain bound is rounded up, since it rejects nothing.
         return min(math.ceil(self._probable_square * (1 - ROUNDING)) - 1, self._certain_squared_norm)
 
     @property
     def norm_bound(self) -> float:
         """Largest L2 norm of a vector after rounding, in the vectors' units.
 
-        It is Delta_2 of the paper, and errs upward by rounding errors only.
+        The norm is Delta_2 of the paper, and errs upward by rounding errors only.
         """
         return self.granularity * math.sqrt(self.largest_squared_norm) * (1 + 1e-15)
 
@@ -117,7 +117,7 @@ class ConditionalRounding:
     def rejection_bound(self) -> float:
         """Bound on the probability that a try is rejected.
 
-        It is beta, or 0.0 where the bound on the norm always holds.
+        The bound is beta, or 0.0 if the bound on the norm always holds.
         """
         return self.beta if self.largest_squared_norm < self._certain_squared_norm else 0.0
 
@@ -125,7 +125,7 @@ class ConditionalRounding:
     def bias_bound(self) -> float:
         """Bound on the L2 distance of a vector and the mean of its rounding; errs upward.
 
-        In the vectors' units, and with q the `rejection_bound`, it is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
+        In the vectors' units, and with q the `rejection_bound`, the bound is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
         `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, the bound of proposition 26: the mean of
         all tries is the vector itself, and no try is farther from it than sqrt(d) steps. For the paper's beta the first bound is the
         smaller, 0.62 steps, in every dimension.
@@ -137,10 +137,10 @@ class ConditionalRounding:
     def error_bound(self) -> float:
         """Bound on a vector's expected squared L2 distance from its rounding; errs upward.
 
-        In squared units of the vectors, it is ``granularity**2 sum f (1 - f)`` over all tries, with f the fractional parts. The sum is at
-        most d/4, and at most ``c sqrt(d) - c**2`` where c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the
+        In squared units of the vectors, the error is ``granularity**2 sum f (1 - f)`` over all tries, with f the fractional parts. The sum
+        is at most d/4, and at most ``c sqrt(d) - c**2`` if c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the
         concave envelope ``sqrt(u) - u`` for ``u = x**2`` up to 1/4. Over the accepted tries it is at most ``1 / (1 - q)`` times as much, q
-        the `rejection_bound`. `expected_error` is closer to the true error where rejection is rare.
+        the `rejection_bound`. `expected_error` is closer to the true error if rejection is rare.
         """
         radius, root = self._radius, math.sqrt(self.dimension)
         steps = self.dimension / 4 if 2 * radius >= root else radius * (root - radius)
@@ -149,7 +149,7 @@ class ConditionalRounding:
     def expected_error(self, vectors: ArrayLike) -> FloatArray:
         """Return each vector's expected squared L2 distance from its rounding, without rejection.
 
-        It is ``granularity**2 sum f (1 - f)``, with f the fractional parts. Vectors as in `round`.
+        The distance is ``granularity**2 sum f (1 - f)``, with f the fractional parts. The vectors are those of `round`.
         """
         positions = self._positions(vectors)
         fractions = positions - np.floor(positions)
@@ -163,9 +163,9 @@ class ConditionalRounding:
         Parameters
         ----------
         vectors : array_like of shape (clients, dimension)
-            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9, by which they are shortened.
+            Finite vectors of L2 norm at most clip_norm, up to a relative 1e-9; longer ones are shortened to it.
         words : WordSource or numpy.random.Generator
-            Source of randomness. The bound on the norm does not rest on it.
+            Source of randomness. The bound on the norm does not depend on its quality.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class ConditionalRounding:
     def _steps(self, vectors: FloatArray) -> FloatArray:
         """Return the divisors that convert vectors to steps, shape (clients, 1).
 
-        A divisor is a step, or more where rounding errors made the vector too long.
+        A divisor is a step, or more if rounding errors made the vector too long.
         """
         excess = self._ball.norms(vectors) / self.clip_norm
         if (excess > 1 + EXCESS).any():

@@ -25,7 +25,7 @@ MOST_ROWS = 2**10
 BLOCK = 2**17
 # Coordinates, or signed buckets, of short vectors added up at a time: few enough for caches.
 SIDE_BY_SIDE = 2**12
-# Rows of at most this many coordinates keep their places: 64 megabytes at most.
+# Rows of at most this many coordinates keep their places, in at most 64 megabytes.
 MOST_KEPT = 2**14
 # Bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
@@ -38,7 +38,7 @@ class CountMeanSketch(LinearSketch):
 
     Coordinate i of a vector is added to bucket h_r(i) of row r, with the sign s_r(i). No matrix is stored: bucket and sign are bits of the
     counter-based generator Philox at (seed, row, coordinate), whose words numpy promises not to change. All are independent and signs are
-    fair; the buckets' probabilities differ by 2**-31 at most.
+    fair; the buckets' probabilities differ by at most 2**-31.
 
     Rows are scaled by 1 / sqrt(t), so that a sketch is about as long as its vector, or by 1/t, as in the paper's training, so that decoding
     is the sum of the rows: the second scaling shortens sketches by a factor of sqrt(t), and so must be the norm that they are clipped to
@@ -49,7 +49,7 @@ class CountMeanSketch(LinearSketch):
     dimension : int
         Number d of coordinates of the vectors, from 1 to 2**31.
     rows : int
-        Number t of rows, from 1 to 1024. The theory of the paper asks for about ln d of them; its experiments have 15.
+        Number t of rows, from 1 to 1024. The theory of the paper requires about ln d rows; its experiments have 15.
     width : int
         Number w of buckets of a row, from 1 to 2**31 - 1; at most d/t, as a sketch is no longer than its vector.
     seed : int
@@ -170,7 +170,7 @@ class CountMeanSketch(LinearSketch):
         return restored
 
     def _signed(self, sketches: FloatArray) -> FloatArray:
-        """Return every bucket beside its negative, on the scale of a row's estimates."""
+        """Return every bucket and its negative, on the scale of a row's estimates."""
         buckets = sketches.reshape(-1, self.rows, self.width, 1) * (math.sqrt(self.rows) / self.length_factor)
         return np.concatenate([buckets, -buckets], axis=3).reshape(-1, self.rows, 2 * self.width)
 
@@ -196,7 +196,7 @@ def _kept_places(seed: int, row: int, width: int, dimension: int) -> NDArray[np.
 def _places(seed: int, row: int, width: int, dimension: int) -> Iterator[tuple[slice, NDArray[np.int64]]]:
     # Rotations with the same seed, which sketches must not depend on, have a counter whose highest part is zero.
     words = np.random.Philox(key=seed, counter=(row + 1) << 192)
-    # Each block takes a pass over a row of buckets: blocks are no smaller. They are even, as a word has two coordinates.
+    # Each block takes a pass over a row of buckets, so blocks are at least this long. Their length is even, as a word has two coordinates.
     block = max(BLOCK, 2 * width)
     for start in range(0, dimension, block):
         stop = min(start + block, dimension)

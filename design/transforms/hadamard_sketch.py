@@ -25,7 +25,7 @@ OTHER_KEYS = 1 << 127
 class HadamardSketch(LinearSketch):
     """m random rows of a randomised Hadamard matrix of D = 2^k >= d columns.
 
-    Rows are drawn without replacement and scaled by 1 / sqrt(m). The sketch is a little better than a count-mean sketch where m is a good
+    Rows are drawn without replacement and scaled by 1 / sqrt(m). The sketch is slightly better than a count-mean sketch if m is a large
     part of D: with m = D it loses nothing. It takes D log D operations.
 
     Attributes
@@ -62,7 +62,7 @@ class HadamardSketch(LinearSketch):
     def distortion(self) -> float:
         """Expected squared error for unit vectors: ``(d - 1) (D - m) / (m (D - 1))``.
 
-        Entries of S^T S beside the diagonal, which is 1, have that variance over d - 1. Each entry is a mean of m of the D products of two
+        Off-diagonal entries of S^T S have that variance over d - 1; the diagonal is 1. Each entry is a mean of m of the D products of two
         columns' entries, which add up to zero, drawn without replacement.
         """
         if self._padded == 1:
@@ -88,7 +88,7 @@ class HadamardSketch(LinearSketch):
 
     @cached_property
     def _rotation(self) -> RandomisedHadamard:
-        # Rotations of sketches may have the same seed, and must not have the same signs.
+        # The sketch must not have the same signs as a rotation of the same seed, which may follow it.
         return RandomisedHadamard(self.dimension, self.seed ^ OTHER_KEYS)
 
     @cached_property

@@ -56,8 +56,8 @@ def quantise_k_levels(vectors: ArrayLike, levels: int, bound: float, words: Word
 def quantisation_error(vectors: ArrayLike, levels: int, bound: float) -> FloatArray:
     """Return the exact expected squared L2 distance between vectors and their levels.
 
-    The distance is along the last axis. It is ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps. Arguments as
-    in `quantise_k_levels`.
+    The distance is along the last axis. It is ``step**2 sum f (1 - f)`` with f the fractional parts of the positions in steps. The
+    arguments are those of `quantise_k_levels`.
 
     Examples
     --------

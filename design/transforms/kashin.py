@@ -2,9 +2,9 @@
 
 The frame has somewhat more columns than a vector has coordinates.
 
-In a tight frame U of shape (dimension, size), U U^T = I, every vector x has many representations x = U a. Its shortest, a = U^T x, has
-some large coefficients; Kashin's has none above K / sqrt(size) times the length of x, for a constant K, so that every coefficient can be
-sent in one bit at much the same cost (Lyubarskii, Vershynin 2010, *Uncertainty principles and vector quantization*).
+In a tight frame U of shape (dimension, size), U U^T = I, every vector x has many representations x = U a. Its shortest, a = U^T x, has some
+large coefficients; Kashin's has no coefficient above K / sqrt(size) times the length of x, for a constant K, so that every coefficient can
+be sent in one bit at a similar cost (Lyubarskii, Vershynin 2010, *Uncertainty principles and vector quantization*).
 """
 
 import math
@@ -22,21 +22,21 @@ from ...errors import ConvergenceError
 from ...solvers.numerics.walsh_hadamard import walsh_hadamard
 from .vector_dithering import row_blocks
 
-# K = 1 / ((1 - eta) sqrt(delta)), at eta = 0.4 and delta = 0.8: Lyubarskii and Vershynin's constant for frames with an uncertainty
+# K = 1 / ((1 - eta) sqrt(delta)), at eta = 0.4 and delta = 0.8, is Lyubarskii and Vershynin's constant for frames with an uncertainty
 # principle.
 KASHIN_CONSTANT = 1 / (0.6 * math.sqrt(0.8))
 LARGEST_DIMENSION = 2**24
 LARGEST_SEED = 2**63 - 1
-# Projections go to a smaller box than the final one, so that a finite number of them suffices.
+# Projections go to a smaller box than the final box, so that a finite number of projections suffices.
 INNER_BOX = 0.93
 # The first projections go to smaller boxes: the parts beyond them show more of the direction. This saves one or two steps of four or five.
 FIRST_BOXES = (0.75, 0.87, 0.93)
 MOST_EXTRAPOLATIONS, MOST_PROJECTIONS = 16, 64
-# Most steps where a representation is certain: two or three are needed.
+# Largest number of steps if a representation is certain; two or three are usual.
 MOST_CERTAIN_STEPS = 10_000
 # Share of a level that rounding may add to coefficients.
 ROUNDING = 1e-13
-# Largest multiple of the projection's step by which coefficients move: rounding errors of the plane grow no more than this.
+# Largest multiple of the projection's step by which coefficients move: rounding errors of the plane grow by at most this factor.
 FARTHEST = 4.0
 # Numbers processed together, half a megabyte in single precision.
 BLOCK = 2**17
@@ -45,7 +45,7 @@ BLOCK = 2**17
 class TightFrame(ABC):
     """A matrix U of shape (dimension, size) with U U^T = I, from a public seed.
 
-    Its columns have the squared norm dimension / size.
+    The frame's columns have the squared norm dimension / size.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class TightFrame(ABC):
     def analysis(self, vectors: FloatArray) -> FloatArray:
         """Return the inner products U^T x of vectors with the columns, shape (clients, size).
 
-        They are the vectors' shortest coefficients.
+        The inner products are the vectors' shortest coefficients.
         """
 
     @abstractmethod
@@ -85,14 +85,14 @@ class TightFrame(ABC):
     def shortest(self, coefficients: FloatArray) -> FloatArray:
         """Return the shortest coefficients U^T U a of the coefficients' vectors.
 
-        Their shape is (clients, size).
+        The coefficients' shape is (clients, size).
         """
         return self.analysis(self.synthesis(coefficients))
 
     def first_coefficients(self, vectors: FloatArray, level: float) -> FloatArray:  # noqa: ARG002
         """Return coefficients from which projections to a level start.
 
-        They are the shortest coefficients, or better ones.
+        The result has the shortest coefficients, or better ones.
         """
         return self.analysis(vectors)
 
@@ -132,7 +132,7 @@ class KashinFrame(TightFrame):
     def size(self) -> int:
         """Number of columns, 2**(ceil(log2(dimension)) + 1).
 
-        It is from twice to four times the dimension.
+        The size is from twice to four times the dimension.
         """
         return 2 << (self.dimension - 1).bit_length()
 
@@ -215,7 +215,7 @@ class KashinRepresentation:
     coefficients : ndarray of shape (clients, size)
         Coefficients, none above the level in absolute value.
     scales : ndarray of shape (clients,)
-        ``synthesis(coefficients) = scale * vector``: 1 where the vector itself is represented, else between 0 and 1.
+        Factors with ``synthesis(coefficients) = scale * vector``: 1 if the vector itself is represented, otherwise between 0 and 1.
     """
 
     coefficients: FloatArray
@@ -226,20 +226,21 @@ def kashin_representation(vectors: FloatArray, frame: TightFrame, level: float) 
     """Represent vectors by coefficients of at most a level above 0.
 
     Vectors have the shape (clients, dimension), the level is in their units, and the representation is exact unless a vector is scaled
-    down. The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, coefficients are cut off to a smaller
-    box (`INNER_BOX`), projected to the plane, and moved on in that direction, in turns, until they lie in the full box. Moving on, by the
-    squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for affine-convex
-    feasibility problems*), takes half the steps; random rows take the first steps for smaller boxes, in single precision. Lyubarskii and
-    Vershynin's own algorithm adds up what is cut off at levels that fall by eta = 0.4; it does not cut again what it has added, and with
-    these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented where the projections represent all.
+    down. The coefficients with U a = x are a plane, those below the level a box. Starting from U^T x, the search cuts coefficients off to a
+    smaller box (`INNER_BOX`), projects them to the plane, and moves on in that direction, in turns, until they lie in the full box. Moving
+    on, by the squared distance to the box over that to the projection (Bauschke, Combettes, Kruk 2006, *Extrapolation algorithm for
+    affine-convex feasibility problems*), halves the steps; random rows take the first steps for smaller boxes, in single precision.
+    Lyubarskii and Vershynin's own algorithm adds up the cut-off parts at levels that fall by eta = 0.4; it does not cut again what it has
+    added, and with these frames at K = 1.86 it leaves most vectors of 1000 dimensions unrepresented, while the projections represent all.
 
     At the level ``certain_constant / sqrt(size)`` times the largest length, or above, every vector is represented. Either its shortest
-    coefficients are, or it has coefficients c in the smaller box: a step lowers the squared distance from c by the squared distance from
-    that box at least, which is above ``((1 - INNER_BOX) level)**2`` as long as a coefficient is above the level. So steps end.
+    coefficients are within the level, or it has coefficients c in the smaller box: a step lowers the squared distance from c by at least
+    the squared distance from that box, which is above ``((1 - INNER_BOX) level)**2`` as long as a coefficient is above the level. So steps
+    end.
 
-    Below that level a vector may have no representation, and then no quantiser at the level is unbiased for it: every frame of random
-    rows has a few such directions, to which no vector chosen without knowing the seed is close. Such a vector is scaled down, by no more
-    than level * sqrt(size / dimension) over its length, as the shortest coefficients show.
+    Below that level a vector may have no representation, and then no quantiser at the level is unbiased for it: every frame of random rows
+    has a few such directions, to which no vector chosen without knowing the seed is close. The search scales such a vector down, by at most
+    level * sqrt(size / dimension) over its length, as the shortest coefficients show.
 
     ``synthesis(coefficients) = scale * vector`` holds up to rounding errors, a relative 1e-15 or so.
 
@@ -269,7 +270,7 @@ def kashin_blocks(vectors: FloatArray, frame: TightFrame, level: float) -> Itera
 def largest_bias(frame: TightFrame, constant: float) -> float:
     """Return a bound on the norm that scaling down takes off a unit vector.
 
-    The level is constant / sqrt(size); the bound is 0.0 where no vector is scaled down.
+    The level is constant / sqrt(size); the bound is 0.0 if no vector is scaled down.
     """
     return 0.0 if constant >= frame.certain_constant else 1 - constant / math.sqrt(frame.dimension)
 
@@ -279,7 +280,7 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
     coefficients, scales = frame.first_coefficients(vectors, level), np.ones(len(vectors))
     waiting = np.flatnonzero(_largest(coefficients) > level)
     current, shortest = coefficients[waiting], frame.analysis(vectors[waiting])
-    # Cut off the rounding errors of shortest coefficients at the level.
+    # The clipping cuts off the rounding errors of shortest coefficients at the level.
     fitting = _largest(shortest) <= level * (1 + ROUNDING)
     coefficients[waiting] = np.where(fitting[:, None], np.clip(shortest, -level, level), shortest)
     waiting, current = waiting[~fitting], current[~fitting]
@@ -289,7 +290,7 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
         if not waiting.size:
             return KashinRepresentation(coefficients, scales)
         if step == MOST_EXTRAPOLATIONS and not certain:
-            # Where no representation may exist, plain projections end closer to a representation.
+            # If a representation may not exist, plain projections end closer to a representation.
             current = coefficients[waiting]
         _approach(current, frame, INNER_BOX * level, FARTHEST if certain or step < MOST_EXTRAPOLATIONS else 1.0)
         outside = _largest(current) > level
@@ -299,7 +300,8 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
         raise ConvergenceError(
             f"largest Kashin coefficient must be at most {level:g}, got {_largest(current).max():g} after {most_steps} steps"
         )
-    # Where the projections made things worse, take the shortest coefficients: none is above sqrt(dimension / size).
+    # If the projections increased the largest coefficient, the shortest coefficients replace them, whose values are at most sqrt(dimension
+    # / size).
     shortest = coefficients[waiting]
     largest, largest_shortest = _largest(current), _largest(shortest)
     better = largest <= largest_shortest
@@ -312,9 +314,8 @@ def _represent(vectors: FloatArray, frame: TightFrame, level: float) -> KashinRe
 def _free_parts(spectra: FloatArray, frame: KashinFrame, level: float) -> FloatArray:
     """Return the first steps' additions to the transforms of shortest coefficients.
 
-    The steps are in single precision, and the additions are 0.0 on the frame's rows. They are the steps of `_approach`. The plane's
-    directions lie off the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the
-    inverse transform.
+    The steps are those of `_approach`, in single precision, and the additions are 0.0 on the frame's rows. The plane's directions lie off
+    the frame's rows: a move is the transform of the excess there, and Parseval's identity gives its length before the inverse transform.
     """
     free = frame.free.astype(np.float32)
     # In units of the level, values too large for single precision are left to double precision.

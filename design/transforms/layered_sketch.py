@@ -24,7 +24,7 @@ class LayeredSketch(LinearSketch):
     Attributes
     ----------
     layers : tuple of LinearSketch
-        The sketches, with different seeds, in the order of the parts; each as long as its part, on average.
+        The sketches, with different seeds, in the order of the parts; each keeps the length of its part, on average.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class LayeredSketch(LinearSketch):
     layers: tuple[LinearSketch, ...]
 
     def __post_init__(self) -> None:
-        """Check that there are layers, and that none repeats another's seed."""
+        """Check that there are layers, and that no layer repeats another's seed."""
         if not self.layers:
             raise ValueError("layers must have at least one sketch, got none")
         if len({layer.seed for layer in self.layers}) < len(self.layers):

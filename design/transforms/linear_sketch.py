@@ -49,7 +49,7 @@ class LinearSketch(ABC):
     def distortion(self) -> float:
         """Expected squared error of compression alone for unit vectors.
 
-        It is ``E||S^T S x - x||**2`` over the seed, for every x of length 1.
+        The error is ``E||S^T S x - x||**2`` over the seed, for every x of length 1.
         """
 
     @property
@@ -72,8 +72,8 @@ class LinearSketch(ABC):
     def length_factor(self) -> float:
         """Length of a sketch over that of its vector, in the root of the mean square.
 
-        Norms that sketches are clipped to follow this factor. Where it is not 1, `encode` returns this times S x, and `decode` divides by
-        it; the other properties are about S.
+        Norms to which sketches are clipped follow this factor. If it is not 1, `encode` returns this factor times S x, and `decode` divides
+        by it; the other properties are about S.
         """
         return 1.0
 
@@ -109,14 +109,14 @@ class LinearSketch(ABC):
     def encode(self, vectors: ArrayLike) -> FloatArray:
         """Return sketches of vectors of shape (..., dimension), as (..., sketch_dimension).
 
-        They are `length_factor` times S x.
+        The sketches are `length_factor` times S x.
         """
         return self._mapped("vectors", vectors, self.dimension, self.sketch_dimension, self._sketched)
 
     def decode(self, sketches: ArrayLike) -> FloatArray:
         """Return estimates from sketches y of shape (..., sketch_dimension), as (..., dimension).
 
-        They are S^T y over `length_factor`, and unbiased for vectors and sums of vectors.
+        The estimates are S^T y over `length_factor`, and unbiased for vectors and sums of vectors.
         """
         return self._mapped("sketches", sketches, self.sketch_dimension, self.dimension, self._restored)
 
@@ -128,9 +128,9 @@ class LinearSketch(ABC):
     def operator(self) -> "LinearOperator":
         """Return `encode` as a scipy linear operator with the transpose, for solvers.
 
-        Its shape is (sketch_dimension, dimension).
+        The operator's shape is (sketch_dimension, dimension).
         """
-        # Import scipy here: sketches rarely need it, and it loads slowly.
+        # scipy is imported here: sketches rarely need it, and it loads slowly.
         from scipy.sparse.linalg import LinearOperator
 
         shape, square = (self.sketch_dimension, self.dimension), self.length_factor**2
@@ -180,22 +180,22 @@ class IdentitySketch(LinearSketch):
 
     @property
     def distortion(self) -> float:
-        """Distortion, 0.0."""
+        """Expected squared error of compression: 0.0."""
         return 0.0
 
     @property
     def length_variance(self) -> float:
-        """Length variance, 0.0."""
+        """Variance of squared lengths: 0.0."""
         return 0.0
 
     @property
     def squared_operator_norm_bound(self) -> float:
-        """Squared operator norm, 1.0."""
+        """Squared operator norm of the identity: 1.0."""
         return 1.0
 
     @property
     def operator_norm_bound(self) -> float:
-        """Operator norm, 1.0."""
+        """Operator norm of the identity: 1.0."""
         return 1.0
 
     def _sketched(self, vectors: FloatArray) -> FloatArray:

@@ -2,7 +2,7 @@
 
 Rotations keep the length and remove peaks. There are two kinds. `RandomisedHadamard` is the rotation of Agarwal et al. 2018 (*cpSGD*) and
 pads to a power of two; `RandomisedFourier`, of Kairouz, Liu, Steinke 2021 (*The Distributed Discrete Gaussian Mechanism for Federated
-Learning with Secure Aggregation*), pads by one coordinate at most.
+Learning with Secure Aggregation*), pads by at most one coordinate.
 """
 
 import math
@@ -27,7 +27,7 @@ LARGEST_SEED = 2**128 - 1
 class Rotation(Protocol):
     """A public linear map of vectors that keeps lengths, and its inverse.
 
-    It maps `dimension` coordinates into `padded_dimension`.
+    The rotation maps `dimension` coordinates into `padded_dimension`.
     """
 
     @property
@@ -44,8 +44,8 @@ class Rotation(Protocol):
     def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
         """Rotate finite vectors, and overwrite the padded rows that hold them.
 
-        Vectors are the first coordinates of rows of `padded_dimension`, which are overwritten. The method returns the result; where the
-        result needs an array of its own, it is `out`, of the same shape, which saves the time of a new array.
+        Vectors are the first coordinates of rows of `padded_dimension`, which are overwritten. The method returns the result; if the result
+        needs an array of its own, the method uses `out`, of the same shape, which saves the time of a new array.
         """
 
     def inverse(self, vectors: ArrayLike) -> FloatArray:
@@ -110,7 +110,7 @@ class RandomisedHadamard:
     def forward(self, vectors: ArrayLike) -> FloatArray:
         """Rotate finite vectors.
 
-        Besides the argument, this takes at most twice the memory of the result, and 8 bytes per coordinate for the signs.
+        The call takes at most twice the memory of the result beside the argument, and 8 bytes per coordinate for the signs.
         """
         array = _check_vectors(vectors, self.dimension)
         padded = np.empty((*array.shape[:-1], self.padded_dimension))
@@ -118,7 +118,7 @@ class RandomisedHadamard:
         return self.forward_within(padded, np.empty_like(padded))
 
     def forward_within(self, padded: FloatArray, out: FloatArray) -> FloatArray:
-        """Rotate finite vectors in place of new arrays."""
+        """Rotate finite vectors in place."""
         padded[..., self.dimension :] = 0.0
         padded[..., : self.dimension] *= self._scaled_signs
         return walsh_hadamard(padded, out)
@@ -173,8 +173,8 @@ class RandomisedFourier:
     def forward(self, vectors: ArrayLike) -> FloatArray:
         """Rotate finite vectors.
 
-        Besides the argument, this takes at most twice the memory of the result, and 8 bytes per coordinate for the phases; more for lengths
-        with large prime factors.
+        The call takes at most twice the memory of the result beside the argument, and 8 bytes per coordinate for the phases; more for
+        lengths with large prime factors.
         """
         array = _check_vectors(vectors, self.dimension)
         padded = np.empty((*array.shape[:-1], self.padded_dimension))

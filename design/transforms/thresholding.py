@@ -4,9 +4,9 @@
 Differentially Private Federated Learning*): the server zeroes small coordinates of the secure sum, and adds them to the next round's sum.
 The sum is private already, so that guarantees stay the same.
 
-`keep_largest` is not in that paper: each client's vector loses coordinates before it is sketched, without a memory. Its result is not
-private. A client's vector gets no longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its
-noise by the triangle inequality: the error of the mean of all clients is at most the mean of the clients' errors.
+`keep_largest` is not in that paper: each client's vector loses coordinates before the sketch, without a memory. Its result is not private.
+A client's vector does not get longer, in any layer, so that its clip norm holds as before. The error adds to that of a sketch and its noise
+by the triangle inequality: the error of the mean of all clients is at most the mean of the clients' errors.
 """
 
 import math
@@ -98,7 +98,7 @@ class ThresholdedVectors:
     def mean_error_bound(self) -> float:
         """Bound on the L2 norm of the zeroed part of all vectors' mean; errs upward.
 
-        It is the mean of the vectors' errors.
+        The bound is the mean of the vectors' errors.
         """
         return float(self.errors.mean()) * (1 + SLACK)
 

@@ -16,8 +16,8 @@ from ..noise.redraws import Redraws
 UniformSource = Callable[[int], FloatArray]
 
 # Relative slack for the rounding errors of a sum of p-th powers. A term is a quotient to a power of at most 64, 68 units (see
-# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of the slack. A vector that
-# passes is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam
+# `quietbits.solvers.numerics.rounding`), and a pairwise sum of up to 2^31 terms adds 160: together a quarter of the slack. An accepted
+# vector is longer than the bound by less than a tenth of SLACK, which the budgets of `vector_divergences` and the sensitivities of Skellam
 # noise allow for.
 ROUNDING = 1e-13
 MOST_REJECTIONS = 100_000
@@ -64,7 +64,7 @@ def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
     order = np.argsort(keys, axis=1, kind="stable")
     reached = np.floor(np.take_along_axis(fractions, order, axis=1).cumsum(axis=1) + uniforms[:, None]).astype(np.int32)
     up = np.diff(reached, axis=1, prepend=np.int32(0))
-    # Rounding errors of the running sums could make it two.
+    # Rounding errors of the running sums could pass two whole numbers.
     steps = np.empty_like(floors)
     np.put_along_axis(steps, order, np.minimum(up, 1), axis=1)
     floors += steps
@@ -116,8 +116,8 @@ def inside(rounded: IntegerArray, norm: float, bound: float) -> NDArray[np.bool_
 def bounded_rounding(positions: FloatArray, uniforms: FloatArray, norm: float, bound: float) -> IntegerArray:
     """Round systematically, and toward zero where floating-point errors break the bound.
 
-    The bound holds without such errors. Rounding toward zero is biased, and makes no vector longer. It has a probability below 1e-13 for
-    128 coordinates, the error of their running sums.
+    The bound holds without such errors. Rounding toward zero is biased, and lengthens no vector. It has a probability below 1e-13 for 128
+    coordinates, the error of their running sums.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Error against bits per coordinate in a secure sum, for several mechanisms.
 
-All mechanisms keep the same promise. No paper has this picture.
+All mechanisms keep the same guarantee. No paper has this picture.
 """
 
 import math
@@ -70,18 +70,18 @@ CIRCLE: Mapping[str, Any] = MappingProxyType({"marker": "o", "markersize": 9, "f
 
 @dataclass(frozen=True)
 class SumProblem:
-    """A series with a number of clients, at one promise.
+    """A series with a number of clients, for one guarantee.
 
     Attributes
     ----------
     series : str
-        One of `SERIES`. All are calibrated by the least of the proven accounts, except ``"cpSGD, as published"``, by Theorem 1.
+        Name in `SERIES`. The smallest proven account calibrates all series except ``"cpSGD, as published"``, which Theorem 1 calibrates.
     clients : int
         Number of clients.
     dimension : int
         Length of the vectors, which lie in the L2 ball of radius 1.
     epsilon, delta : float
-        The promise, for replace-one adjacency.
+        The guarantee, for replace-one adjacency.
     """
 
     series: str
@@ -96,7 +96,7 @@ class SumProblem:
         return NormBall(self.dimension, 2.0)
 
     def mechanism(self, bits: int) -> SecureSumMechanism | None:
-        """Return the mechanism with the given bits per coordinate; None where the bits are too few."""
+        """Return the mechanism with the given bits per coordinate; None if the bits are too few."""
         name = SERIES[check_choice("series", self.series, SERIES)]
         try:
             if self.series == PUBLISHED:
@@ -124,7 +124,7 @@ class SumPoint(Point):
     Attributes
     ----------
     problem : SumProblem
-        Series, clients and promise.
+        Series, clients and guarantee.
     bits : int
         Bits of a message's coordinate, 2 to 55.
     simulated : bool

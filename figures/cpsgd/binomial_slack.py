@@ -1,4 +1,4 @@
-"""Slack of cpSGD's Theorem 1: its epsilon over the exact one, for binomial noise.
+"""Slack of cpSGD's Theorem 1: its epsilon over the exact epsilon, for binomial noise.
 
 The figure goes beyond the paper, whose authors leave a better account to future work.
 """
@@ -62,8 +62,8 @@ class SlackPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with both epsilons and their ratio.
 
-        ``epsilon`` is the theorem's, NaN where its condition does not hold; ``epsilon_exact`` is infinite where the ends of the support
-        alone are more likely than delta.
+        ``epsilon`` is the theorem's, NaN if its condition fails; ``epsilon_exact`` is infinite if the ends of the support alone are more
+        likely than delta.
 
         Raises
         ------

@@ -50,7 +50,7 @@ SHOWN_EPSILONS = (0.1, 0.2, 0.5, 1, 2, 5)
 
 @dataclass(frozen=True, kw_only=True)
 class NoisePoint(Point):
-    """The least noise that keeps a promise, for one number with sensitivity 1.
+    """The least noise that keeps a guarantee, for one number with sensitivity 1.
 
     Gaussian noise is calibrated exactly (``"analytic"``, Balle, Wang 2018) or by the ``"classic"`` rule sigma = sqrt(2 ln(1.25 / delta)) /
     epsilon, which is proven for epsilon up to 1 and is the first term of cpSGD's Theorem 1. Binomial noise s (Z - N / 2) has the fewest
@@ -86,7 +86,7 @@ class NoisePoint(Point):
         ValueError
             If a field is out of range, or the scale does not divide 1.
         InfeasibleError
-            If no number of trials is enough.
+            If no number of trials suffices.
 
         Examples
         --------

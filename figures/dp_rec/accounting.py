@@ -45,7 +45,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
 )
 # Look of the noise of the paper's DP-FedAvg.
 NOISE_LOOK: Mapping[str, Any] = MappingProxyType({"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 1.8})
-# Share of a setting's row that the accounts spread over, and half the length of the paper's line.
+# Share of a row's height over which the marks of accounts spread, and half the length of the line for the paper's epsilon.
 SPREAD, REACH = 0.64, 0.42
 
 
@@ -84,7 +84,7 @@ def draw_accounts(frame: pd.DataFrame) -> Figure:
 
 
 def _draw_epsilons(axes: Axes, accounts: pd.DataFrame, heights: NDArray[np.float64]) -> None:
-    """Draw the epsilons of a setting; hollow marks show those at the fewest sufficient bits."""
+    """Draw the epsilons of a setting; hollow marks are epsilons at the fewest sufficient bits."""
     for height, (_, account) in zip(heights, accounts.iterrows(), strict=True):
         finite = np.isfinite(account["epsilon"])
         epsilon = account["epsilon"] if finite else account["epsilon_at_minimum_bits"]

@@ -133,7 +133,7 @@ class Federation:
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """Schemes with a reported total, and DP-REC's packages where the paper reports DP-REC."""
+        """Schemes with a reported total, and DP-REC's packages if the paper reports DP-REC."""
         reported = tuple(total.scheme for total in self.published)
         return (*reported, *PACKAGES) if COUNTED in reported else reported
 

@@ -422,7 +422,7 @@ def mean_tasks(seed: int, quick: bool) -> list[MeanPoint]:
 
 
 def _over_sqkr(frame: pd.DataFrame, name: str) -> "pd.Series[float]":
-    """Return a series' errors at the fewest bits without privacy, over SQKR's at as many."""
+    """Return a series' errors at the fewest bits without privacy, over SQKR's errors."""
     own = frame[(frame["panel"] == "bits") & frame["standard_error"].notna()]
     own = own[own["index_bits"] == own["index_bits"].min()]
     return ratios(own[own["series"] == name], own[own["series"] == SQKR], ("index_bits",), "mean_squared_error")

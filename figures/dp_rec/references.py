@@ -24,7 +24,8 @@ from ..point import Point
 ADJACENCY = "add-or-remove-one"
 # Ways to account for a training with DP-REC.
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
-# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and exactly.
+# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and the
+# exact loss.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
 # The search for reference noise ends at this relative distance of epsilon below its budget: each step is an account of sampled noise.
 REFERENCE_TOLERANCE = 1e-3
@@ -95,9 +96,9 @@ class PublishedSetting:
     def sum_noise_multiplier(self) -> float:
         """Noise multiplier of the messages' sum: sqrt(clients per round) / clip ratio.
 
-        It is the standard deviation of the noise in the sum of a round's messages, over the clip norm. Each message is a sample with the
-        standard deviation of the prior around the client's update, and the server adds them up: DP-FedAvg's noise multiplier has the same
-        meaning, the standard deviation of the noise that the server adds to the sum, over the clip norm.
+        The multiplier is the standard deviation of the noise in the sum of a round's messages, over the clip norm. Each message is a sample
+        with the standard deviation of the prior around the client's update, and the server adds them up: DP-FedAvg's noise multiplier has
+        the same meaning, the standard deviation of the noise that the server adds to the sum, over the clip norm.
         """
         return math.sqrt(self.clients_per_round) / self.clip_ratio
 
@@ -170,7 +171,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     Returns
     -------
     float
-        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. Infinite where the privacy loss distribution is
+        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. It is infinite if the privacy loss distribution is
         too expensive.
 
     Examples

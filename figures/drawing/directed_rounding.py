@@ -10,7 +10,7 @@ SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 def rounded_up(value: float, digits: int) -> str:
     """Return the least number of the given significant digits at or above a finite number.
 
-    There is at least one digit. Trailing zeros are left out, and so are zeros in front of small numbers, for a power of ten.
+    There is at least one digit. The text has no trailing zeros, and writes small numbers with a power of ten.
 
     Examples
     --------
@@ -23,7 +23,7 @@ def rounded_up(value: float, digits: int) -> str:
 def rounded_down(value: float, digits: int) -> str:
     """Return the largest number of the given significant digits at or below a finite number.
 
-    It is written as by `rounded_up`.
+    The text has the form of `rounded_up`.
 
     Examples
     --------

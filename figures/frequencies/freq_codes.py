@@ -66,7 +66,7 @@ class ExactRecoveryPoint(Point):
     Attributes
     ----------
     code : str
-        One of `CODES`; ``"relaxation"`` is the Bernoulli code, decoded by the linear relaxation of its integer program.
+        Name in `CODES`; ``"relaxation"`` is the Bernoulli code, decoded by the linear relaxation of its integer program.
     prior : str
         Distribution of items: ``"uniform"``, ``"zipf"`` with exponent 1, ``"geometric"`` with ratio 0.8, all truncated to the dimension.
     measurements : int
@@ -74,7 +74,7 @@ class ExactRecoveryPoint(Point):
     clients, dimension : int
         n, up to 1000, and d, up to 10**6.
     time_limit : float
-        In seconds, of one decoding. Near it, whether a histogram is recovered depends on the machine.
+        Time limit of one decoding, in seconds. Near it, recovery depends on the machine.
     repetition : int
         Number of the repetition, from 0.
     """

@@ -41,7 +41,7 @@ LARGEST_ERROR, ERRORS = 2.0, 60
 SECURE, LOCAL = "secure-sum", "local"
 COLOURS = {"local": VERMILION, "shuffled": ORANGE, "secure-sum": BLUE}
 MARKERS = "os^Dv<>PX*hdp8H"
-# Error of exact codes on the logarithmic axis, as a share of the least drawn error.
+# Height of error-free codes on the logarithmic axis, as a share of the least drawn error.
 EXACT = 0.03
 
 
@@ -56,7 +56,7 @@ class NeededPoint(Point):
     mechanism : str
         A name of the registry; ``"identity code"`` or ``"Bernoulli code"``, exact and without privacy; or ``"bounds"``.
     compressed : bool
-        Whether items are sketched (`sketch_size`), where the mechanism sketches.
+        Whether items are sketched (`sketch_size`), for mechanisms that sketch.
     categories, clients : int
         Number of items and of clients.
     epsilon : float
@@ -205,7 +205,7 @@ def _draw_panel(axes: Axes, panel: pd.DataFrame, markers: dict[str, str]) -> Non
 
 
 def _colours_in_words(frame: pd.DataFrame) -> str:
-    """Name the drawn colours by trust model; exact codes, which are not private, have their own."""
+    """Name the drawn colours by trust model; exact codes, which are not private, have another."""
     words = {"secure-sum": "secure-sum trust model blue", "local": "local trust model red", "shuffled": "shuffled trust model orange"}
     models = set(frame.loc[frame["bits_per_client"].notna() | (frame["mechanism"] == BOUNDS), "trust_model"])
     drawn = [text for model, text in words.items() if model in models]
@@ -234,7 +234,7 @@ def _useful_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
 
 
 def _exact_ratios(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return bits of the Bernoulli code over those that an exact histogram needs."""
+    """Return bits of the Bernoulli code over the bits that an exact histogram needs."""
     exact = frame[frame["mechanism"] == BERNOULLI]
     ratio: pd.Series[float] = exact["bits_per_client"] / exact["histogram_bits"]
     return ratio

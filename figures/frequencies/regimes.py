@@ -120,7 +120,7 @@ class RegimePoint(Point):
         return rows
 
     def _offers(self, entry: Entry, concentration: float) -> Iterator[tuple[float, FrequencyMechanism]]:
-        """Yield the private mechanism within each number of bits, where it exists."""
+        """Yield the private mechanisms that exist within each number of bits."""
         names = {option.name for option in entry.options}
         if "distinct_items" in names:
             # Such mechanisms are for data with few different items, unlike those of Zipf's law.
@@ -150,7 +150,7 @@ class RegimePoint(Point):
 def regime_points(
     seed: int, clients: Sequence[int], categories: Sequence[int], epsilons: Sequence[float], budgets: tuple[float, ...]
 ) -> list[RegimePoint]:
-    """Return a point for each problem, those that take longest first."""
+    """Return a point for each problem, with the slowest problems first."""
     return [
         RegimePoint(seed=seed, clients=count, categories=items, epsilon=epsilon, budgets=budgets)
         for count in sorted(clients, reverse=True)
@@ -170,8 +170,8 @@ COLUMNS = [
 def winners(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the row of least predicted error for each problem and number of bits.
 
-    Its margin is the ratio of the next kind's error to its own. ``useful`` states whether the error is below that of equal frequencies for
-    all items.
+    The winner's margin is the ratio of the next kind's error to its own. ``useful`` states whether the error is below that of equal
+    frequencies for all items.
     """
     least = rows.sort_values("predicted_squared_error", kind="stable").groupby([*PROBLEM, "kind"], as_index=False).first()
     ordered = least.sort_values([*PROBLEM, "predicted_squared_error"], kind="stable")

@@ -97,15 +97,15 @@ class FrequencyPoint(Point):
     Attributes
     ----------
     series : str
-        One of `SERIES`, or `CENTRAL`: Gaussian noise on the histogram.
+        Name in `SERIES`, or `CENTRAL`: Gaussian noise on the histogram.
     population : str
-        One of `item_chunks`.
+        Population of `item_chunks`.
     categories, clients : int
         Number of items and of clients.
     epsilon : float
         Privacy parameter of a round, at delta = 1e-5, or 0 for local messages, and replace-one adjacency.
     repetitions : int
-        Number of rounds, with items, sketch and noise of their own; items are the same for all series.
+        Number of rounds, each with its own items, sketch and noise; items are the same for all series.
     """
 
     series: str

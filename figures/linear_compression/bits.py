@@ -20,7 +20,7 @@ BITS = (8, 10, 12, 14, 16, 18, 20, 22)
 RATES = (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)
 NOISE_MULTIPLIERS = (0.1, 0.3, 0.5)
 SLACK = 1.5
-# Coarse noise hides less than its multiplier suggests: pairs whose epsilon exceeds the least of their noise by this factor are left out.
+# Coarse noise hides less than its multiplier suggests: pairs whose epsilon exceeds the least of their noise by this factor are omitted.
 MOST_EPSILON = 1.1
 LARGEST_RATIO = 100.0
 
@@ -49,7 +49,7 @@ def draw_bits(frame: pd.DataFrame) -> Figure:
     grid[-1].set_xlabel("bits b of a coordinate")
     figure.colorbar(image, ax=list(grid), label="squared error over the least", extend="max")
     first = frame.iloc[0]
-    # Each ratio is over the least error of its level.
+    # The denominator of each ratio is the least error of its level.
     shares = (frame["zero"] * frame["ratio"] / frame["squared_error"]).groupby(frame["noise_multiplier"]).mean()
     zeros = ", ".join(f"{share:.2g}" for share in shares)
     add_caption(

@@ -25,7 +25,7 @@ GRADIENT_LOOK: Mapping[str, Any] = {"linestyle": "", "marker": "*", "markersize"
 
 
 def draw_cohorts(frame: pd.DataFrame) -> Figure:
-    """Draw errors of one round, of the average of 100 rounds, and the rounds until zero loses."""
+    """Draw errors of one round and of 100 rounds, and the rounds after which zero is worse."""
     figure, (single, many, border) = panels(3, 4.2, shared=False)
     many.sharey(single)
     marks = marks_of(sorted(frame["rate"].unique()))
@@ -86,7 +86,7 @@ def cohort_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def errors_over_unsketched(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return measured errors at the rate of the gradients over those without a sketch.
+    """Return measured errors at the rate of the gradients over errors without a sketch.
 
     The rows are those of each population and number of clients.
     """

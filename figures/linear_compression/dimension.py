@@ -15,7 +15,7 @@ EPSILON = 1.0
 
 
 def draw_dimensions(frame: pd.DataFrame) -> Figure:
-    """Draw errors over those without a sketch: predicted as lines, measured as points."""
+    """Draw errors over errors without a sketch: predicted as lines, measured as points."""
     figure, (axes,) = panels(1, 3.9)
     marks = marks_of(sorted(frame["dimension"].unique()))
     for dimension, series in frame.groupby("dimension"):
@@ -60,7 +60,7 @@ def dimension_tasks(seed: int, quick: bool) -> list[SketchPoint]:
 
 
 def _at_highest_rate(frame: pd.DataFrame, end: str) -> "pd.Series[float]":
-    """Return the highest rate's errors over those without a sketch, for a dimension."""
+    """Return the highest rate's errors over errors without a sketch, for a dimension."""
     own = frame[frame["dimension"] == frame["dimension"].agg(end)]
     return ratios(own[own["rate"] == own["rate"].max()], own[own["rate"] == 1], ("dimension",), "squared_error")
 

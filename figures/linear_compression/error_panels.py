@@ -28,14 +28,14 @@ def marks_of(values: Sequence[Any]) -> dict[Any, Mark]:
 def panels(count: int, height: float, *, shared: bool = True) -> tuple[Figure, list[Axes]]:
     """Return a figure of the page's width with panels side by side.
 
-    The panels share their axes where they can be compared.
+    Comparable panels share their axes.
     """
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, list(figure.subplots(1, count, sharex=shared, sharey=shared, squeeze=False)[0])
 
 
 def draw_series(axes: Axes, series: pd.DataFrame, column: str, mark: Mark) -> None:
-    """Draw predicted errors as a line and measured ones as points, against a column."""
+    """Draw predicted errors as a line and measured errors as points, against a column."""
     axes.plot(series[column], series["predicted_squared_error"], color=mark.colour, linestyle=mark.line)
     axes.errorbar(
         series[column],

@@ -43,8 +43,8 @@ class LayerPoint(Point):
     Attributes
     ----------
     arrangement : str
-        One of `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their part
-        of the mean. The latter is best for a given mean; in practice the norms would have to be public.
+        Name in `ARRANGEMENTS`. Layers get coordinates in proportion to their size; or to the root of their size times the norm of their
+        part of the mean. The latter is best for a given mean; in practice the norms would have to be public.
     rate : float
         Dimension over the coordinates of all sketches.
     kept : float
@@ -63,7 +63,7 @@ class LayerPoint(Point):
     repetition: int = 0
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
-        """Return one row: predicted and measured error of the mean, and that of thresholding."""
+        """Return one row: predicted and measured error of the mean, and thresholding's error."""
         model = train_digit_model(self.hidden)
         sizes = model.layers.sizes
         rng = named_stream(self.seed, f"gradients {self.hidden}, clients {self.clients}, repetition {self.repetition}")

@@ -68,7 +68,8 @@ class MeanLimits:
         Least error that privacy alone makes necessary, for all mechanisms and for unbiased mechanisms; None without a known bound. Errs
         downward.
     necessary_bits, necessary_unbiased_bits : float
-        Bits of a message without which no mechanism, private or not, has an error of `slack` times `gaussian_error`; errs downward.
+        Necessary bits of a message: with fewer bits no mechanism, private or not, has an error of at most `slack` times `gaussian_error`;
+        errs downward.
     """
 
     gaussian_error: float
@@ -85,7 +86,7 @@ def mean_limits(task: Task, trust_model: str, slack: float = 2.0) -> MeanLimits:
     Parameters
     ----------
     task : Task
-        One round in which all clients take part.
+        Task of a single round in which all clients take part.
     trust_model : str
         ``"secure-sum"``: the server sees one sum, in as many bits as a message; ``"local"``: every message, which is private by itself;
         ``"central"``: every message.
@@ -288,7 +289,7 @@ def needed_tasks(seed: int, quick: bool) -> list[PricePoint]:
 
 
 def sufficient_over_necessary(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return sufficient over necessary bits, where an estimate needs bits."""
+    """Return sufficient over necessary bits, for estimates that need bits."""
     bounds = frame[(frame["mechanism"] == "bounds") & (frame["necessary_bits_any"] > 0)]
     ratio: pd.Series[float] = bounds["sufficient_bits"] / bounds["necessary_bits_any"]
     return ratio

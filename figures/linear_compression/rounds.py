@@ -1,6 +1,6 @@
 """Rounds: the average of unbiased estimates becomes better than the zero estimate.
 
-No single round is better than zero where noise is large.
+Zero is better than every single round if the noise is large.
 """
 
 import math

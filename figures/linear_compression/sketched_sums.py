@@ -42,8 +42,8 @@ CHUNK = 2**21
 class SketchErrorParts:
     """Squared L2 distances between successive estimates of the mean, one per step.
 
-    Each estimate has one more step than the one before; the same decoder decodes all. The distances add up to the whole error on average
-    only as far as steps are independent: clipping and compression are not.
+    Each estimate has one more step than its predecessor, with the same decoder. The distances add up to the whole error on average only if
+    steps are independent: clipping and compression are not.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ def split_sketch_error(mechanism: SketchedSum, chunks: Iterable[ArrayLike], word
     Raises
     ------
     ValueError
-        If there are not as many vectors as the mechanism has clients.
+        If the number of vectors differs from the mechanism's number of clients.
     """
     words, inner, clients = word_source(words), mechanism.inner, mechanism.clients
     seen = clipped_vectors = clipped_sketches = 0
@@ -157,7 +157,7 @@ class SketchPoint(Point):
     rows : int
         Rows of the count-mean sketch.
     epsilon : float or None
-        Privacy parameter of the round, at delta = 1e-5 and add-or-remove-one adjacency; None where the noise multiplier is given.
+        Privacy parameter of the round, at delta = 1e-5 and add-or-remove-one adjacency; None if the noise multiplier is given.
     noise_multiplier : float or None
         Standard deviation of the sum's noise over the norm that sketches are clipped to.
     population : str

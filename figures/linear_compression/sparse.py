@@ -37,7 +37,7 @@ DIMENSION, MEASUREMENTS, REPETITIONS = 2**16, 2**12, 3
 SPARSITIES = tuple(2**power for power in range(12))
 NOISE_DEVIATIONS = tuple(2.0**power for power in range(-4, 5))
 LARGEST_NOISE = 1e6
-# Small compared with the effect of a spurious entry of the Lasso on a refit.
+# Tolerance of the solver, small compared with the effect of a spurious entry of the Lasso on a refit.
 TOLERANCE = 1e-8
 MARKS: dict[str, Mark] = {"ordinary": ORANGE, "lasso": GREEN, "lasso-refit": BLUE, "oracle": VERMILION}
 LABELS = {"ordinary": "ordinary decoder", "lasso": "Lasso", "lasso-refit": "Lasso, refitted", "oracle": "oracle, knows the places"}
@@ -187,13 +187,13 @@ def arrange_recovery(rows: pd.DataFrame) -> pd.DataFrame:
 def map_zero_wins(arranged: pd.DataFrame) -> pd.DataFrame:
     """Return a row per setting of `arrange_recovery`: each decoder's error, and the best.
 
-    Columns of mean squared errors have the decoders' names. ``best`` is the decoder with the least error, the oracle left out;
-    ``zero_wins`` and ``zero_beats_oracle`` say where sending nothing is at least as good as every decoder, and as the oracle.
+    Columns of mean squared errors have the decoders' names. ``best`` is the decoder with the least error, without the oracle; ``zero_wins``
+    and ``zero_beats_oracle`` say whether sending nothing is at least as good as every decoder, and as the oracle.
     """
     setting = ["dimension", "measurements", "sparsity", "noise_deviation", "coordinate_noise"]
     wide = arranged.set_index([*setting, "decoder"])["mean_squared_error"].unstack("decoder")[list(DECODERS)]
     wide.columns.name = None
-    # This order lets zero win where the Lasso selects no entry.
+    # This order makes zero win if the Lasso selects no entry.
     best = wide[["zero", "lasso-refit", "lasso", "ordinary"]].idxmin(axis=1)
     return wide.assign(best=best, zero_wins=best == "zero", zero_beats_oracle=wide["zero"] <= wide["oracle"]).reset_index()
 

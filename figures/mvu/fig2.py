@@ -103,7 +103,7 @@ def simulate_variance(
     rng : numpy.random.Generator
         Source of randomness.
     clients : int
-        Clients of one run.
+        Number of clients of one run.
     batches : int
         Number of equal parts of a run that are also decoded by themselves; divides `clients`.
     runs : int
@@ -159,7 +159,7 @@ class ScalarPoint(Point):
     Attributes
     ----------
     mechanism : str
-        One of `MECHANISMS`.
+        Name in `MECHANISMS`.
     epsilon : float
         Privacy parameter, 0.001 to 20.
     clients, batches, runs : int

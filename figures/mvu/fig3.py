@@ -47,7 +47,7 @@ BITS_OUT = (1, 2, 3, 4, 5)
 # Options of tables that are designed for the Rényi divergence.
 RENYI_BITS_OUT = (1, 2, 3)
 SKELLAM_BITS = (8, 10, 12, 16)
-# Draws of a CLDP message on the L2 ball, fewer than the paper's choice of one for each coordinate.
+# Number of draws of a CLDP message on the L2 ball; the paper has one for each coordinate, which is more.
 CLDP_DRAWS = (1, 4, 16)
 # Divisor of the draws in comparisons for few coordinates.
 FEWER_DRAWS = 4
@@ -99,7 +99,7 @@ class Series:
     mechanism : MechanismChoice
         The mechanism, with its options.
     norm : float
-        p of the ball that it clips to; every vector of the L1 ball lies in the L2 ball too.
+        p of the L_p ball for clipping; every vector of the L1 ball lies in the L2 ball, too.
     delta : float
         Failure probability of its guarantee.
     """
@@ -294,7 +294,7 @@ class SeriesTask:
         return of.task.epsilon / 2 if of.mechanism.name == "laplace" else of.task.epsilon
 
     def _certified_error(self, prepared: PreparedMean) -> float:
-        """Return the error of the best table of any bits for the same constraint; NaN for others.
+        """Return the error of the best table of any bits for the same constraint, or NaN.
 
         The constraint is the table's constraint on neighbouring rows, with errors averaged over the inputs of the grid. For tables that are
         designed for the account of the whole vector it is that account, by `least_coordinate_variance`. The error includes the data's own
@@ -325,7 +325,7 @@ def vector_mean_tasks(
     dimension: int = DIMENSION,
     repetitions: int = REPETITIONS,
 ) -> list[SeriesTask]:
-    """Return the tasks of both halves; CLDP draws at most once for each coordinate."""
+    """Return the tasks of both halves, with at most one CLDP draw for each coordinate."""
     tasks: dict[MeanTask, SeriesTask] = {}
     for comparison in comparisons:
         for panel, panel_series, panel_epsilons in (

@@ -100,8 +100,8 @@ def sent_letters(entries: pd.DataFrame) -> pd.DataFrame:
 def draw_probability_map(axes: Axes, entries: pd.DataFrame) -> ScalarMappable:
     """Draw the entries of a table: inputs upward and letters to the right, ascending.
 
-    The columns ``input_index``, ``letter_index`` and ``probability`` hold every entry; ticks are left to the caller. The returned image
-    makes a colour bar, with the same scale for every table.
+    The columns ``input_index``, ``letter_index`` and ``probability`` hold every entry; the caller sets the ticks. The returned image makes
+    a colour bar, with the same scale for every table.
     """
     table = entries.pivot_table(index="input_index", columns="letter_index", values="probability", aggfunc="sum")
     options: dict[str, Any] = {"origin": "lower", "aspect": "auto", "interpolation": "nearest"}

@@ -140,8 +140,9 @@ def _in_words(rows: pd.DataFrame, names: Sequence[str], plot: ComparisonPlot) ->
     if not names:
         return pd.Series("", index=rows.index)
     groups = rows.groupby(list(names), sort=False, dropna=False).ngroup()
-    words = {groups[place]: ", ".join(words_of(row, names, plot.names)) for place, row in rows[~groups.duplicated()].iterrows()}
-    return groups.map(words)
+    # Groups are numbered as they appear.
+    firsts = rows.loc[~groups.duplicated(), list(names)].to_dict("records")
+    return groups.map(dict(enumerate(", ".join(words_of(row, names, plot.names)) for row in firsts)))
 
 
 def words_of(row: Mapping[Any, Any], names: Sequence[str], words: Mapping[str, str]) -> list[str]:
@@ -183,11 +184,11 @@ def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels:
 def _draw_panel(axes: Axes, rows: pd.DataFrame, plot: ComparisonPlot, looks: Mapping[str, Mark]) -> None:
     for ruler in plot.rulers:
         grey: dict[str, Any] = {"color": GREY_LINE, "linestyle": ruler.line, "linewidth": 1.2, "label": ruler.words, "zorder": 1}
-        for series in _rulers(rows, plot.axis, ruler.name):
-            if series.nunique() == 1:
-                axes.axhline(series.iloc[0], **grey)
+        for curve in _rulers(rows, plot.axis, ruler.name):
+            if curve.nunique() == 1:
+                axes.axhline(curve.iloc[0], **grey)
             else:
-                axes.plot(series.index, series, **grey)
+                axes.plot(curve.index, curve, **grey)
     for line, series in rows.groupby("line", sort=False):
         ordered = series.sort_values(plot.axis)
         axes.errorbar(

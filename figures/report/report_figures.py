@@ -128,7 +128,7 @@ def _draw_bound(axes: Axes, study: "MeanStudy") -> None:
 
 
 def svg_text(figure: Figure, name: str) -> str:
-    """Return the figure as an element without prolog or metadata, with identifiers of its own."""
+    """Return the figure as an element without prolog or metadata, with unique identifiers."""
     buffer = io.StringIO()
     with mpl.rc_context({"svg.hashsalt": name}):
         figure.savefig(buffer, format="svg", metadata={"Creator": None, "Date": None, "Format": None, "Type": None})

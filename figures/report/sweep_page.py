@@ -85,7 +85,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
         ResultsPage(
             title=f"Sweep: squared error {_against(axis)}",
             statement=sweep_statement(summary),
-            setting=tuple(words_of(summary.iloc[0], shared, NAMES)),
+            setting=tuple(words_of(summary.iloc[0].to_dict(), shared, NAMES)),
             guarantee=guarantee_sentence(summary),
             warnings=(*budget_warnings(summary, SETTINGS), *usefulness_warnings(summary)),
             figure=drawn.svg,

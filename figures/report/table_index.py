@@ -36,7 +36,7 @@ BOUND = Ruler("lower_bound", "proven lower bound, however many bits", (0, (4, 2)
 
 
 def write_table_index(index: Path, failures: Sequence[TaskFailure] = ()) -> Path:
-    """Write an index's page beside the index that `design_tables` has written; return its path.
+    """Write the page of an index that `design_tables` has written, and return its path.
 
     Failures are listed below the tables.
     """
@@ -62,7 +62,7 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
 
 def index_rows(index: Path) -> pd.DataFrame:
     """Return an index with each table's `variance` of its objective, and `is_reference` and `flag` of its budget."""
-    rows = pq.read_table(index, columns=[name for name in pq.read_schema(index).names if name not in NOT_SHOWN]).to_pandas()
+    rows: pd.DataFrame = pq.read_table(index, columns=[name for name in pq.read_schema(index).names if name not in NOT_SHOWN]).to_pandas()
     if rows.empty:
         return rows
     metric = rows["metric"].astype(object).fillna("none")
@@ -115,7 +115,7 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
     return replace(
         page,
         setting=(
-            *words_of(rows.iloc[0], shared, NAMES),
+            *words_of(rows.iloc[0].to_dict(), shared, NAMES),
             *(f"{name} {rows[name].iloc[0]}" for name in ("metric", "objective") if name not in varied),
             *([] if several_intervals else [f"interval {limits[0]}"]),
         ),
@@ -158,7 +158,7 @@ def grid_statement(rows: pd.DataFrame) -> str:
     if gaps.empty:
         return f"{count}, none with a proven lower bound on its variance."
     near = int((gaps < NEAR_OPTIMUM).sum())
-    high = rows.loc[gaps.idxmax()]
+    high = rows.iloc[int(rows["optimality_gap"].astype(float).argmax())]
     bits = f"{high['bits_out']} bit{'s' if high['bits_out'] > 1 else ''} out"
     widest = f"the widest gap is {in_figures(100 * gaps.max(), 2)} %, with {bits} and ε = {in_figures(high['epsilon'])}"
     least = "the least variance that any unbiased mechanism of the same privacy can have"

@@ -46,14 +46,14 @@ METHODS = (
     ("mvu", 1, "MVU, 1 bit", GREEN),
     ("mvu", 3, "MVU, 3 bits", PURPLE),
 )
-# Sampling of clients, title, and the column of local mechanisms' epsilon. In passes, as in the paper, sampling amplifies no guarantee.
+# Sampling of clients, title, and the column of local mechanisms' epsilon. Sampling in passes, as in the paper, amplifies no guarantee.
 PANELS = (
     ("passes", "all images in turn", "epsilon"),
     ("fixed", "random batches, drawn in secret", "epsilon_amplified"),
 )
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
-# The paper states noise in clip norms. Ours is in distances of two updates, which replace-one adjacency counts.
+# The paper states noise in clip norms. The noise here is in distances of two updates, which replace-one adjacency counts.
 SENSITIVITY = 2
 
 
@@ -84,7 +84,7 @@ def _draw_panel(axes: Axes, frame: pd.DataFrame, local: str) -> None:
 
 def _best(own: pd.DataFrame) -> pd.DataFrame:
     best = best_of(own, ["epsilon"]).sort_values("epsilon")
-    # Budgets of different numbers of rounds interleave, so take the best run among those that cost no more.
+    # Budgets of different numbers of rounds interleave, so take the best run among the runs that cost no more.
     return best[best["accuracy"].cummax() == best["accuracy"]] if own["rounds"].nunique() > 1 else best
 
 
@@ -141,7 +141,7 @@ def embedded_tasks(seed: int, quick: bool, model: str, quick_repetitions: int) -
         steps=[0.1, 0.3, 1.0] if quick else [0.03, 0.1, 0.3, 1.0],
     )
     without = {"name": "none", "server_rate": [0.3, 1.0]}
-    # Accuracies with one bit per coordinate vary by chance; those of a trusted server's noise do not.
+    # Accuracies with one bit per coordinate vary by chance, unlike accuracies with a trusted server's noise.
     tasks = grid_tasks(seed, common, [without, grid.trusted])
     return tasks + grid_tasks(seed, common, grid.local, repetitions=quick_repetitions if quick else 2)
 
@@ -204,7 +204,7 @@ class _Grid:
         ]
 
     def _signs(self, sigma: float, clip: float) -> dict[str, Any]:
-        # The paper's steps multiply means of plain signs, ours multiply signs in units of the gradient.
+        # The paper's steps multiply means of plain signs; the steps here multiply signs in units of the gradient.
         unit = SignGaussianMechanism(NormBall(1, 2.0, clip), sigma / SENSITIVITY, delta=0.0).unit
         rates = [step / unit for step in self.steps]
         return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}
@@ -215,7 +215,7 @@ def dp_sgd_figure(
 ) -> FigureEntry:
     """Return the figure of one of the paper's models.
 
-    The paper trains its model on `data`; on the digits, `model` takes its place. `claim` states what the paper's pictures show.
+    The paper trains its model on `data`; on the digits, `model` takes its place. `claim` states the content of the paper's pictures.
     """
 
     def draw(frame: pd.DataFrame) -> Figure:

@@ -4,9 +4,10 @@ The page is self-contained.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,13 +20,13 @@ from ...analysis.sweeps.run import TaskFailure
 from ...analysis.training.summary import OF_A_BUDGET, PROBLEM, VARIED, short_value, summarise_training, with_budget_flags, with_totals
 from ...files import write_atomically
 from ...shown import in_figures, listed
-from ..drawing.marks import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION
+from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from ..report.comparison_plot import page_figure, varied_columns
 from ..report.pages import write_page
 from ..report.report_figures import report_style
 from ..report.results_page import Column, ResultsPage, results_page_html, versions_of
 
-MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 # Widest line of a legend with several columns, in characters.
 WIDE = 44
 AXES = (
@@ -34,8 +35,8 @@ AXES = (
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
 PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
-# Private settings that are drawn, and that a sentence names, at most.
-MOST_SERIES, MOST_NAMED = 8, 4
+# Settings that are drawn, and that a sentence names, at most.
+MOST_SERIES, MOST_NAMED = len(MARKS), 4
 # Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without it, for others.
 BOTH_WAYS = ("epsilon_amplified", "epsilon_unamplified")
 WIDTH, HEIGHT, LINE_HEIGHT = 11.0, 4.2, 0.22
@@ -47,18 +48,18 @@ def labelled(results: pd.DataFrame) -> pd.DataFrame:
     names = []
     for row in runs.to_dict("records"):
         same = runs[runs["label"] == row["label"]]
-        differing = [name for name in VARIED if name in runs and same[name].nunique(dropna=False) > 1]
+        differing = [name for name in (*VARIED, "adjacency") if name in runs and same[name].nunique(dropna=False) > 1]
         shown = [f"{name.replace('_', ' ')} {short_value(row[name])}" for name in differing]
         names.append(", ".join([row["label"], *shown]))
     return results.assign(series=results["run"].map(dict(zip(runs["run"], names, strict=True))))
 
 
 def draw_curves(results: pd.DataFrame, width: float, height: float) -> Figure:
-    """Draw accuracy against rounds, epsilon and bytes up, from the rows of `run_training`.
+    """Draw accuracy against rounds, epsilon and bytes up, from rows of `labelled`.
 
     A run without privacy has no epsilon: a horizontal line shows its last accuracy.
     """
-    frame = labelled(with_totals(results))
+    frame = with_totals(results)
     frame = frame[frame["accuracy"].notna()]
     # The guarantees may differ in adjacency and trust model; the page's table names both.
     figure = Figure(figsize=(width, height), layout="constrained")
@@ -104,7 +105,7 @@ def _finish(axes: Axes, values: pd.Series, words: str, *, logarithmic: bool) -> 
 
 def series_rows(results: pd.DataFrame) -> int:
     """Return the number of lines of the curves."""
-    return int(labelled(results)["series"].nunique())
+    return int(results["series"].nunique())
 
 
 def write_training_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
@@ -134,7 +135,7 @@ def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = 
     shared = [name for name in VARIED if name not in varied and summary[name].notna().all()]
     guarantee = varied_columns(summary, ("trust_model", "adjacency", "delta"))
     assumed = [name for name in map(str, summary) if name.startswith("epsilon_") and name not in BOTH_WAYS]
-    hidden = f" Not drawn: {left_out} settings of the lowest accuracy." if left_out else ""
+    hidden = f" Not drawn: {left_out} settings of lower accuracy." if left_out else ""
     return results_page_html(
         ResultsPage(
             title="Trainings: accuracy against rounds, ε and bytes",
@@ -160,8 +161,8 @@ def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = 
             ),
             rows=summary.assign(
                 is_best=best_rows(summary, "accuracy", PROBLEM, largest=True),
-                # A reference promises nothing in any trust model.
-                trust_model=summary["trust_model"].where(~summary["is_reference"], ""),
+                # A reference promises nothing.
+                **{name: summary[name].where(~summary["is_reference"], "") for name in ("trust_model", "adjacency")},
             ),
             notes=_notes(summary, assumed),
             failures=failures,
@@ -182,29 +183,39 @@ def compared_trainings(results: pd.DataFrame) -> pd.DataFrame:
 
 def training_statement(summary: pd.DataFrame) -> str:
     """Return the sentence that states the best accuracy of each guarantee, and that of the references apart."""
-    private = summary[~summary["is_reference"]]
+    private, references = summary[~summary["is_reference"]], summary[summary["is_reference"]]
     groups = private.groupby(list(GUARANTEE), sort=False, dropna=False)["accuracy"]
     best = private.loc[groups.idxmax().dropna()].sort_values("accuracy", ascending=False)
-    words = [
-        f"{row['label']} {in_figures(row['accuracy'])} (ε = {in_figures(row['epsilon'])}, {row['trust_model']})"
-        for row in best.to_dict("records")
-    ]
-    kind = "a reference" if (~summary["is_reference"]).any() else "references only"
-    references = summary[summary["is_reference"]].drop_duplicates("label")
-    apart = [f"{row['label']} {in_figures(row['accuracy'])}" for row in references.to_dict("records")]
-    head = (
-        f"Best accuracy after the last round, for each guarantee: {listed(words, MOST_NAMED)}" if words else "Accuracy after the last round"
-    )
+    stated = [name for name in GUARANTEE if name in ("epsilon", "trust_model") or private[name].nunique() > 1]
+    words = [f"{row['label']} {in_figures(row['accuracy'])} ({_guarantee(row, stated)})" for row in best.to_dict("records")]
+    apart = [f"{label} {in_figures(accuracy)}" for label, accuracy in references.groupby("label", sort=False)["accuracy"].max().items()]
+    named = f"Best accuracy after the last round, for each guarantee: {listed(words, MOST_NAMED)}"
+    head = named if words else "Accuracy after the last round"
+    kind = "a reference" if words else "references only"
     return f"{head}; without a finite ε, as {kind}: {listed(apart, MOST_NAMED)}." if apart else f"{head}."
 
 
+def _guarantee(row: dict[Hashable, Any], stated: Sequence[str]) -> str:
+    signs = {"epsilon": "ε = ", "delta": "δ = "}
+    return ", ".join(f"{signs[name]}{in_figures(row[name])}" if name in signs else str(row[name]) for name in stated)
+
+
 def _drawn_runs(results: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return the runs to draw, references and those of the highest accuracy, and how many settings are left out."""
+    """Return the runs to draw, as `labelled` names them, and how many settings are left out.
+
+    Of many settings the best of each reference is drawn, and of the others the best of each guarantee, the second of each, and so on.
+    """
     frame = labelled(results)
-    last = frame.groupby("run", sort=False).tail(1).groupby("series", sort=False).agg({"label": "first", "accuracy": "mean"})
+    budget = results["target_epsilon"].astype(float).fillna(results["epsilon"])
+    last = frame.assign(epsilon=budget).groupby("run", sort=False).tail(1)
+    last = last.groupby("series", sort=False).agg({"accuracy": "mean"} | dict.fromkeys(("label", *GUARANTEE), "first"))
     is_reference = last["label"].isin(summary.loc[summary["is_reference"], "label"])
-    kept = {*last.index[is_reference], *last.loc[~is_reference, "accuracy"].nlargest(MOST_SERIES).index}
-    return results[frame["series"].isin(kept)], len(last) - len(kept)
+    groups = last["label"].where(is_reference, last[list(GUARANTEE)].astype(str).agg(" ".join, axis=1))
+    ranks = last["accuracy"].groupby(groups).rank(ascending=False, method="first")
+    order = last.assign(rank=ranks, place=~is_reference)[~is_reference | (ranks == 1)]
+    order = order.sort_values(["place", "rank", "accuracy"], ascending=[True, True, False])
+    kept = last.index if len(last) <= MOST_SERIES else order.index[:MOST_SERIES]
+    return frame[frame["series"].isin(kept)], len(last) - len(kept)
 
 
 def _notes(summary: pd.DataFrame, assumed: Sequence[str]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ SLACK = 4.0
 
 @dataclass(frozen=True)
 class CompressionSetting:
-    """A setting of the paper.
+    """A training's setting in Chen, Choquette-Choo, Kairouz, Suresh 2022.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class CompressionSetting:
     bits : int
         Bits b of a coordinate of the secure sum.
     noise_multiplier : float or None
-        Standard deviation of the noise over the clip norm; None where the text does not say.
+        Standard deviation of the noise over the clip norm; None if the text does not state it.
     accuracy : float or None
         Reported accuracy, in per cent.
     """
@@ -105,7 +105,7 @@ SETTINGS = (
 
 
 def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
-    """Return 2 (1 - Phi(k)): how often a Gaussian coordinate of the sum leaves the modulus.
+    """Return 2 (1 - Phi(k)), the probability that a Gaussian coordinate leaves the modulus.
 
     The modulus extends k standard deviations either way.
 
@@ -120,7 +120,7 @@ def modular_clip_probability(deviations: float = DEVIATIONS) -> float:
 def compression_settings() -> pd.DataFrame:
     """Return the paper's settings as a tidy table, with two derived columns.
 
-    These are ``bits_per_parameter`` and ``modular_clip_probability``.
+    The columns are ``bits_per_parameter`` and ``modular_clip_probability``.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def _draw_pairs(axes: Axes, pairs: pd.DataFrame, least: float, most: float) -> A
 def reported_pairs(data: str) -> str:
     """Return the paper's results on pairs, in words.
 
-    These are the cheapest pairs on FEMNIST, and else the accuracies of its table 1 at the largest noise.
+    The results are the cheapest pairs on FEMNIST, and else the accuracies of its table 1 at the largest noise.
     """
     if data == PAPER.data:
         named = [setting for setting in SETTINGS if setting.source.startswith("Figure")]

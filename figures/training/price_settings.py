@@ -137,7 +137,7 @@ def papers_noise(*multipliers: float) -> Mapping[str, Any]:
 def arrange_rates(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each setting, with its rate d/m and the paper's results.
 
-    The paper's noise multiplier and accuracy are missing where the paper has none. A rate of 1 has no sketch.
+    The paper's noise multiplier and accuracy are missing for settings that it does not report. A rate of 1 has no sketch.
     """
     frame = summarise_training(rows)
     frame = frame.assign(rate=(frame["dimension"] / frame["sketch_dimension"].astype(float)).fillna(1.0))
@@ -165,7 +165,7 @@ def reported_percent(row: Mapping[Any, Any]) -> float | None:
 def setting_in_words(frame: pd.DataFrame) -> str:
     """Return the common settings of a figure's runs, in words.
 
-    Clients of a round and budget are named where all runs share them.
+    The text names the clients of a round and the budget if all runs share them.
     """
     first: Mapping[Any, Any] = frame.iloc[0].to_dict()
     data = "deformed digits" if first["data"] == "digits" else data_title(first["data"])

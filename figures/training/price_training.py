@@ -36,7 +36,7 @@ from .price_settings import (
 from .training_figure import training_figure
 
 MARKS = (VERMILION, BLUE, GREEN, PURPLE, ORANGE, SKY, GREY)
-# Noise in place of no noise, with which a sum is not secure: the paper has no noise in its figure 2, of words.
+# Noise that replaces none, because a secure sum needs noise: the paper has no noise in its figure 2, of words.
 LITTLE_NOISE = {"femnist": [], "stackoverflow-words": [0.01]}
 RATES_ON_DATA = {"femnist": (5, 10, 20, 40, 50), "stackoverflow-words": (4, 5, 10, 20)}
 

@@ -60,7 +60,7 @@ def training_figure(
 
 
 def _divided(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the rows that have a result, and the others."""
+    """Return the rows with a result, and the rows without a result."""
     if REASON not in frame:
         return frame, frame.iloc[:0]
     infeasible = frame[REASON].notna()

@@ -26,21 +26,21 @@ ROUNDING = 1e-10
 HALVINGS = 200
 # Newton's steps before halving, and their largest gap below the allowed delta (relative).
 MOST_TANGENTS, CLOSE = 40, 1e-12
-# A sum whose logarithm is larger than this is not near 1: it is summed directly, in log space.
+# A sum with a larger logarithm than this is not near 1, and is summed directly, in log space.
 LARGEST_NEAR_ONE = 0.5
-# By Jensen's inequality a sum is at least (1 - certain)^order, which with order * certain up to this is near 1.
+# By Jensen's inequality a sum is at least (1 - certain)^order, which is near 1 if order * certain is at most this.
 NEAR_WHOLE = 0.1
-# Exponents beyond this belong to values of negligible probability.
+# Exponents beyond this limit belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
 SERIES_TERMS = 20
-# Sizes of losses between which moments are summed up, falling: for every order, some are just below its inverse. Beyond orders of 2^60,
+# Falling bounds on losses, between which moments are summed: every Rényi order has bounds just below its inverse. Beyond orders of 2^60,
 # losses below the order's inverse are rounding errors.
 EDGES = np.exp2(-np.arange(240) / 4)
 FACTORIALS = np.cumprod(np.arange(1.0, SERIES_TERMS + 2))[1:, None]
 # Rényi sums omit terms below e^-150: of up to 2^24 terms, less than 1e-57.
 NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
-# Up to this many values all orders are summed together.
+# Largest number of values whose sums at all orders are computed together.
 FEW_VALUES = 2**10
 # Losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17
@@ -81,14 +81,14 @@ class ExactPrivacyLoss:
     def delta(self, epsilon: float) -> float:
         """Return the hockey-stick divergence sum max(0, P - e^epsilon Q).
 
-        It is a sum of positive terms, right to about twelve digits.
+        The sum of positive terms is right to about twelve digits.
         """
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=1e300))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon with at most a given delta.
 
-        The result errs upward, by as much as a relative error of 1e-10 in delta; it is infinite where values that only P can have are more
+        The result errs upward, by as much as a relative error of 1e-10 in delta; it is infinite if values that only P can have are more
         probable than delta.
         """
         allowed = check_delta(delta) * (1 - ROUNDING)
@@ -101,9 +101,10 @@ class ExactPrivacyLoss:
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return 1/(a-1) ln sum P^a Q^(1-a), in nats, over the common values.
 
-        At infinite order it is the largest loss. Without `certain` values it is the Rényi divergence. Otherwise it belongs to the rest of
-        P, whose mass is less than 1, and may be negative; with it, P is (epsilon, `certain` + delta')-close to Q for every (epsilon,
-        delta') of the usual conversion, because that is a bound value by value. Masses of several uses multiply, and so do the sums.
+        At infinite order the result is the largest loss. Without `certain` values it is the Rényi divergence. Otherwise it belongs to the
+        rest of P, whose mass is less than 1, and may be negative; with it, P is (epsilon, `certain` + delta')-close to Q for every
+        (epsilon, delta') of the usual conversion, because that is a bound value by value. Masses of several uses multiply, and so do the
+        sums.
 
         With l = ln(P/Q) the sum is 1 - u + a (u - c) + sum Q phi(l), phi(l) = e^(a l) - 1 - a (e^l - 1) >= 0, where c and u are the omitted
         masses of P and of Q: where the sum is near 1, nothing cancels for any distributions.
@@ -133,7 +134,7 @@ class ExactPrivacyLoss:
         ]
 
     def _logarithms(self, orders: FloatArray, blocks: "list[_Block]") -> FloatArray:
-        """Return the logarithm of the sum at each order; 0 where it is certainly near 1."""
+        """Return the logarithm of the sum at each order; 0 if the sum is certainly near 1."""
         logarithms, near_one = np.zeros(len(orders)), False
         # Start from the highest order: the sum's logarithm is convex, so that it is near 1 for all orders below an order with a sum near 1.
         for position in np.argsort(-orders):
@@ -146,7 +147,7 @@ class ExactPrivacyLoss:
     def without_rare_values(self, mass: float) -> "ExactPrivacyLoss":
         """Return the privacy loss with the rarest values counted among all other values.
 
-        Their probability under P together is at most `mass`.
+        The omitted values' probability under P together is at most `mass`.
         """
         mass = check_real("mass", mass, low=0.0, high=1.0)
         by_mass = np.argsort(self.masses, kind="stable")
@@ -216,7 +217,7 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     Parameters
     ----------
     forth, back : ExactPrivacyLoss
-        Privacy losses in both directions; the latter is None where both are the same.
+        Privacy losses in both directions; `back` is None if both are the same.
     uses : int
         Number of uses, at least 1.
     delta : float
@@ -225,8 +226,8 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     Returns
     -------
     float or None
-        Largest epsilon over all choices of a direction for each use; errs upward, by a relative error of about 1e-6 for two uses and more
-        (a grid of losses). It is infinite where no epsilon is enough, and None where rounding errors would not allow so small a delta.
+        Largest epsilon over all choices of a direction for each use; errs upward, by a relative error of about 1e-6 for two uses or more (a
+        grid of losses). It is infinite if no epsilon suffices, and None if rounding errors exceed so small a delta.
     """
     uses = check_integer("uses", uses, low=1, high=10**9)
     delta = check_delta(delta)
@@ -263,9 +264,9 @@ def _reach(loss: ExactPrivacyLoss, mass: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Neighbouring values, few enough for the cache, by rising absolute value of their losses.
+    """Neighbouring values that fit in the cache, by rising absolute value of their losses.
 
-    As they are neighbours, most blocks are negligible as a whole.
+    Most blocks are negligible as a whole, because their values are neighbours.
     """
 
     log_masses: FloatArray
@@ -293,7 +294,7 @@ class _Block:
         return self.highest_mass + (order - 1) * self.highest_loss
 
     def excesses(self, orders: FloatArray) -> FloatArray:
-        """Return sum Q phi(l) at each order; 0 where it is negligible.
+        """Return sum Q phi(l) at each order; 0 if the sum is negligible.
 
         The function is phi(l) = e^(a l) - 1 - a (e^l - 1).
         """
@@ -331,7 +332,7 @@ class _Block:
         near = counts[len(EDGES) - np.searchsorted(EDGES[::-1], 1 / orders, side="right")]
         moments = sums[:, np.searchsorted(cuts, near)]
         powers = np.arange(1, SERIES_TERMS + 1)[:, None]
-        # Where powers of an order overflow, those of the losses vanished before.
+        # If powers of an order overflow, the powers of the losses vanished before.
         with np.errstate(over="ignore", invalid="ignore"):
             terms = np.expm1(powers * np.log(orders)) / FACTORIALS * moments
         return near, np.where(moments == 0, 0.0, terms).sum(axis=0) * orders
@@ -340,7 +341,7 @@ class _Block:
     def _moments(self) -> tuple[IndexArray, IndexArray, FloatArray]:
         """Numbers of losses below each edge, their distinct values, and moments.
 
-        The moments are sum Q l^k over as many losses, for each k from 2 on.
+        The moments are sum Q l^k over these losses, for each k from 2 on.
         """
         counts = np.append(np.searchsorted(np.abs(self.losses), EDGES), 0)
         cuts = np.unique(counts)

@@ -1,6 +1,6 @@
 """Privacy losses of a table: a distribution that dominates every pair of its inputs.
 
-Losses are rounded upward; dp-accounting composes the distribution.
+dp-accounting composes the distribution, whose losses are rounded upward.
 """
 
 import math
@@ -18,16 +18,16 @@ from .renyi_divergence import check_weights, largest_divergences, largest_step
 if TYPE_CHECKING:
     from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
 
-# Number of a table's privacy losses on either side of zero: at most, at least, and as many as this number of multiplications allows.
+# Largest and least number of a table's privacy losses on either side of zero, and the number of multiplications that limits it.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
 # Numbers computed at a time, which stay in the cache, and pairs of rows compared before the bounds are checked again.
 CHUNK, BATCH = 2**15, 64
 # Largest number of letters of all pairs at which computing everything is faster than searching.
 FEW = 2**13
-# Shares of all pairs above which bounding all at once takes a third of the time for each, or computing all at once is faster.
+# Shares of all pairs above which bounding all pairs together takes a third of the time per pair, or computing all pairs together is faster.
 MANY, MOST = 0.1, 0.5
-# Excess over the largest computed value, relative and absolute, below which pairs are not compared: the excess is added.
+# Relative and absolute excess over the largest computed value below which pairs are not compared: the excess is added.
 NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
 
@@ -86,8 +86,8 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> Domina
     Rows are close if their inputs are at most `distance` apart. The largest hockey-stick divergence of any pair, as a function of epsilon,
     belongs to some pair of distributions, which dominates them all (Zhu, Dong, Wang 2022, *Optimal accounting of differential privacy via
     characteristic function*, proposition 10), also under composition. If a pair of rows is the worst at every epsilon, it is this pair.
-    Between the losses at which it is computed, the divergence is taken to be linear in e^epsilon, which errs upward (Doroshenko et al.
-    2022, *Connect the dots*).
+    Between the losses at which it is computed, the divergence is taken to be linear in e^epsilon, which is an upper bound (Doroshenko et
+    al. 2022, *Connect the dots*).
 
     The grid of losses belongs to the distribution, and is not dp-accounting's usual grid.
 
@@ -136,9 +136,10 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> Domina
 def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factors: FloatArray) -> FloatArray:
     """Return the largest hockey-stick divergence of any pair of rows, for every factor.
 
-    For a factor f it is sum_j max(P_j - f Q_j, 0) of rows P and Q; it errs upward, by rounding only. It is convex in f and zero from the
-    largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it better. At each
-    factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if there are few.
+    For a factor f it is sum_j max(P_j - f Q_j, 0) of rows P and Q; errs upward, by rounding only. The divergence is convex in f and zero
+    from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it better.
+    At each factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if there are
+    few.
 
     Parameters
     ----------
@@ -211,9 +212,9 @@ def _largest_hockey_stick(bound: FloatArray, probabilities: FloatArray, rows: In
 
 
 def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factor: float) -> FloatArray:
-    """Return bounds on the sums, above them by rounding only.
+    """Return upper bounds on the sums, exact up to rounding.
 
-    They use sum max(d, 0) = (sum |d| + sum d) / 2.
+    The bounds use sum max(d, 0) = (sum |d| + sum d) / 2.
     """
     from scipy.spatial.distance import cdist
 
@@ -232,7 +233,7 @@ def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: 
 def _all_hockey_sticks(probabilities: FloatArray, factor: float) -> FloatArray:
     """Return the sums of all pairs as a matrix.
 
-    At factor 1 it is symmetric, as the rows have the same sum.
+    At factor 1 the matrix is symmetric, as the rows have the same sum.
     """
     sums = np.empty((len(probabilities), len(probabilities)))
     negative = -factor * probabilities

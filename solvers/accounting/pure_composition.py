@@ -1,6 +1,6 @@
 """The exact composition of pure epsilon privacy over rounds.
 
-It is that of binary randomised response, which dominates every epsilon-private mechanism.
+Binary randomised response dominates every epsilon-private mechanism, so its composition is the worst case.
 """
 
 import math
@@ -20,17 +20,16 @@ LEAST_DELTA = 1e-300
 
 
 def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
-    """Return the epsilon, at a failure probability, of uses of an epsilon-private mechanism.
+    """Return the epsilon of several uses of an epsilon-private mechanism, at a given delta.
 
     The number of uses is from 1 to 10**6. After T rounds of binary randomised response the privacy loss is (2 K - T) epsilon with K
     binomial, so that
 
         delta(e) = sum over losses above e of P(K = k) (1 - exp(e - (2 k - T) epsilon)),
 
-    which is solved for e in closed form between two losses (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential
-    privacy*, theorem 3.3, which states it at the losses only). There is no grid: the result is exact for every mechanism of which only
-    epsilon is given, also when the choice of mechanisms is adaptive. It errs upward, by rounding errors only, and is at most ``rounds *
-    epsilon``.
+    The function solves this for e in closed form between two losses (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential
+    privacy*, theorem 3.3, which states it at the losses only). There is no grid: the result is exact for a mechanism of which only epsilon
+    is known, even if mechanisms are chosen adaptively. It errs upward, by rounding errors only, and is at most ``rounds * epsilon``.
 
     Examples
     --------
@@ -64,12 +63,12 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
         above = np.arange(rounds + 1 - index)
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 
-    # Take the smallest loss whose failure probability is allowed. It exists: nothing lies above the largest loss.
+    # Take the smallest loss whose failure probability is allowed; the largest loss always qualifies.
     high = bisect_left(range(rounds), True, key=lambda index: failure(index) <= allowed)
     loss = (2 * high - rounds) * epsilon
     weight = float(probabilities[high:] @ np.exp(-2 * epsilon * np.arange(rounds + 1 - high)))
     spare = allowed - failure(high)
     # Below that loss, delta rises by (1 - e^(e - loss)) times this weight.
     rise = math.log1p(-spare / weight) if spare < weight else (0.0 if weight == 0 else -2 * epsilon)
-    # Terms are at most the loss, and 2 epsilon, of at most 8 units each, and may nearly cancel.
+    # Terms have at most 8 units each, relative to the loss and 2 epsilon, and may nearly cancel.
     return min(max(loss + rise + 8 * UNIT * (abs(loss) + 2 * epsilon), 0.0), rounds * epsilon)

@@ -27,8 +27,8 @@ def check_orders(orders: ArrayLike) -> NDArray[np.float64]:
 def pure_renyi_divergences(epsilon: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Return the largest Rényi divergence of an epsilon-private mechanism, in nats, per order.
 
-    At infinite order it is epsilon. It is that of binary randomised response, of which every other epsilon-private pair of outputs is a
-    post-processing (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential privacy*).
+    At infinite order the divergence is epsilon. The worst case is binary randomised response, of which every other epsilon-private pair of
+    outputs is a post-processing (Kairouz, Oh, Viswanath 2015, *The composition theorem for differential privacy*).
 
     Examples
     --------

@@ -197,7 +197,7 @@ class LazyRenyiCurve:
 def _converted(orders: FloatArray, divergences: FloatArray, delta: float, conversion: str) -> FloatArray:
     """Return the epsilon of each finite order, which may be below 0.
 
-    It rises with the divergence.
+    The epsilon rises with the divergence.
     """
     if conversion == "classic":
         return divergences - math.log(delta) / (orders - 1)

@@ -17,20 +17,21 @@ from .pure_privacy import check_orders
 
 Table = NDArray[np.float64] | NDArray[np.int64]
 
-# Terms of the power series for order times log-ratio below 1: the last term is below 1e-18 of the first.
+# Terms of the power series if order times log-ratio is below 1: the last term is below 1e-18 of the first.
 SERIES_TERMS = 20
 # Largest exponent of direct sums; sums with larger exponents use log space.
 LARGEST_EXPONENT = 300.0
 # Log-ratios computed at a time: their arrays stay in the cache.
 CHUNK = 2**15
-# Pairs computed at a time, for each row, before the others are compared with the results.
+# Pairs computed at a time, for each row, before the results are compared with the other pairs.
 BATCH = 4
-# This many probabilities of candidates are computed exactly in any case. Of more, a single candidate is enough where the rounding of the
-# product cannot move a divergence by more than this, relative to itself and for each MANY of them.
+# The search computes at least this many probabilities of candidates exactly. Beyond that number, a single candidate suffices if the
+# rounding of the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY of them.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
-# Rows of a block of log-ratios or products. Smaller exponents in products of shifted rows count as this; smaller sums are bounds.
+# Rows per block of log-ratios or products. Smaller exponents in products of shifted rows are raised to LEAST_EXPONENT; sums below TOO_SMALL
+# are bounds.
 BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
 # Candidates for each row that take as long to compute as products of blocks do.
 BLOCKS_WORTH = 32
@@ -55,7 +56,7 @@ def check_weights(weights: ArrayLike) -> Table:
 
 
 def largest_step(inputs: int, distance: float) -> int:
-    """Return how many rows apart two inputs can be that are `distance` apart at most.
+    """Return the largest distance in rows of two inputs that are at most `distance` apart.
 
     The distance is on the unit scale; a product that rounding moved off a whole number counts as that number.
     """
@@ -65,9 +66,9 @@ def largest_step(inputs: int, distance: float) -> int:
 def renyi_matrix(weights: ArrayLike, order: float) -> FloatArray:
     """Return the Rényi divergence of every row from every other row.
 
-    D_a(P || Q) = 1/(a-1) ln sum_j P_j^a Q_j^(1-a). With l_j = ln(P_j / Q_j) the sum is 1 + (a-1) sum_j Q_j psi(l_j), where
-    psi(l) = e^l (e^((a-1) l) - 1)/(a-1) - (e^l - 1) is nowhere negative: nothing cancels, so that rows that differ by a millionth have
-    as exact a divergence as others. (Chen et al. 2022, Definition 3.2, and Chen et al. 2023, Definition A.1, print the factor 1/a: wrong.)
+    D_a(P || Q) = 1/(a-1) ln sum_j P_j^a Q_j^(1-a). With l_j = ln(P_j / Q_j) the sum is 1 + (a-1) sum_j Q_j psi(l_j), where psi(l) = e^l
+    (e^((a-1) l) - 1)/(a-1) - (e^l - 1) is never negative: nothing cancels, so that rows that differ by a millionth have as exact a
+    divergence as others. (Chen et al. 2022, Definition 3.2, and Chen et al. 2023, Definition A.1, print the factor 1/a: wrong.)
 
     Parameters
     ----------
@@ -123,7 +124,8 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
 def largest_divergences(weights: ArrayLike, orders: ArrayLike, reach: int) -> FloatArray:
     """Return the largest divergence of two rows at most `reach` rows apart, per order.
 
-    It is the largest entry of `divergence_by_distance` up to there, with the same errors; only a single pair per order is computed exactly.
+    The result is the largest entry of `divergence_by_distance` up to that distance, with the same errors; only a single pair per order is
+    computed exactly.
 
     Returns
     -------
@@ -144,7 +146,8 @@ def _largest(table: Table, orders: FloatArray, pairs: IndexArray, counts: IndexA
     A pair is an index into the matrix of all pairs.
     """
     search = PairSearch(table, pairs, counts)
-    # A factor for each letter cancels from the ratios; a factor between its extremes keeps the exponents small, and their errors too.
+    # A factor for each letter cancels in the ratios; a factor between the letter's extremes keeps the exponents small, and their errors
+    # too.
     lowest = np.where(table > 0, table, np.inf).min(axis=0)
     middle = np.sqrt(lowest) * np.sqrt(table.max(axis=0))
     with np.errstate(divide="ignore"):
@@ -194,8 +197,8 @@ def _largest(table: Table, orders: FloatArray, pairs: IndexArray, counts: IndexA
             bound += (order - before) * steepest()
             value = search.divergences(search.best, order)
             attained = (order - 1) * value
-            # Shifting rows rounds numbers of at most four times the exponent, in both factors; adding up steps rounds numbers of a few
-            # times that.
+            # Shifting rows rounds numbers of at most four times the exponent, in both factors; adding steps rounds numbers of a few times
+            # the exponent.
             allowance = 2 * slack * (1 + _finite(attained))
             for block_rows, worth in ((len(table), BATCH), (BLOCK_ROWS, BLOCKS_WORTH)):
                 if len(search.candidates(bound, attained - allowance)) > worth * len(table):
@@ -240,9 +243,9 @@ def _finite(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedSums:
-    """Logarithms of sums for all pairs, or bounds where they are not exact.
+    """Logarithms of sums for all pairs, exact or bounds.
 
-    Rounding errors come on top.
+    The rounding errors come in addition.
     """
 
     bound: FloatArray
@@ -334,7 +337,7 @@ class PairSearch:
     def largest(
         self, order: float, bound: FloatArray, allowance: FloatArray, attained: FloatArray | None = None, value: FloatArray | None = None
     ) -> FloatArray:
-        """Return the largest divergence of each group; `bound` is lowered to computed values.
+        """Return the largest divergence of each group, and lower `bound` to computed values.
 
         Parameters
         ----------
@@ -355,8 +358,8 @@ class PairSearch:
         near = bound >= np.repeat(least - allowance, self.counts)
         sizes = np.add.reduceat(near, self.starts, dtype=np.intp)
         effort = int(sizes.sum()) * self.table.shape[1]
-        # A single pair stands for many that hardly differ, and their possible difference is added: tables of randomised response have no
-        # others.
+        # A single pair stands for many that hardly differ, and the result adds their possible difference: tables of randomised response
+        # have only such pairs.
         spread = allowance + np.subtract(top, least, out=np.zeros(len(top)), where=np.isfinite(least))
         stands_for_all = (sizes > 1) & (spread <= NEGLIGIBLE * max(1.0, effort / MANY) * np.abs(least)) & (effort > FEW)
         first = [start + int(near[start : start + count].argmax()) for start, count in self._spans(stands_for_all)]
@@ -393,8 +396,8 @@ class PairSearch:
 def pair_divergences(table: Table, rows: IndexArray, others: IndexArray, order: float) -> FloatArray:
     """Return the divergence of `rows` from `others`, indices into a table, in nats.
 
-    It is infinite where a row sends a letter that the other never sends. Divergences have about twelve digits, for similar and different
-    rows. At order 1 it is the Kullback-Leibler divergence.
+    The divergence is infinite if a row sends a letter that the other never sends. Divergences have about twelve digits, for similar and
+    different rows. At order 1 it is the Kullback-Leibler divergence.
     """
     total = float(table[0].sum())
     result = np.empty(len(rows))
@@ -415,7 +418,7 @@ def _divergence(own: FloatArray, other: FloatArray, log_ratio: FloatArray, order
         return np.asarray(log_ratio.max(axis=1))
     impossible = np.isinf(log_ratio) & (log_ratio > 0)
     ratio = np.where(impossible, 0.0, log_ratio)
-    # Only large exponents would overflow, and their sum is large: with logarithms, a sum near 1 would lose its digits.
+    # Large exponents alone overflow, and their sum is large: logarithms would cost a sum near 1 its digits.
     steep = order * ratio.max(axis=1) > LARGEST_EXPONENT
     mild = np.where(steep[:, None], 0.0, ratio)
     if order == 1.0:

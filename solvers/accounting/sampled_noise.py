@@ -2,17 +2,17 @@
 
 Rényi divergences are sums and a series; privacy losses come from dp-accounting, whose import takes a second and happens on demand.
 
-At whole orders the Rényi divergences of Gaussian noise are the sums that dp-accounting adds up, here without cancellation. For samples of
-a fixed size that package's differences are rounding errors where noise is large, and its figures too large by any factor; elsewhere both
+At whole orders the Rényi divergences of Gaussian noise are the sums that dp-accounting adds up, here without cancellation. For samples of a
+fixed size that package's differences are rounding errors for large noise, and its divergences too large by any factor; otherwise both
 agree, except that bounds here are never above those of a round with all clients. All orders together take less time than the largest order.
 
 At other orders and with Poisson sampling they are a series (Mironov, Talwar, Zhang 2019, *Rényi differential privacy of the sampled
-Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant
-(a - 1) r(a) is ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both
-at most 1. From the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less
-than any of the terms before. As dp-accounting does, we add up magnitudes: a negative term that counts as a positive one makes up for all
-omitted terms, and the figures are those of that package. It stops where terms are small, or gives up; this module sums the same number of
-terms everywhere, in a form in which large exponents do not cancel.
+Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / (2 z^2)), x normal with deviation z, the cumulant (a - 1)
+r(a) is ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both at most
+1. From the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less than any
+of the terms before. Like dp-accounting, the module adds up magnitudes: a negative term that counts as positive compensates for all omitted
+terms, and the results are those of that package. dp-accounting stops at small terms, or gives up; this module sums the same number of terms
+everywhere, in a form in which large exponents do not cancel.
 """
 
 import math
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TERMS_AFTER_ORDER = 1000
 
-# Moments of L - 1 are computed up to this order; beyond, the bound uses twice those of L in their place.
+# Moments of L - 1 are computed up to this order; beyond it, the bound uses twice the moments of L.
 LARGEST_MOMENT = 256
 # Trapezoidal rule of the moments: standard deviations between points, and on each side of the integrand's maximum.
 STEP, REACH = 1 / 16, 60
@@ -42,8 +42,8 @@ STEP, REACH = 1 / 16, 60
 WHOLE_ORDERS = (*range(2, 32), *range(32, 64, 4), *(round(64 * 2 ** (k / 4)) for k in range(25)))
 # The best order under small noise and many rounds is between 2 and 5: orders up to there have steps of 1/20.
 SAMPLED_ORDERS = tuple(sorted({*(1 + k / 20 for k in range(1, 80)), *(order for order in DEFAULT_ORDERS if order < WHOLE_ORDERS[-1])}))
-# Steps of the grid of a round's losses up to the largest relevant loss: the grid is fine where losses are small, and has dp-accounting's
-# usual interval in between.
+# Steps of the grid of a round's losses up to the largest relevant loss: the grid is fine for small losses, and has dp-accounting's usual
+# interval in between.
 FEWEST_STEPS, MOST_STEPS, USUAL_INTERVAL = 2_000, 50_000, 1e-4
 # Laplace noise spreads its losses evenly, and needs fewer steps.
 LAPLACE_STEPS = 1_000
@@ -184,7 +184,7 @@ def sampled_laplace_loss(scale: float, sampling: Sampling, adjacency: str, inter
 def gaussian_loss_interval(noise_multiplier: float, probability: float) -> float:
     """Return the interval of the grid for the losses of a round of sampled Gaussian noise.
 
-    It is a continuous function of the multiplier, so that calibration finds its root.
+    The interval is a continuous function of the multiplier, so that calibration finds its root.
     """
     largest = amplified_epsilon(DEVIATIONS / noise_multiplier + 0.5 / noise_multiplier**2, probability)
     return min(largest / FEWEST_STEPS, max(largest / MOST_STEPS, USUAL_INTERVAL))
@@ -249,7 +249,7 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
     chosen = np.arange(2, int(orders.max()) + 1)
     plain = chosen * (chosen - 1) / (2 * noise_multiplier**2) + math.log(2)
     plain[0] = min(plain[0], math.log(4) + float(log_expm1(np.array(noise_multiplier**-2.0))))
-    # The means of the moments at the even numbers around 3, 4, ..., 256.
+    # The geometric mean of the even moments on either side bounds an odd moment.
     moments = _log_even_moments(noise_multiplier)
     orders_between = chosen[1 : LARGEST_MOMENT - 1]
     means = (moments[orders_between // 2] + moments[(orders_between + 1) // 2]) / 2
@@ -264,7 +264,7 @@ def fixed_size_cumulants(noise_multiplier: float, share: float, orders: IntegerA
 def _cumulants(orders: IntegerArray, logarithms: FloatArray, stays: float = 0.0) -> FloatArray:
     """Return a logarithm of a binomial sum for each order a, rounded upward.
 
-    It is ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)).
+    The cumulant is ln(1 + sum_{i >= 2} C(a, i) e^(logarithms[i - 2] + (a - i) stays)).
     """
     sums = [log_sum_exp(log_binomials(order) + logarithms[: order - 1] + np.arange(order - 2, -1, -1) * stays) for order in orders.tolist()]
     return np.asarray(np.logaddexp(0.0, sums) * (1 + ROUNDING))
@@ -274,7 +274,7 @@ def _log_even_moments(noise_multiplier: float) -> FloatArray:
     """Return the logarithms of E[(L - 1)^i] for i = 0, 2, ..., 256.
 
     The moments are integrals of positive functions, analytic in the whole plane. With x normal and t = 1 / z, ln L = t x - t**2 / 2. The
-    integrand is largest between t i and t i + sqrt(i), and again around -sqrt(i) where t i is small.
+    integrand is largest between t i and t i + sqrt(i), and again around -sqrt(i) if t i is small.
     """
     powers, inverse = np.arange(0, LARGEST_MOMENT + 1, 2)[:, None], 1 / noise_multiplier
     ends = inverse * powers + REACH
@@ -287,7 +287,7 @@ def _log_even_moments(noise_multiplier: float) -> FloatArray:
 
 
 def sampled_gaussian_cumulants(noise_multiplier: float, probability: float, orders: FloatArray) -> FloatArray:
-    """Return (a - 1) r(a) of a Poisson-sampled round of Gaussian noise; errs upward.
+    """Return (a - 1) r(a) of a Poisson-sampled round of Gaussian noise, rounded upward.
 
     The adjacency is add-or-remove-one, and the probability of taking part is below 1. The divergence is that of the mixture from the noise
     alone, the larger of both directions (theorem 5 of Mironov, Talwar, Zhang 2019). The bound is close for z of at most about 1; for larger
@@ -323,7 +323,7 @@ def _logarithm(order: float, deviation: float, probability: float, middle: float
     log_rate, log_rest = math.log(probability), math.log1p(-probability)
     total = []
     # The powers u^i are integrated below the middle, and the powers u^(a - i) above it. Each integral is a normal probability; Mills' ratio
-    # takes its place where large exponents would cancel.
+    # takes its place if large exponents would cancel.
     for powers, sign in ((number, 1.0), (order - number, -1.0)):
         room = sign * (middle - powers) / deviation
         inside = powers * log_rate + (order - powers) * log_rest + powers * (powers - 1) / (2 * deviation**2) + scipy.special.log_ndtr(room)

@@ -149,7 +149,7 @@ def likely_participations(probability: float, rounds: int, failure: float) -> in
 def delta_of_everyone(delta: float, share: float) -> float:
     """Return the failure probability of an unsampled round for a sampled round's `delta`.
 
-    It is ``delta / share``, kept below 1, and errs downward.
+    The failure probability is ``delta / share``, kept below 1; errs downward.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Privacy as constraints on a probability table: the rows that must stay close, and how.
+"""Privacy as constraints on pairs of rows of a probability table.
 
 The constraints are those of local and metric differential privacy.
 """
@@ -20,8 +20,8 @@ class RatioConstraint:
     log_ratio : float
         Natural logarithm of the largest allowed ratio; positive.
     neighbours_only : bool
-        False: the bound holds between every two rows (local differential privacy). True: it holds between neighbouring rows
-        (metric differential privacy, where it implies the bounds between all the others).
+        False: the bound holds between every two rows (local differential privacy). True: it holds between neighbouring rows (metric
+        differential privacy, where it implies the bounds between all other rows).
     """
 
     log_ratio: float
@@ -54,9 +54,9 @@ def metric_name(metric: str | float | None) -> str | None:
 def largest_epsilon(bits_in: int, metric: str | float | None) -> float:
     """Return the largest epsilon of tables: 20 over the whole grid, in units of the metric.
 
-    It is 20 for local privacy and for p = 1, and 20 (2**bits_in - 1)**(p-1) for p > 1. With |y - y'|**p the constraint between neighbours
-    is epsilon / (B-1)**p, so that the ends of the grid may differ by epsilon (B-1)**(1-p): tables for different p are the same tables, with
-    another epsilon.
+    The epsilon is 20 for local privacy and for p = 1, and 20 (2**bits_in - 1)**(p-1) for p > 1. With |y - y'|**p the constraint between
+    neighbours is epsilon / (B-1)**p, so that the ends of the grid may differ by epsilon (B-1)**(1-p): tables for different p are the same
+    tables, with another epsilon.
 
     Examples
     --------
@@ -84,8 +84,8 @@ def ratio_constraint(epsilon: float, bits_in: int, metric: str | float | None) -
 def typical_variance(constraint: RatioConstraint, input_count: int) -> float:
     """Return the order of magnitude of a constraint's variance, the unit of the programs.
 
-    For local privacy it is the variance of unbiased binary randomised response at an end point; for metric privacy, that of two-sided
-    geometric noise on the grid. It is right to within a factor of about ten, on the unit interval, and no bound.
+    For local privacy the result is the variance of unbiased binary randomised response at an end point; for metric privacy, that of
+    two-sided geometric noise on the grid. The result is right to within a factor of about ten, on the unit interval, and no bound.
     """
     decay = math.exp(-constraint.log_ratio)
     geometric = decay / math.expm1(-constraint.log_ratio) ** 2

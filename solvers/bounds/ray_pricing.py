@@ -46,7 +46,7 @@ class PricedRays:
     rays : ndarray of shape (rays, inputs)
         The rays, with entries of at most one.
     violations : ndarray of shape (rays,)
-        Product v . w(a) of each ray, positive where it violates the dual values; all are at most 0 if no ray with any letter violates them.
+        Product v . w(a) of each ray, positive if it violates the dual values; all are at most 0 if no ray with any letter violates them.
         For local privacy their maximum is that over all rays and letters; for metric privacy, with rays scaled to a first entry of 1.
     magnitudes : ndarray of shape (rays,)
         Product of v with the sum of the absolute terms of w, to which a bound on the rounding error of `violations` is proportional.

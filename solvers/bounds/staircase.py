@@ -22,7 +22,7 @@ from .dual_bound import feasible_duals
 from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
 
-# Fewer inputs have no smooth density between the ends.
+# Fewest inputs of a grid with dipoles: fewer inputs have no smooth density between the ends.
 LEAST_INPUTS_OF_A_DIPOLE = 16
 
 # With more inputs than this, the dual values of a bound are piecewise linear between this many knots, which keeps the master program small.
@@ -30,12 +30,12 @@ LEAST_INPUTS_OF_A_DIPOLE = 16
 # epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
-# Most rounds of column generation on a grid, after a master program was free of the box and before: for a table, which must converge, and
-# for a bound, which holds wherever it stops.
+# Largest number of rounds of column generation on a grid, after and before the first master program that is free of the box: for a table,
+# which must converge, and for a bound, which holds wherever it stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
-# Where the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound
-# is then lower by a share of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
+# If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
+# then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
 LEAST_SPREAD = 0.02
 
 
@@ -234,7 +234,7 @@ def _refine(
     tolerance: float,
     rounds: tuple[int, int],
 ) -> _Level:
-    """Solve on grids of 2, 4, 8, ... inputs, each from the previous grid."""
+    """Solve on grids of 2, 4, 8, ... inputs, each from the solution of the previous grid."""
     spread = constraint.log_ratio * (2**bits_in - 1)
     level: _Level | None = None
     for bits in range(1, bits_in + 1):
@@ -411,7 +411,8 @@ class RestrictedMaster:
         self.rays = np.empty((0, len(inputs)))
         self._column_scales = np.empty(0)
         self._highs = new_highs()
-        # The last optimum stays feasible with more columns: from there dual simplex, HiGHS's own choice, may take ten times as long.
+        # The last optimum stays feasible with more columns: from there, dual simplex, HiGHS's own choice, may take ten times as long as
+        # primal simplex.
         self._highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyPrimal)
         coordinates = space.even.shape[1]
         self._prices = 2 * coordinates
@@ -497,7 +498,7 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
     symmetric : bool
         Whether the objective is the same under x -> 1-x; an optimal dual solution is then symmetric, so the restriction loses nothing.
     knots : int or None
-        Most knots of the piecewise linear functions; None for a knot per input. The two inputs next to each end are always
+        Largest number of knots of the piecewise linear functions; None for a knot per input. The two inputs next to each end are always
         knots: optimal duals have an atom and a dipole there, and are smooth between.
     """
     half = inputs // 2
@@ -512,9 +513,9 @@ def dual_space(inputs: int, symmetric: bool, knots: int | None) -> DualSpace:
         chosen, hats, odd = lower, own + mirrored, own - mirrored
     prices, weight_units = np.eye(len(chosen)), np.full(len(chosen), 1 / inputs)
     if inputs >= LEAST_INPUTS_OF_A_DIPOLE:
-        # Beside a density of prices of order 1, an atom is of the order of the number of inputs, and a dipole, a price on the slope, of its
-        # square: with such units, dual values are about as far from those of the coarser grid in every coordinate. The weights of the
-        # largest variance have atoms, too.
+        # Relative to a density of prices of order 1, an atom is of the order of the number of inputs, and a dipole, a price on the slope,
+        # of its square: with such units, dual values are about as far from those of the coarser grid in every coordinate. The weights of
+        # the largest variance have atoms, too.
         for outer, inner in ((0, 1),) if symmetric else ((0, 1), (-1, -2)):
             prices[outer, outer] = inputs
             prices[inner, inner] = inputs**2

@@ -1,4 +1,4 @@
-"""The histogram of n items from sums of random halves, with a proof that it is the only one.
+"""A histogram from sums over random halves of the items, with a proof of uniqueness.
 
 The solver is an integer program.
 
@@ -35,14 +35,14 @@ ITERATIONS = 60
 DAMPING = 0.7
 SETTLED = 1e-3
 LEAST_VARIANCE = 1e-9
-# Largest count that posterior means take into account above a guessed count; larger counts are guessed.
+# Largest excess over a guessed count that posterior means take into account; the search guesses larger counts.
 MOST_LEVELS = 64
 GUESSES_PER_NODE = 12
 DEPTH = 8
 # Entries of the arrays of a batch of guesses: 4 MiB each.
 BATCH_ENTRIES = 2**20
 
-# Multipliers are rounded to whole numbers up to these; the larger number is tried where rounding cost the proof.
+# Multipliers are rounded to whole numbers up to these limits; the larger limit is tried if rounding cost the proof.
 LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62
@@ -51,7 +51,7 @@ INTEGRAL = 1e-6
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000
-# Total violation of the equations that counts as none: the solver then checks the point, or halves the branch.
+# Largest total violation of the equations that counts as zero: the solver then checks the point, or halves the branch.
 FEASIBLE = 1e-6
 
 LONGEST_TIME = 1e6
@@ -75,7 +75,7 @@ class HistogramSolution:
     method : str
         Method that found `counts`: ``"message-passing"`` or ``"branching"``.
     nodes : int
-        Branches of the search tree that were examined; about 1 where the linear relaxation is enough.
+        Number of examined branches of the search tree; about 1 if the linear relaxation suffices.
     """
 
     counts: IntegerArray
@@ -132,7 +132,7 @@ def decode_histogram(
     width, nodes = FIRST_WIDTH, FIRST_NODES
     counts = first.counts
     while counts is None and not tree.solutions:
-        # Alternate between the two: guesses succeed where the tree is large, and the tree ends where no solution exists.
+        # The loop alternates between both methods: guesses succeed if the tree is large, and the tree ends if no solution exists.
         tree.search(1, deadline, nodes)
         if tree.solutions:
             method = "branching"
@@ -266,7 +266,7 @@ class HistogramTree:
                 if len(entering):
                     self._enter(entering)
                     continue
-                # The multipliers prove nothing after rounding: smaller boxes will be closed, and single points are checked.
+                # The rounded multipliers prove nothing: smaller boxes will be closed, and single points are checked.
                 return self._halved(branch, np.zeros(len(branch.lower)))
             counts = np.rint(values).astype(np.int64)
             if np.abs(values - counts).max() < INTEGRAL and self.problem.solved_by(counts) and not self._known(counts):
@@ -342,11 +342,11 @@ class HistogramTree:
     def _entering(self, branch: Branch) -> IndexArray | None:
         """Return None if the multipliers close the branch, else the columns that prevent it.
 
-        These are columns outside the program; there may be none.
+        The columns are outside the program; there may be none.
         """
         # The duals of least violated equations are at most 1.
         duals = -np.array(self._highs.getSolution().row_dual)
-        # "At most" may be multiplied by positive numbers, or by 0 where the cut does not hold.
+        # An inequality "at most" may be multiplied by positive numbers, or by 0 if the cut does not hold.
         duals[-1] = max(duals[-1], 0.0) if branch.others else 0.0
         best = np.array([], dtype=np.intp)
         for largest in LARGEST_MULTIPLIERS:
@@ -406,7 +406,7 @@ class HistogramTree:
         The costs of violations come first.
         """
         highs = new_highs()
-        # Little changes from one branch to the next.
+        # One branch differs little from the next, so presolve does not pay.
         highs.setOptionValue("presolve", "off")
         highs.setOptionValue("solver", "simplex")
         model = highspy.HighsLp()
@@ -553,7 +553,7 @@ def _posterior(
         first += np.float32(level) * weight
         second += np.float32(level * level) * weight
         prior = prior * excess
-    # All weights may be 0 where no room is left for another item.
+    # All weights may be 0 if no room is left for another item.
     total = np.maximum(total, np.float32(1e-30))
     mean = first / total
     return mean, second / total - mean**2, (1 - zero / total).sum(axis=0)
@@ -562,8 +562,8 @@ def _posterior(
 def modular_rank(matrix: IntegerArray) -> int:
     """Return the rank modulo 2**31 - 1 of a matrix of 64-bit whole numbers.
 
-    It is at most the rational rank: full rank is proven. A smaller rank may occur by chance, with a probability of about 5e-10 for numbers
-    that are unrelated to the prime.
+    The modular rank is at most the rational rank: full rank is proven. A smaller rank may occur by chance, with a probability of about
+    5e-10 for numbers that are unrelated to the prime.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """The problem of a histogram with given sums, and its consequences without a solver.
 
-The linear relaxation of its integer program allows counts of any size, none negative, with the same sums.
+The linear relaxation allows real counts of any size, none negative, with the same sums.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ class HistogramProblem:
         if left < 0 or (inside < 0).any() or (outside < 0).any():
             return None
         room = np.full(upper.shape, left)
-        # Only measurements that are nearly empty or nearly full can improve on n: others are above every bound.
+        # Only nearly empty or nearly full measurements can improve on n: other measurements give bounds above every upper bound.
         ceiling = int((upper - lower).max(initial=0))
         for measurement in np.flatnonzero(np.minimum(inside, outside) < ceiling):
             np.minimum(room, np.where(self.matrix[measurement], inside[measurement], outside[measurement]), out=room)
@@ -90,8 +90,8 @@ def pose_histogram_problem(matrix: ArrayLike, sums: ArrayLike, clients: int) -> 
 def relaxed_histogram(problem: HistogramProblem) -> FloatArray:
     """Return real numbers mu >= 0 with sum n and S mu = y, up to the solver's tolerances.
 
-    The result, of shape (dimension,), is a vertex of the set of all such vectors, and the histogram itself where the set has no other
-    point. All such vectors have the same L1 norm, as their sum is fixed: this is basis pursuit for counts that are not negative.
+    The result, of shape (dimension,), is a vertex of the set of all such vectors, and the histogram itself if the set has no other point.
+    All such vectors have the same L1 norm, as their sum is fixed: this is basis pursuit for counts that are not negative.
 
     Raises
     ------

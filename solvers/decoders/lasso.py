@@ -6,8 +6,8 @@ noise in the observations.
 
 The accelerated proximal gradient method (FISTA: Beck, Teboulle 2009) has an adaptive restart (O'Donoghue, Candes 2015). A step from a place
 b with curvature L is soft-thresholding: x_i = sign(u_i) max(|u_i| - penalty / L, 0), u = b + S^T (y - S b) / (m L). It lowers the objective
-below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the
-last step. Wherever that points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
+below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the last
+step. If that direction points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
 cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no product: an
 iteration takes one product with S and one with its transpose, which also give its duality gap.
 
@@ -68,7 +68,7 @@ class LassoSolution:
     objective : float
         The objective at the solution.
     duality_gap : float
-        Objective minus least objective is at most this; errs upward.
+        Bound on the objective minus the least objective; errs upward.
     relative_gap : float
         The gap over ``|y|^2 / (2 m)``, the objective at zero; 0 if that is 0.
     iterations : int
@@ -131,7 +131,7 @@ def solve_lasso(
     tolerance : float
         Largest duality gap, relative to the objective at zero, ``|y|^2 / (2 m)``; 1e-11 to 1.
     max_iterations : int
-        Largest number of iterations: each is one product with S and one with its transpose, or as much work.
+        Largest number of iterations, each of one product with S and one with its transpose, or equivalent work.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def refit_support(
 ) -> SupportRefit:
     """Return the least squares on a support, such as a `LassoSolution`'s.
 
-    It has no bias if the support holds all entries that are not 0.
+    The estimate has no bias if the support holds all entries that are not 0.
 
     Parameters
     ----------

@@ -132,7 +132,7 @@ class LassoProblem:
         residual = self.observations - image
         correlations = self.adjoint(residual) / measurements
         norm, size = float(np.linalg.norm(residual)), float(np.abs(vector).sum())
-        # The residual and each of its correlations have these errors, so that a may not be as large as it seems.
+        # The residual and each of its correlations have these errors, which may lower the admissible a.
         residual_error = self.product_error * float(np.linalg.norm(vector)) + 2 * UNIT * norm
         correlation_error = self.product_error * norm / measurements
         largest = float(np.abs(correlations).max()) + correlation_error
@@ -160,7 +160,7 @@ def pose_problem(matrix_or_operator: Any, observations: ArrayLike) -> LassoProbl
     Raises
     ------
     ValueError
-        If shapes do not fit, a number is not finite, or an operator has no transpose, or another operator's.
+        If shapes do not fit, a number is not finite, or an operator has no transpose, or the transpose of another operator.
     """
     if isinstance(matrix_or_operator, LinearOperator) or scipy.sparse.issparse(matrix_or_operator):
         return _pose_operator(aslinearoperator(matrix_or_operator), observations)

@@ -17,7 +17,7 @@ LARGEST_TOTAL = 1e100
 def project_onto_simplex(values: ArrayLike, total: ArrayLike = 1.0) -> FloatArray:
     """Return the L2-nearest vector of numbers that are at least 0 and add up to `total`.
 
-    The result is ``max(values - shift, 0)``. It is never further from the true frequencies than the estimate, and has a bias.
+    The result is ``max(values - shift, 0)``. The projection is never further from the true frequencies than the estimate, and has a bias.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ def project_onto_simplex(values: ArrayLike, total: ArrayLike = 1.0) -> FloatArra
     totals = np.asarray(total, dtype=float)
     if not bool(np.all((totals >= 0) & (totals <= LARGEST_TOTAL))):
         raise ValueError(f"total must be from 0 to {LARGEST_TOTAL:g}, got {total!r}: pass the sum that the result is to have")
-    # Values are shifted by the largest value, so that nothing cancels where all are large.
+    # Values are shifted by the largest value, so that large values do not cancel.
     centred = array - array.max(axis=-1, keepdims=True)
     below = np.sort(centred, axis=-1)[..., ::-1]
     excess = np.cumsum(below, axis=-1) - totals[..., None]
-    # Count the positive results: the largest values that stay positive when their sum is lowered to the total.
+    # The comparison counts the positive results: the largest values that stay positive when their sum is lowered to the total.
     stays = below * np.arange(1, below.shape[-1] + 1) > excess
     # At a total of 0 no value stays positive, and the shift is the largest value.
     stays[..., 0] = True

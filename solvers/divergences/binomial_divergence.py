@@ -16,7 +16,7 @@ from .cpsgd_theorem import check_rate
 MOST_EXACT_TRIALS = 10**10
 # Logarithm of the smallest kept probability.
 SMALLEST_LOGARITHM = -690.0
-# Margin of that logarithm below a given rare probability's logarithm, and the share of the rare probability that may be left out.
+# Distance of the smallest kept logarithm below the logarithm of a rare probability, and the omitted share of that probability.
 RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
 # Values computed at a time: a distribution has up to four million of them.
 BLOCK = 2**15
@@ -31,7 +31,7 @@ class BinomialWindow:
     first : int
         Smallest kept value.
     logarithms : ndarray of longdouble, shape (values,)
-        Logarithms of the probabilities of this and the following values; to about twelve digits where long double is double.
+        Logarithms of the probabilities of this and the following values; to about twelve digits if long double is double.
     log_remainder : float
         Logarithm of a bound on the probability of all other values; minus infinity if there are none.
     """
@@ -79,8 +79,8 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: f
     The log-ratio ln(P(Z = x) / P(Z = x - shift)) is the sum of ln((N - j) p / ((j + 1) (1 - p))) over j from x - shift to x - 1, and the
     probabilities follow from the same ratios, starting at the mode: no logarithm of a factorial is needed, whose rounding errors would show
     in losses as small as 1 / N. Losses fall as x rises. At either end of the support some values belong to only one of the two
-    distributions. Values with a probability below 1e-299 count as `certain`; so do those below e^-100 times `rare` if all `certain` values
-    then have less than a share of 1e-13 of it.
+    distributions. Values with a probability below 1e-299 count as `certain`; so do values below e^-100 times `rare` if all `certain` values
+    together then have at most a 1e-13 share of `rare`.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def shifted_binomial_losses(trials: int, probability: float, shift: int, rare: f
     shift : int
         Distance of the two numbers, at least 1.
     rare : float
-        A probability, at most 1, beside which smaller probabilities do not count: it limits how far out the distribution is computed.
+        Smallest probability that matters, at most 1: it limits how far out the distribution is computed.
 
     Examples
     --------
@@ -141,7 +141,7 @@ def shifted_binomial_epsilon(trials: int, probability: float, shift: int, delta:
     """Return the smallest epsilon of a shift of binomial noise.
 
     The shift is (epsilon, delta)-private. Epsilon is the larger of both directions and errs upward, by as much as a relative error of 1e-10
-    in delta; it is infinite where values that only one of the two distributions can have are more probable than delta.
+    in delta; it is infinite if values that only one of the two distributions can have are more probable than delta.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def shifted_binomial_renyi(trials: int, probability: float, shift: int, orders: 
     array = check_orders(orders)
     if failure >= 1:
         return ShiftedBinomialRenyi(np.full(len(array), np.inf), 1.0)
-    # The second normalisation of P counts as a factor (1 - c)^(-a) of the sum; at infinite order as 1 / (1 - c).
+    # The second normalisation of P counts as a factor (1 - c)^(-a) of the sum, and at infinite order as 1 / (1 - c).
     share = np.where(np.isinf(array), 1.0, 1 + 1 / (array - 1))
     divergences = [loss.renyi_divergences(array) - share * math.log1p(-loss.certain) for loss in both]
     return ShiftedBinomialRenyi(np.maximum(np.maximum(*divergences), 0.0), failure)

@@ -1,4 +1,4 @@
-"""Privacy of the number of a public candidate that is drawn in proportion to its density."""
+"""Privacy of the index of a public candidate that is drawn in proportion to its density."""
 
 import math
 
@@ -13,13 +13,14 @@ def minimal_random_coding_epsilon(epsilon: float, candidates: int) -> float:
 
     The densities are e^epsilon apart, as in PrivUnit with its cap, subset selection and randomised response. All candidates are public; a
     client sends the index of a candidate, with probability proportional to its density. The ratio of two inputs' probabilities is largest
-    where the first input's density is high at the sent candidate alone, and the second's at all others: with K candidates the result is
+    if the first input's density is high at the sent candidate alone, and the second's at all other candidates: with K candidates the result
+    is
 
         epsilon + ln( (1 + (K - 1) e^epsilon) / (e^epsilon + K - 1) )
 
-    which rises from 0 at K = 1 to 2 epsilon, the bound of Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally
-    differentially private mechanisms*, for any number of candidates. Their modified coding, MMRC, gives the candidates fixed
-    probabilities by their share with high density, and keeps epsilon.
+    The result rises from 0 at K = 1 to 2 epsilon, the bound of Shah, Chen, Balle, Kairouz, Theis 2021, *Optimal compression of locally
+    differentially private mechanisms*, for any number of candidates. Their modified coding, MMRC, gives the candidates fixed probabilities
+    by their share with high density, and keeps epsilon.
 
     Parameters
     ----------

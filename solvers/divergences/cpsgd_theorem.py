@@ -34,7 +34,9 @@ def binomial_theorem_epsilon(
     v = N p (1 - p) and sensitivities D1, D2, Dinf,
 
         epsilon = D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)) + (D2 c sqrt(ln(10 / delta)) + D1 b) / (s v (1 - delta / 10))
-                  + ((2/3) Dinf ln(1.25 / delta) + Dinf d ln(20 dimension / delta) ln(10 / delta)) / (s v),
+                  The theorem has b = (2/3) (p^2 + (1-p)^2) + 1 - 2 p, c = sqrt(2) (3 p^3 + 3 (1-p)^3 + 2 p^2 + 2 (1-p)^2) and d = (4/3)
+                  (p^2 + (1-p)^2), if v >= max(23 ln(10 dimension / delta), 2 Dinf / s). The theorem's b is made for p up to 1/2. Z and N -
+                  Z are equally private, so that 1 - p takes the place of a larger p.
 
     where b = (2/3) (p^2 + (1-p)^2) + 1 - 2 p, c = sqrt(2) (3 p^3 + 3 (1-p)^3 + 2 p^2 + 2 (1-p)^2) and d = (4/3) (p^2 + (1-p)^2), if
     v >= max(23 ln(10 dimension / delta), 2 Dinf / s). The theorem's b is made for p up to 1/2. Z and N - Z are equally private, so that
@@ -100,10 +102,10 @@ def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: 
 
     The result is True above 10, and wherever Gaussian noise of the same variance has a larger epsilon.
 
-    The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic one of Gaussian noise, which for large epsilon is
-    less than that of Gaussian noise, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it is 186,
-    and the exact epsilon is 297. Contradictions occur from about 6 on where Gaussian noise of the same variance has a larger epsilon
-    than the theorem's, and, with uneven probabilities, from 54 on.
+    The theorem's main term, D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)), is the classic term of Gaussian noise, which for large epsilon is
+    below the exact epsilon of Gaussian noise, and so is the theorem's sum: with 10**4 fair trials, a shift by 1000 and delta = 1e-6, it is
+    186, and the exact epsilon is 297. Contradictions occur from about 6 on if Gaussian noise of the same variance has a larger epsilon than
+    the theorem's, and, with uneven probabilities, from 54 on.
 
     Examples
     --------
@@ -122,7 +124,7 @@ def is_theorem_doubtful(epsilon: float, trials: int, probability: float, scale: 
 def binomial_squared_error(trials: int, probability: float, scale: float, dimension: int) -> float:
     """Return the expected squared L2 norm of the noise.
 
-    It is ``dimension * scale**2 * trials * probability * (1 - probability)``.
+    The error is ``dimension * scale**2 * trials * probability * (1 - probability)``.
 
     Examples
     --------

@@ -4,9 +4,9 @@ Kairouz, Liu, Steinke 2021, *The distributed discrete Gaussian mechanism for fed
 clips its vector to an L2 norm c, divides by a granularity g, rounds to whole numbers under a bound on the norm, and adds discrete Gaussian
 noise of parameter s = sigma / g to each coordinate. The sum of the clients' noise is not discrete Gaussian, but close: tau says how close.
 
-*Tau.* Theorem 5 of the paper takes tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)) and asks for s >= 1/2; with less noise its
-corollary 12 is false. The tau used here is smaller where the theorem holds, by a factor of 2.4 to 2.5, and holds for every s. Let
-rho_v(x) = exp(-x^2 / (2 v^2)), P_k the distribution of the sum of k clients' noise, and h_k = P_k / rho_{s sqrt(k)}. Completing the square,
+*Tau.* Theorem 5 of the paper takes tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)) and requires s >= 1/2; with less noise its
+corollary 12 is false. The tau used here is smaller than the theorem's, by a factor of 2.4 to 2.5, and holds for every s. Let rho_v(x) =
+exp(-x^2 / (2 v^2)), P_k the distribution of the sum of k clients' noise, and h_k = P_k / rho_{s sqrt(k)}. Completing the square,
 
     P_{k+1}(y) = const rho_{s sqrt(k+1)}(y) sum_x h_k(x) rho_v(x - y k / (k + 1)),  v^2 = s^2 k / (k + 1),
 
@@ -22,9 +22,9 @@ lemma D_a(P || G) and D_a(G || P) are at most (a/2) (tau/2)^2, so that the trian
 2016, *Concentrated differential privacy*, lemma 29) along P, G, shifted G, shifted P gives D_a(P) <= (a/2) (r + tau)^2. The sums of both
 over the coordinates are the bounds of `discrete_gaussian_renyi`, which are those of the paper with the smaller tau.
 
-*More clients.* tau grows with n, without end where s is small, while the noise of further clients, independent of the rest, is
-post-processing: what holds for k <= n clients holds for n. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in steps
-of `CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
+*More clients.* tau grows with n, without end for small s, while the noise of further clients, independent of the rest, is post-processing:
+a bound for k <= n clients holds for n clients. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in steps of
+`CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
 
 *Gaussian noise.* For one delta a sum of discrete Gaussians is nearly as private as a Gaussian (`rounded_gaussian_epsilon`): it is Gaussian
 noise that was rounded at random. D(s) is the discrete Gaussian of parameter s, rho_s(x) = exp(-x^2 / (2 s^2)), rho_s(Z - x) its sum over
@@ -86,8 +86,8 @@ CLIENTS_STEP = 1e-4
 def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: float = BETA) -> float:
     """Return the L2 norm below which conditional rounding keeps vectors, in their units.
 
-    It is the square root of min{c^2 + g^2 d / 4 + sqrt(2 ln(1 / beta)) g (c + g sqrt(d) / 2), (c + g sqrt(d))^2}: stochastic rounding to
-    multiples of g exceeds the former with probability at most beta, and is repeated until it does not; it never exceeds the latter
+    The norm is the square root of min{c^2 + g^2 d / 4 + sqrt(2 ln(1 / beta)) g (c + g sqrt(d) / 2), (c + g sqrt(d))^2}: stochastic rounding
+    to multiples of g exceeds the first bound with probability at most beta, and is repeated until it does not; it never exceeds the second
     (Kairouz, Liu, Steinke 2021, proposition 22 and equation 3). The dimension is that of the rounded vector, after the padding of a
     rotation.
 
@@ -109,11 +109,11 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
 
 
 def discrete_gaussian_tau(clients: int, sigma: float) -> float:
-    """Return tau, which bounds the distance of a sum of discrete Gaussians; errs upward.
+    """Return tau, a bound on the distance of a sum of discrete Gaussians from one Gaussian.
 
     The distance is that from a discrete Gaussian: the logarithm of the ratio of their probabilities varies by at most tau (the module's
-    docstring has the proof). The terms of tau fall with k: beyond the first hundred thousand the last term stands for all that follow.
-    Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
+    docstring has the proof), which errs upward. The terms of tau fall with k: beyond the first hundred thousand the last term stands for
+    all that follow. Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
     whole = 2 * np.exp(-inverse * THETA**2).sum(axis=1)
     half = np.exp(-inverse * THETA * (THETA + 1)).sum(axis=1)
     result[narrow] = inverse[:, 0] / 4 - math.log(2) + np.log1p(whole) - np.log1p(half)
-    # The ratio is 1 + 2 sum q^(j^2) over the same with signs (-1)^j, q = exp(-2 pi^2 v^2).
+    # The ratio is 1 + 2 sum q^(j^2), divided by 1 + 2 sum (-1)^j q^(j^2), with q = exp(-2 pi^2 v^2).
     wide = variances >= WIDE
     result[wide] = 0.0
     between = ~narrow & ~wide
@@ -167,14 +167,14 @@ def theta_log_ratios(variances: FloatArray) -> FloatArray:
 
 
 def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, dimension: int, orders: ArrayLike) -> FloatArray:
-    """Return Rényi divergences of a sum of vectors with discrete Gaussian noise; err upward.
+    """Return Rényi divergences of a sum of vectors with discrete Gaussian noise, rounded upward.
 
     Vectors have whole coordinates, and every client adds noise; divergences are in nats. They are
 
         min{ (a/2) r2^2 + tau d,  (a/2) (r2^2 + 2 r1 tau + tau^2 d) },    r_i = D_i / (sqrt(k) s),    D1 = D2 min(sqrt(d), D2)
 
-    (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which it holds whatever s; the
-    third bound there is never the least), for k = n clients, or fewer where that is less.
+    (Kairouz, Liu, Steinke 2021, corollary 12 and its remarks, with the tau of `discrete_gaussian_tau`, for which the bounds hold for every
+    s; the third bound there is never the least), for k = n clients, or fewer if that bound is smaller.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
     sigma : float
         Parameter s of each client's noise in whole numbers, from 0.001 to 10**20.
     l2_sensitivity : float
-        Largest L2 distance D2 of two neighbours' sums, in whole numbers: the bound on the norm of a client's vector for
-        add-or-remove-one adjacency, where the noise of n clients is there on both sides, and twice that for replace-one.
+        Largest L2 distance D2 of two neighbours' sums, in whole numbers: the bound on the norm of a client's vector for add-or-remove-one
+        adjacency, where both neighbours have the noise of n clients, and twice that for replace-one.
     dimension : int
         Number d of coordinates.
     orders : array_like of shape (orders,)
@@ -257,7 +257,7 @@ def summed_discrete_gaussian_losses(clients: int, sigma: float, shift: int) -> E
     Parameters
     ----------
     clients : int
-        Number of clients whose noise is added up, 1 to 1000, and fewer where sigma is large.
+        Number of clients whose noise is added up, 1 to 1000, or fewer for a large sigma.
     sigma : float
         Parameter of each client's noise, from 0.1 to 1000.
     shift : int
@@ -320,7 +320,7 @@ def granularity_for_bits(
     deviations : float
         Number k of standard deviations, from 0.1 to 100: 4 leaves a Gaussian coordinate outside with probability 6.3e-5.
     flatness : float
-        Flatness rho, from 0 to the dimension: variance of a coordinate of a rotated vector, times d / c^2; 1 where rotation flattens.
+        Flatness rho, from 0 to the dimension: variance of a coordinate of a rotated vector, times d / c^2; 1 if rotation flattens.
 
     Raises
     ------
@@ -351,7 +351,7 @@ def granularity_for_bits(
 def fewest_bits(clients: int, deviations: float) -> int:
     """Return the fewest bits that hold the rounding of all clients.
 
-    They have ``4**bits`` above ``clients * deviations**2``.
+    The bits satisfy ``4**bits`` > ``clients * deviations**2``.
 
     Examples
     --------
@@ -378,8 +378,8 @@ class SmoothedSum:
     sigma : float
         Standard deviation of the Gaussian noise, in whole numbers.
     log_ratio : float
-        Bound on the logarithm of the ratio of a coordinate's probabilities, either way; errs upward. It adds up over coordinates
-        and rounds.
+        Bound on the logarithm of the ratio of a coordinate's probabilities, either way; errs upward. Bounds add up over coordinates and
+        rounds.
     """
 
     sigma: float

@@ -1,8 +1,8 @@
 """Growth of a vector's norm by rounding to whole numbers: certain and probable bounds.
 
 Lengths are in grid steps. A coordinate at distance x from zero is rounded to floor(x) or ceil(x), with mean x; on average its p-th power
-becomes the chord (1 - f) floor(x)**p + f ceil(x)**p, with f the fractional part, and it is off that by (b - f) w, where b is 1 if it is
-rounded up and w = (floor(x) + 1)**p - floor(x)**p.
+becomes the chord (1 - f) floor(x)**p + f ceil(x)**p, with f the fractional part, and differs from the chord by (b - f) w, where b is 1 if
+it is rounded up and w = (floor(x) + 1)**p - floor(x)**p.
 """
 
 import math
@@ -84,7 +84,7 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 
         P( ``||v||_p^p`` >= sum of chords + t ) <= exp(-2 t**2 / sum w**2)
 
-    and both sums are bounded over the ball by concave envelopes. For p = 2 that is, with q the probability,
+    Concave envelopes bound both sums over the ball. For p = 2 that is, with q the probability,
 
         ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
 
@@ -117,8 +117,8 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
 def shrinkage(dimension: int, norm: float, radius: float, failure_probability: float) -> float:
     """Return the factor that keeps most vectors of a ball in it after independent rounding.
 
-    Vectors are multiplied by the factor. It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave the ball
-    with at most the given probability; it errs downward, and is 0.0 if there is none.
+    The result multiplies vectors. It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave the ball with
+    at most the given probability; errs downward, and is 0.0 if there is none.
     """
     return bisect(
         lambda factor: rounded_norm_quantile(dimension, norm, factor * radius, failure_probability) <= radius, 0.0, 1.0, HALVINGS
@@ -128,7 +128,8 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
 def least_shrinkable_radius(dimension: int, norm: float, failure_probability: float) -> float:
     """Return the radius, in steps, above which `shrinkage` is above 0.
 
-    It is (d ln(1/q) / 2)**(1 / (2 p)). Each coordinate of a vector, however small, may be rounded up by one step: the sum of w**2 is d.
+    The radius is (d ln(1/q) / 2)**(1 / (2 p)). Each coordinate of a vector, however small, may be rounded up by one step: the sum of w**2
+    is d.
     """
     dimension, norm, _ = _checked(dimension, norm, 1.0)
     failure_probability = check_real("failure_probability", failure_probability, low=1e-300, high=1 - 1e-9)

@@ -32,7 +32,7 @@ from ..accounting.renyi_curve import EpsilonAtDelta, RenyiCurve, check_delta
 from ..numerics.bisection import first_true
 from ..numerics.rounding import UNIT
 
-# Orders: every small order, then a geometric sequence. The smallest give epsilon where it is large.
+# Orders: every small order, then a geometric sequence. The smallest orders give epsilon if it is large.
 ORDERS = (*range(2, 64), *(round(64 * 2 ** (k / 4)) for k in range(29)))
 
 VARIANTS = ("published", "conservative")
@@ -53,11 +53,11 @@ class DpRecEpsilon:
     Attributes
     ----------
     epsilon : float
-        Privacy parameter of all draws together; errs upward. Infinite where the bits use up all of delta.
+        Privacy parameter of all draws together; errs upward. Infinite if the bits use up all of delta.
     order : int or None
-        Rényi order of the best bound; None where epsilon is infinite.
+        Rényi order of the best bound; None if epsilon is infinite.
     at_edge : bool
-        Whether the order is the largest order tried, so that others might give less.
+        Whether the order is the largest order tried, so that larger orders might give less.
     """
 
     epsilon: float
@@ -68,20 +68,21 @@ class DpRecEpsilon:
 def check_clip_ratio(clip_ratio: float) -> float:
     """Return a clip ratio, if it is from 1e-6 to 100.
 
-    It is the clip norm of a client's update over the standard deviation of the prior.
+    The clip ratio is the clip norm of a client's update over the standard deviation of the prior.
     """
     return check_real("clip_ratio", clip_ratio, low=SMALLEST_CLIP_RATIO, high=LARGEST_CLIP_RATIO)
 
 
 def draw_log_moment(clip_ratio: float, population: int, order: int) -> float:
-    """Return a - 1 times the Rényi divergence of a draw with a client from one without.
+    """Return a - 1 times the Rényi divergence of a draw with a client from a draw without.
 
     The order a is whole. With p and q Gaussians of standard deviation 1 whose means are the clip ratio apart, and N the population,
 
         (a - 1) D_a((1 - 1/N) p + q/N || p) = ln sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) exp(j (j - 1) c^2 / 2)
 
-    (`sampled_log_moment`). The other direction, D_a(p || (1 - 1/N) p + q/N), is never larger (Mironov, Talwar, Zhang
-    2019, *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5). Errs upward, by about 1e-13 of itself at usual orders.
+    The sum is that of `sampled_log_moment`. The other direction, D_a(p || (1 - 1/N) p + q/N), is never larger (Mironov, Talwar, Zhang 2019,
+    *Rényi differential privacy of the sampled Gaussian mechanism*, theorem 5). The result errs upward, by a relative 1e-13 or so at usual
+    orders.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     Parameters
     ----------
     clip_ratio, population
-        As in `draw_log_moment`.
+        Clip ratio and population, as in `draw_log_moment`.
     draws : int
         Number of draws of all rounds together: rounds times clients of a round.
     bits : int
@@ -156,11 +157,11 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
 
 
 def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
-    """Return the part of delta that coding with 2**bits samples costs; errs upward.
+    """Return an upper bound on the part of delta that coding with 2**bits samples costs.
 
-    It is 12 rho / 2**bits, where rho = draws exp(c^2), and bounds the probability that in some draw the mean of the 2**bits weights is far
-    from 1: exp(c^2) is their second moment, the exponential of the divergence of order 2 of the target from the prior. A bound above 1 is
-    void.
+    The bound is 12 rho / 2**bits, where rho = draws exp(c^2). It bounds the probability that in some draw the mean of the 2**bits weights
+    is far from 1: exp(c^2) is their second moment, the exponential of the divergence of order 2 of the target from the prior. A bound above
+    1 is void.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def lost_delta(clip_ratio: float, draws: int, bits: int) -> float:
     """
     bits = check_integer("bits", bits, low=1, high=MOST_BITS)
     logarithm = _log_weights(clip_ratio, draws) - bits * math.log(2)
-    # Floats end near e^700. Both terms of the logarithm, of at most 8 units each, are at most the bits and itself together.
+    # Floats end near e^700. Both terms of the logarithm, of at most 8 units each, are at most the bits plus the logarithm itself.
     return math.inf if logarithm > 700 else math.exp(logarithm) * (1 + 16 * UNIT * (1 + bits + abs(logarithm)))
 
 
@@ -196,9 +197,9 @@ def fewest_dp_rec_bits(clip_ratio: float, draws: int, delta: float) -> int:
 def bit_rate_bound(clip_ratio: float, lost: float, messages: int) -> float:
     """Return a sufficient number of bits of a message, by DP-REC's lemma 2.
 
-    It is log2(12) + D_2 / ln 2 - log2(lost / messages). D_2 is the square of the clip ratio, `lost` the part of delta that coding may cost,
-    and `messages` the number of messages that share it: for a whole training, the draws. The next whole number of bits costs at most
-    `lost`.
+    The number is log2(12) + D_2 / ln 2 - log2(lost / messages). D_2 is the square of the clip ratio, `lost` the part of delta that coding
+    may cost, and `messages` the number of messages that share it: for a whole training, the draws. The next whole number of bits costs at
+    most `lost`.
 
     Examples
     --------
@@ -224,17 +225,17 @@ def _leaves_some(clip_ratio: float, draws: int, bits: int, delta: float) -> bool
 def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     """Return a bound on a - 1 times the Rényi divergence of the indices of a draw.
 
-    It compares a draw with a client and a draw without, both ways, at order a. Without the client all indices are equally likely, u = 1/K;
-    with it they have the probability (1 - 1/N) u + (1/N) y u. Forth, E[((1 - 1/N) + y/N)^a] is a binomial sum whose moments of y are at
-    most exp(j^2 c^2 / 2), those of order 0 and 1 being 1 (`sampled_log_moment`). Back, with l = a - 1, the function f(y) = ((1 - 1/N) +
-    y/N)^-l is at most
+    The bound compares a draw with a client and a draw without, in both directions, at order a. Without the client all indices are equally
+    likely, u = 1/K; with it they have the probability (1 - 1/N) u + (1/N) y u. The first direction, E[((1 - 1/N) + y/N)^a], is a binomial
+    sum whose moments of y are at most exp(j^2 c^2 / 2), and 1 for the orders 0 and 1 (`sampled_log_moment`). For the second direction, with
+    l = a - 1, the function f(y) = ((1 - 1/N) + y/N)^-l is at most
 
         1 - l (y - 1) / N + l (l + 1) / 2 (1 - 1/N)^-(l + 2) (y - 1)^2 / N^2,    where E[(y - 1)^2] <= exp(2 c^2) - 1,
 
     by Taylor's theorem, since its second derivative falls, and, because f is convex in the mixture, at most (1 - 1/N) + y^-l / N, where
     E[y^-l] <= exp(l^2 c^2): y_k^-l is at most the mean over i of exp(l (<x, w_i> - <x, w_k>)). The smaller of the two counts.
 
-    Parameters are those of `dp_rec_privacy.draw_log_moment`, with orders up to 8192; in nats, errs upward.
+    Parameters are those of `dp_rec_privacy.draw_log_moment`, with orders up to 8192; the result is in nats and errs upward.
 
     Examples
     --------
@@ -250,22 +251,22 @@ def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     if population > 1:
         curved = math.log(less * order / 2) - (less + 2) * math.log1p(-1 / population) + _log_expm1(2 * ratio**2) - 2 * share
         back = min(back, curved)
-    # Terms have at most 8 units each: beside `share`, up to 18, 28, and 60 more where they cancel.
+    # Terms have at most 8 units each: up to 18 or 28 terms beside `share`, and 60 more units if they cancel.
     return max(there, float(np.logaddexp(0.0, back + 16 * UNIT * (60 + abs(back) + 2 * share))))
 
 
 def message_divergences(clip_ratio: float, orders: ArrayLike) -> FloatArray:
     """Return bounds on the Rényi divergence of a message for any two updates.
 
-    They hold for any number of bits and any groups. With y and y' the weights of updates x and x' over their means, y_k <= exp(<x, w_k> -
-    mean over j of <x, w_j>) and, for a >= 2, y'_k^(1 - a) is at most the mean over i of exp((a - 1) <x', w_i - w_k>). The exponents of the
-    product are Gaussian, with at most the variance a^2 |x|^2 + 2 (a - 1)^2 |x'|^2 + 2 a (a - 1) |x| |x'|. Groups are independent, and their
-    variances add up. So
+    The bounds hold for any number of bits and any groups. With y and y' the weights of updates x and x' over their means, y_k <= exp(<x,
+    w_k> - mean over j of <x, w_j>) and, for a >= 2, y'_k^(1 - a) is at most the mean over i of exp((a - 1) <x', w_i - w_k>). The exponents
+    of the product are Gaussian, with at most the variance a^2 |x|^2 + 2 (a - 1)^2 |x'|^2 + 2 a (a - 1) |x| |x'|. Groups are independent,
+    and their variances add up. So
 
         D_a <= (5 a^2 - 6 a + 2) / (2 (a - 1)) c^2,
 
-    while infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: those below 2 are at most
-    that of order 2; infinity gives infinity. In nats, for replace-one adjacency; err upward.
+    while infinitely many samples would have, at opposite updates, 2 a c^2. Divergences rise with their order: at orders below 2 they are at
+    most that of order 2; infinity gives infinity. The bounds are in nats, for replace-one adjacency, and err upward.
 
     Examples
     --------
@@ -320,7 +321,7 @@ def sampled_log_moment(exponents: NDArray[np.float64], population: int) -> float
 
     Y has mean 1 and its moments of order j from 2 to a are exp(x_j). The result is ln(1 + sum_j C(a, j) (1/N)^j (1 - 1/N)^(a - j) (exp(x_j)
     - 1)), summed over j from 2: the terms 0 and 1 of the binomial sum are 1, and all binomial probabilities sum to 1. The rest is positive,
-    so that nothing cancels where all of it is small. It errs upward, by a relative 1e-13 or so at usual orders.
+    so that small sums do not cancel. The result errs upward, by a relative 1e-13 or so at usual orders.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
 """Bounds on the privacy of a sum of coin tosses of two extreme probabilities.
 
-The bounds hold for all data sets. Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and only the number of
-successes of all is seen. A client's own coins change from one extreme to the other; j of the m = n - 1 others are at the upper extreme. The
-worst j is unknown (j = 0 or m, wherever all were computed), and all of them are too many to compute. But if j is from a to b, the others'
-sum is that of a clients at the upper extreme and m - b at the lower one, and further noise, which cannot raise a divergence. So m + 1
-configurations are covered by a few cells, in which b - a clients are given away: with g cells, about a share of 1/g of the noise.
+The bounds hold for all data sets. Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and the server sees only the
+total number of successes. A client's own coins change from one extreme to the other; j of the m = n - 1 other clients are at the upper
+extreme. The worst j is unknown (j = 0 or m, wherever all were computed), and all of them are too many to compute. But if j is from a to b,
+the other clients' sum is that of a clients at the upper extreme and m - b at the lower one, and further noise, which cannot raise a
+divergence. So m + 1 configurations are covered by a few cells, each of which gives away the noise of b - a clients: with g cells, about 1/g
+of the noise.
 
 By the argument of `poisson_binomial_divergence`, coins between the extremes are no worse than coins at them: with m L coins in place of m
 clients, the same cells bound every configuration of the Poisson-binomial mechanism.
@@ -24,10 +25,10 @@ from ..accounting.pure_privacy import check_orders
 from .binomial_divergence import binomial_window
 from .poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS, log_binomial
 
-# Logarithms of the smallest kept probabilities: of the others at either extreme, and of the sum of all.
+# Logarithms of the smallest kept probabilities: of the other clients at either extreme, and of the sum of all clients.
 SMALLEST_LOGARITHM, SMALLEST_KEPT = -200.0, -700.0
-# Up to this many others each number at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, as many as these
-# products allow for.
+# Up to this many other clients, each number of them at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, whose
+# number the products limit.
 MOST_ALONE, MOST_CELLS, MOST_PRODUCTS = 64, 64, 8 * 10**9
 # Relative error of sums of that many products, in the divergence of a coin.
 ROUNDING = 1e-8
@@ -35,14 +36,14 @@ ROUNDING = 1e-8
 
 @dataclass(frozen=True)
 class ExtremeTosses:
-    """Privacy losses that bound those of every configuration of the others.
+    """Privacy losses that bound those of every configuration of the other clients.
 
     Attributes
     ----------
     losses : tuple of ExactPrivacyLoss
-        Both directions of every cell; mirror images of cells, which have the same losses, are omitted.
+        Losses in both directions of every cell; mirror images of cells, which have the same losses, are omitted.
     logs_left_out : tuple of float
-        Logarithms of bounds on the omitted probabilities of each; minus infinity for none.
+        Logarithms of bounds on the omitted probabilities of each loss; minus infinity for none.
     largest_loss : float
         Largest privacy loss of all: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
     exact : bool
@@ -72,7 +73,7 @@ class ExtremeTosses:
 
 
 def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool = False) -> ExtremeTosses:
-    """Return privacy losses that bound the privacy of a client in the number of successes.
+    """Return privacy losses that bound what the number of successes reveals about a client.
 
     The adjacency is replace-one.
 
@@ -85,8 +86,8 @@ def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool 
     theta : float
         Distance of a coin's probability from 1/2, from 1e-6 to 0.499.
     first_cell : bool
-        Whether only the cell with the fewest others at the upper extreme is computed, the worst wherever all were computed. The result is
-        no bound for all configurations, but the start of a search.
+        Whether to compute only the cell with the fewest other clients at the upper extreme, the worst cell wherever all cells were
+        computed. The result is no bound for all configurations, but the start of a search.
 
     Examples
     --------
@@ -120,7 +121,7 @@ def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]
     lower = others // 2 + 1
     if others <= MOST_ALONE:
         return [(number, number) for number in range(lower)]
-    # With half of the others at either extreme, their windows have about this many values.
+    # If half of the other clients are at either extreme, the windows of both halves have about this many values.
     window = 2 * math.sqrt(-SMALLEST_LOGARITHM * others * trials * (0.25 - theta**2)) - 2 * SMALLEST_LOGARITHM
     count = int(min(max(MOST_PRODUCTS / window**2, 1), MOST_CELLS // 2))
     edges = [part * lower // count for part in range(count + 1)]
@@ -128,9 +129,9 @@ def _lower_cells(others: int, trials: int, theta: float) -> list[tuple[int, int]
 
 
 def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float) -> tuple[FloatArray, FloatArray, float]:
-    """Return the sum's distribution for either extreme of the client, and an omitted mass.
+    """Return the sum's distribution at either extreme of the client, and an omitted mass.
 
-    The mass is given by the logarithm of an upper bound on it.
+    The result has the logarithm of an upper bound on the mass.
     """
     masses, log_left_out = np.ones(1), -math.inf
     for count, probability in ((upper, 0.5 + theta), (lower, 0.5 - theta)):
@@ -141,7 +142,7 @@ def _pair(upper: int, lower: int, trials: int, theta: float, largest_loss: float
     first, second = (np.convolve(np.exp(log_binomial(trials, 0.5 + sign * theta)).astype(float), masses) for sign in (1, -1))
     kept = np.minimum(first, second) > math.exp(SMALLEST_KEPT)
     if not kept.all():
-        # Neither is more than e^largest_loss times the other.
+        # Neither distribution exceeds e^largest_loss times the other.
         log_left_out = float(np.logaddexp(log_left_out, SMALLEST_KEPT + largest_loss + math.log(len(kept))))
     return first[kept], second[kept], log_left_out
 

@@ -25,7 +25,7 @@ LARGEST_SHIFT = 3.0
 MOST_SAMPLES = 2**20
 LARGEST_ORDER = 16
 LARGEST_SHARE = 0.999
-# Points where the normal density is 1e-32 of its peak, and where exp(-y) is.
+# Points where the normal density is 1e-32 of its peak, and where exp(-y) is that small.
 _NORMAL_REACH = 12.0
 _EXPONENTIAL_REACH = 72.0
 # exp(-t exp(m x)) is analytic for |Im x| < pi / (2 m): an error of 1e-14. The sum over log t of t^a exp(-t S) has the relative error
@@ -54,7 +54,7 @@ class ResampledMoments:
 class TwoWayDivergences:
     """Rényi divergences between a resampling for N(shift, 1) and a uniform draw, per order.
 
-    They may be bounds.
+    Some divergences are upper bounds.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ def resampled_moments(shift: float, samples: int) -> ResampledMoments:
     decay = -np.exp(log_t[:, None] + log_ratios)
     log_others = (samples - 1) * log_sum_exp(decay + log_density, axis=1)
     weights = np.exp(log_t + math.log(samples) + log_others) * _LOG_T_STEP
-    # Take the probability that the particle is at each of the points.
+    # The probability is that of the particle at each of the points.
     particle = weights @ np.exp(decay) * np.exp(log_density + log_ratios)
     return ResampledMoments(mean=float(particle @ points), squared_error=float(particle @ (points - shift) ** 2))
 
@@ -95,8 +95,8 @@ def resampled_moments(shift: float, samples: int) -> ResampledMoments:
 def resampling_renyi_divergences(target: float, reference: float, samples: int, orders: ArrayLike) -> FloatArray:
     """Return Rényi divergences of the samples and the drawn index for two inputs.
 
-    All that is seen of the resampling is the K samples and the drawn index. The samples have the same distribution for both, so that this
-    is ``log E[sum_k w_k^a v_k^(1 - a)] / (a - 1)``, with w the weights for N(target, 1) and v those for N(reference, 1). In nats; a
+    An observer sees only the K samples and the drawn index. The samples have the same distribution for both inputs, so that this is ``log
+    E[sum_k w_k^a v_k^(1 - a)] / (a - 1)``, with w the weights for N(target, 1) and v those for N(reference, 1). The result is in nats; a
     computed value and no bound, with an error below 1e-6.
 
     Parameters
@@ -120,7 +120,7 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     whole = _check_orders(orders)
     most = max(whole, default=2)
-    # The expectations are of r^a v^-j and v^j: their means bound where the samples matter.
+    # The expectations are of r^a v^-j and v^j: their means bound the relevant samples.
     tilts = [0.0, most * target, most * target - (most - 1) * reference, (most - 1) * reference]
     points, log_density = _normal_grid(min(tilts) - _NORMAL_REACH, max(tilts) + _NORMAL_REACH, target)
     log_ratios = target * points - target**2 / 2
@@ -148,9 +148,9 @@ def resampling_renyi_divergences(target: float, reference: float, samples: int, 
 def resampling_mixture_divergences(shift: float, samples: int, share: float, orders: ArrayLike) -> FloatArray:
     """Return Rényi divergences of a uniform draw from a mixture with a resampling.
 
-    The mixture has the weights for N(shift, 1) by chance. With r the density ratio at the drawn sample, T the sum of the others, and g the
-    chance, the moment is ``E[((1 - g) + g K r / (r + T))^(1 - a)]``: a power of r + T, over one of ``(1 - g + g K) r + (1 - g) T``. In
-    nats; a computed value and no bound, with an absolute error below 1e-8 for up to 2**14 samples.
+    The mixture has the weights for N(shift, 1) with probability g. With r the density ratio at the drawn sample and T the sum of the other
+    ratios, the moment is ``E[((1 - g) + g K r / (r + T))^(1 - a)]``: a power of r + T, over a power of ``(1 - g + g K) r + (1 - g) T``. The
+    result is in nats; a computed value and no bound, with an absolute error below 1e-8 for up to 2**14 samples.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def resampling_mixture_divergences(shift: float, samples: int, share: float, ord
     samples : int
         Number K of samples, from 1 to 2**20.
     share : float
-        Chance g, from 0 to 0.999.
+        Probability g, from 0 to 0.999.
     orders : array_like of int, shape (orders,)
         Orders a, whole numbers from 2 to 16.
 
@@ -223,12 +223,12 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
     samples = check_integer("samples", samples, low=1, high=MOST_SAMPLES)
     order = np.array([check_integer("orders", a, low=2, high=2**20) for a in np.asarray(orders).tolist()], dtype=float)
     added = order**2 * (shift**2 * (1 - 1 / samples) / 2)
-    # ln(1/K + (1 - 1/K) e^x) is taken out of 1, or out of e^x, so that nothing cancels.
+    # The factor e^x is taken out of ln(1/K + (1 - 1/K) e^x) for large x, so that nothing cancels.
     exponent = ((order - 1) * shift) ** 2
     near = (exponent <= 1) | (samples == 1)
     taken_out_of_one = np.log1p((1 - 1 / samples) * np.expm1(np.where(near, np.minimum(exponent, 1.0), 0.0)))
     removed = np.where(near, taken_out_of_one, exponent + np.log1p(np.expm1(-exponent) / max(samples, 2)))
-    # The rounding error is below 100 units: exponents are at most 1 where their exponentials count.
+    # The rounding error is below 100 units: exponents are at most 1 if their exponentials matter.
     added, removed = (np.maximum(moment, 0.0) / (order - 1) * (1 + SLACK) for moment in (added, removed))
     return TwoWayDivergences(added=added, removed=removed)
 
@@ -245,7 +245,7 @@ def _normal_grid(low: float, high: float, shift: float) -> tuple[FloatArray, Flo
 
 
 def _laplace_grid(log_ratios: FloatArray, samples: float) -> FloatArray:
-    """Return log t where exp(-t S) t matters.
+    """Return values of log t at which exp(-t S) t matters.
 
     S is from the least ratio of a sample to K times the largest.
     """
@@ -264,7 +264,7 @@ def _log_power_sums(base: FloatArray, log_values: FloatArray, count: int, powers
 
 
 def _series_power(logs: FloatArray, exponent: int) -> FloatArray:
-    """Return the log coefficients of a power of a power series, from its own.
+    """Return log coefficients of a power of a power series, given the series' coefficients.
 
     No coefficient is negative, so that nothing cancels.
     """

@@ -25,7 +25,7 @@ def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.flo
     array = check_orders(orders)
     order = np.where(np.isinf(array), 2.0, array)
     weight = order / (2 * order - 1)
-    # Beside 1, the sum is weight (e^x - 1 - x) + (1 - weight) (e^-y - 1 + y) with x = (a - 1) t and y = a t: the linear terms cancel.
+    # Without the 1, the sum is weight (e^x - 1 - x) + (1 - weight) (e^-y - 1 + y) with x = (a - 1) t and y = a t: the linear terms cancel.
     up, down = (order - 1) * shift, order * shift
     small = up < 300
     bounded = np.where(small, up, 0.0)

@@ -15,7 +15,7 @@ all else, P(S) <= e^x G(S) + e holds for events of the noise, and so, averaged, 
 with G (epsilon, d)-private for clients that are sampled in secret, so is P, as above.
 
 L is about He4(u) / (24 v), u in standard deviations, for Skellam noise, and a few times less for binomial noise with p = 1/2: x is of the
-order of sqrt(n ln(1 / e)) / v, which is nothing once there is more than a little noise.
+order of sqrt(n ln(1 / e)) / v, which is negligible except for very little noise.
 """
 
 import math
@@ -33,13 +33,13 @@ from .cpsgd_theorem import check_rate, check_trials
 from .discrete_gaussian_divergence import rounded_gaussian_epsilon, smoothed_sums
 
 LEAST_VARIANCE, LARGEST_VARIANCE = 1000.0, 1e30
-# Sums over whole numbers are taken over this many points on either side of the mean, in windows of up to this many deviations, times their
-# distance: at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation
-# formula), except at the ends, which are added. The points move with the noise, so that nothing jumps as it grows.
+# Sums over whole numbers take this many points on either side of the mean, in windows of up to this many deviations, times their distance:
+# at most a sixteenth of a deviation. For functions this smooth the error is far below floating point (Poisson's summation formula), except
+# at the ends, which are added. The points move with the noise, so that results do not jump as the noise grows.
 POINTS = {16.0: 256, 40.0: 640}
 # Share of delta for events that P(S) <= e^x G(S) does not cover, each way.
 SPARED = 1e-4
-# Exponents t - 1 of the sums one way, and -t the other way.
+# Exponents t - 1 of the sums in one direction, and -t in the other direction.
 EXPONENTS = 2.0 ** np.arange(0.5, 44, 0.5)
 LARGEST_EXPONENT = 600.0
 # Error of L, over 1 and twice the largest values of the series in it. A series has at most 61 terms, whose absolute values add up to
@@ -48,9 +48,9 @@ LARGEST_EXPONENT = 600.0
 # beside them, below 1, are off by 6 units, and the expansions leave out less than 5.
 ROUNDING = 90 * UNIT
 SERIES = np.arange(3, 64)
-# Largest difference of sampled rounds from those of Gaussian noise: a logarithm of a ratio, all coordinates together.
+# Largest log-ratio of sampled rounds to those of Gaussian noise, all coordinates together.
 NEGLIGIBLE_RATIO = 1e-8
-# Largest offset as a share of the mean numbers, for which series converge; and the widest window.
+# Largest offset, relative to the mean numbers, for which the series converge; and the widest window.
 LARGEST_SLOPE = 0.5
 MOST_DEVIATIONS = 40.0
 
@@ -87,7 +87,7 @@ class NoiseRatio:
 
 
 def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
-    """Return Skellam noise beside a discrete Gaussian of the same variance.
+    """Return the ratio of Skellam noise to a discrete Gaussian of the same variance.
 
     Skellam noise is the difference of two Poisson numbers of the same mean: P(x) = e^(-v) I_x(v), by Debye's expansion of the Bessel
     function (Abramowitz, Stegun 1964, 9.7.7) to four terms.
@@ -129,7 +129,7 @@ def skellam_noise_ratio(variance: float, deviations: float) -> NoiseRatio:
 
 
 def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> NoiseRatio:
-    """Return binomial noise beside a discrete Gaussian.
+    """Return the ratio of binomial noise to a discrete Gaussian.
 
     The probabilities come from Stirling's series to four terms; the squares of the offsets cancel in ln(P / G) and are omitted.
 
@@ -167,7 +167,7 @@ def binomial_noise_ratio(trials: int, probability: float, deviations: float) -> 
         log_ratios -= np.log1p(relative) / 2 + _stirling(expected * (1 + relative))
     # Chernoff's exponent at either end: -N KL.
     log_tail = math.log(2) + max(float(exponents[0]), float(exponents[-1]), 0.0) - deviations**2 / 2
-    # A mean that is no float moves the offsets by a rounding error: in deviations, times those of the window.
+    # A rounded mean moves the offsets by a rounding error, here in deviations times the window's deviations.
     shifted = 0.0 if rate == 0.5 else 2 * deviations * float(np.spacing(max(successes, failures))) / math.sqrt(variance)
     return NoiseRatio(variance, deviations, offsets, log_ratios + exponents, log_tail, ROUNDING * (1 + 2 * largest) + shifted)
 
@@ -190,12 +190,12 @@ def skellam_near_gaussian_epsilon(
     rounds : int
         Number of rounds, at least 1.
     sampled : callable or None
-        Accounts of all rounds of Gaussian noise for clients that are sampled in secret; None where all clients take part.
+        Accounts of all rounds of Gaussian noise for secretly sampled clients; None if all clients take part.
 
     Returns
     -------
     float or None
-        Epsilon, which errs upward; None where the noise is too little, or too different from Gaussian noise, for this account.
+        Epsilon, which errs upward; None if the noise is too little, or too different from Gaussian noise, for this account.
 
     Examples
     --------
@@ -277,11 +277,11 @@ def _epsilon(
     if log_outside > log_spared - math.log(2):
         return None
     first = _excess(forth, EXPONENTS, log_spared) + coordinates * ratio.rounding
-    # This is the delta that remains for events of the discrete Gaussian.
+    # Events of the discrete Gaussian keep this delta.
     allowed = delta * (1 - 2 * SPARED) * math.exp(-first)
     choices, least = smoothed_sums(1, deviation), math.inf
     if sampled is None:
-        # The best choice by an estimate comes first: the others are then seen to be worse without a root.
+        # The best choice by an estimate comes first: the other choices are then rejected without a root.
         for smooth in sorted(choices, key=lambda smooth: roughly * deviation / smooth.sigma + 2 * coordinates * smooth.log_ratio):
             total = rounded_gaussian_epsilon(smooth.sigma / (l2 * math.sqrt(rounds)), coordinates * smooth.log_ratio, allowed, least)
             least = least if total is None else min(least, total)
@@ -303,8 +303,8 @@ def _epsilon(
 def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
     """Return the logarithms of the ratio's moments over the window, for each exponent t.
 
-    They are of the sum of G e^((t + 1) L), or with sign -1 of G e^(-t L): the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). The
-    function sums G (e^x - 1), so that nothing cancels near 1. The result errs upward, and is infinite where an exponent is too large.
+    The sums are of G e^((t + 1) L), or with sign -1 of G e^(-t L): the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). The
+    function sums G (e^x - 1), so that nothing cancels near 1. The result errs upward, and is infinite if an exponent is too large.
     """
     distance = float(ratio.offsets[1] - ratio.offsets[0])
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * distance

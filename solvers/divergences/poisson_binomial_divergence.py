@@ -1,7 +1,8 @@
 """Exact privacy of a secure sum of binomial answers: the Poisson-binomial mechanism.
 
-Client j sends Bin(L, p_j), 1/2 - theta <= p_j <= 1/2 + theta, and only the sum is seen (Chen, Özgür, Kairouz 2022, *The Poisson binomial
-mechanism for unbiased federated learning with secure aggregation*). Replacing a client replaces its p; the other clients' p hide it.
+Client j sends Bin(L, p_j), 1/2 - theta <= p_j <= 1/2 + theta, and the server sees only the sum (Chen, Özgür, Kairouz 2022, *The Poisson
+binomial mechanism for unbiased federated learning with secure aggregation*). Replacing a client replaces its p; the other clients' p hide
+it.
 
 The worst case follows from convexity. Every f-divergence of the two distributions of the sum is a convex function of the pair, and each
 distribution is affine in the success probability of any single trial of the other clients: if each of their trials could have its own
@@ -29,19 +30,21 @@ MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
 # Sums of more trials, or with smaller probabilities, are not searched over all configurations of the other clients.
 MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
-# Logarithm of the smallest kept probability of the others' sum: high Rényi orders depend on values of negligible probability.
+# Logarithm of the smallest kept probability of the other clients' sum: high Rényi orders depend on values of negligible probability.
 SMALLEST_WINDOW = -11000.0 if np.finfo(np.longdouble).minexp < -16000 else -690.0
-# Largest number of products for a distribution of the sum, and with logarithms, where probabilities are too small.
+# Largest number of products for a distribution of the sum, and largest number with logarithms, for probabilities that are too small for
+# floats.
 MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
 # Largest logarithm that omitted values may add to a sum of order 2, and to a sum of any order that counts as tight.
 NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
-# Narrower windows for sums whose widest window has more values, and whose largest loss is smaller, than these.
+# Narrower windows for sums with more values in their widest window than FEW_VALUES, and a smaller largest loss than SMALL_LOSS.
 NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
-# Narrower windows may have no value.
+# Below this limit, a narrower window may have no value.
 NARROWEST_WINDOW = -20.0
 # Values of a sum computed at a time.
 BLOCK = 2**16
-# Each stretch of a tail ends further from the mean than it begins, by this share; bounds are rounded up by this, as logarithms.
+# Ratio of the distances from the mean at which a stretch of a tail ends and begins; relative margin by which bounds are rounded up, as
+# logarithms.
 GROWTH, SLACK = 1.05, 1e-6
 
 
@@ -52,9 +55,9 @@ class SumTails:
     Attributes
     ----------
     logs_below, logs_above : ndarray
-        Logarithms of bounds on the probability of each stretch, from the window outward, where all clients are at the upper extreme.
+        Logarithms of bounds on the probability of each stretch, from the window outward, with all clients at the upper extreme.
     losses_below, losses_above : ndarray
-        Bounds on the absolute value of the privacy loss in each stretch, except where it has the sign of the other side.
+        Bounds on the absolute value of the privacy loss in each stretch, unless it has the sign of the other side.
     lowest, highest : float
         Privacy losses at the window's ends.
     """
@@ -87,9 +90,9 @@ class PoissonBinomialPairs:
     log_left_out : float
         Logarithm of a bound on the probability of all omitted values of the sum; minus infinity if there are none.
     proven : bool
-        Whether the pairs include every configuration of the other clients that can be the worst. If not, they are the two with all others
-        at the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the largest
-        hockey-stick divergences.
+        Whether the pairs include every configuration of the other clients that can be the worst. If not, they are the two with all other
+        clients at the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the
+        largest hockey-stick divergences.
     largest_loss : float
         Largest privacy loss of any pair: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
     tails : SumTails or None
@@ -114,14 +117,14 @@ class PoissonBinomialPairs:
     def epsilon(self, delta: float) -> float | None:
         """Return epsilon of a coordinate in a round, without Rényi divergences.
 
-        It is None unless the worst case is proven. Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest where
-        all others are at the same extreme: a few at the other extreme can be worse. It errs upward, since the trials of a client may differ
-        here.
+        The result is None unless the worst case is proven. Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest
+        if all other clients are at the same extreme: a few at the other extreme can be worse. The result errs upward, since the trials of a
+        client may differ here.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
     def tight(self, orders: ArrayLike) -> NDArray[np.bool_]:
-        """Return, for each order, whether omitted values add next to nothing to the divergences."""
+        """Return, for each order, whether omitted values change the divergences negligibly."""
         array = check_orders(orders)
         added = np.maximum.reduce([self._added(number, array) for number in range(len(self.losses))])
         return np.asarray(np.isinf(array) | (added <= TIGHT_LOGARITHM))
@@ -130,7 +133,7 @@ class PoissonBinomialPairs:
         """Return bounds on the Rényi divergences of the whole distributions."""
         finite = np.where(np.isinf(orders), 2.0, orders)
         added = self._added(number, finite)
-        # Where omitted values may add more than the whole sum, the window's sum does not matter.
+        # If omitted values may add more than the whole sum, the window's sum does not matter.
         counts = added < (finite - 1) * self.largest_loss
         divergences = np.full(len(finite), self.largest_loss)
         if counts.any():
@@ -141,7 +144,7 @@ class PoissonBinomialPairs:
     def _added(self, number: int, orders: FloatArray) -> FloatArray:
         """Return logarithms of the most that a pair's omitted values add.
 
-        They add their mass at the largest loss, or bounds by stretches.
+        Omitted values add their mass at the largest loss, or bounds by stretches.
         """
         finite = np.where(np.isinf(orders), 2.0, orders)
         whole = np.asarray(self.log_left_out + (finite - 1) * self.largest_loss)
@@ -156,7 +159,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     """Return candidates for the worst pair of sums, for replace-one adjacency.
 
     Up to 128 trials in all (fewer for theta above 0.49) the pairs are every configuration of the other clients: a pair for each number of
-    trials at 1/2 + theta; beyond that they are the two with all others at the same extreme, which are not proven to include the worst case.
+    trials at 1/2 + theta; beyond that they are the two with all other clients at the same extreme, which are not proven to include the
+    worst case.
 
     Parameters
     ----------
@@ -246,7 +250,7 @@ def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: Arra
 
 
 def _widest(others: int, theta: float) -> float:
-    """Return an approximate bound on the number of values in the window of the others' sum."""
+    """Return an approximate bound on the number of values of the other clients' sum."""
     return 2 * (math.sqrt(-2 * SMALLEST_WINDOW * others * (0.25 - theta * theta)) - SMALLEST_WINDOW)
 
 
@@ -263,8 +267,8 @@ class _WindowedSums:
 def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _WindowedSums:
     """Return the privacy losses of the sum for either extreme of the client.
 
-    All others are at the upper extreme. The others' sum is that of a window. Where it has been cut off, incomplete sums of the client and
-    the others are omitted.
+    All other clients are at the upper extreme. The sum of these clients lies in a window. The function omits incomplete sums of the client
+    and the other clients at the cut ends of the window.
     """
     window = binomial_window(others, 0.5 + theta, smallest)
     values = len(window.logarithms) + trials
@@ -275,7 +279,7 @@ def _windowed_sums(others: int, trials: int, theta: float, smallest: float) -> _
     dropped = np.zeros(2, dtype=np.longdouble)
     for start in range(0, values, BLOCK):
         stop = min(start + BLOCK, values)
-        # The probability of x is the sum over k of the client's k and the others' x - k.
+        # The probability of x is the sum over k of the client's k and the other clients' x - k.
         begin = max(start - trials, 0)
         masses = np.exp(window.logarithms[begin:stop])
         rows = np.array([np.convolve(toss, masses)[start - begin : stop - begin] for toss in tosses])
@@ -310,7 +314,7 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
     def chernoff(value: FloatArray) -> FloatArray:
         failures = total - value
         parts = ((value, mean), (failures, total - mean))
-        # A part is zero at its end, where the logarithm of the least positive number does as well as any.
+        # A part is zero at its end, where the logarithm of the least positive number serves as well.
         return np.asarray(-sum(part * np.log(np.maximum(part, 1e-300) / expected) for part, expected in parts))
 
     def bounded(starting: float, edges: FloatArray, steps: FloatArray) -> FloatArray:
@@ -336,7 +340,7 @@ def _tails(sums: _WindowedSums, clients: int, trials: int, theta: float) -> SumT
 
 
 def _stretches(mean: float, start: int, end: int) -> FloatArray:
-    """Return edges of stretches from a window's last value to the sum's last value."""
+    """Return the edges of stretches that divide one tail of the sum."""
     distance, furthest = max(abs(start - mean), 1.0), abs(end - mean)
     count = max(0, math.ceil(math.log(furthest / distance) / math.log(GROWTH)))
     between = mean + math.copysign(1.0, end - mean) * distance * GROWTH ** np.arange(1, count)

@@ -28,24 +28,24 @@ from ..numerics.rounding import SLACK, UNIT
 from .cpsgd_theorem import check_trials
 
 MOST_LEVELS = 2**24
-# Range of bounds and distances: rotation may divide the smallest clip norm, and vectors of the largest may lie twice as far apart.
+# Range of bounds and distances: rotation may divide the smallest clip norm, and vectors of the largest clip norm may be twice as far apart.
 SMALLEST_BOUND, LARGEST_BOUND = 1e-105, 1e101
 
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
 # The ends of the noise may fail with this share of delta.
 NEGLECTED = 0.01
-# Smaller shifts are evaluated singly, larger shifts by a formula.
+# Smaller shifts are evaluated one by one, larger shifts by a formula.
 NODES = 16
 SECTIONS = 36
 GOLDEN = (math.sqrt(5) - 1) / 2
 LARGEST_DISTANCE = 1e12
-# The window's cubic terms are small where it is shorter than this share of the support.
+# The window's cubic terms are small if it is shorter than this share of the support.
 LONGEST_WINDOW = 0.9
 # The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT:
 # less than SLACK.
 UPWARD = 1 + SLACK
 LARGEST_EXPONENT = 700.0
-# Least values of divisors: next to nothing, and yet no division by zero.
+# Least values of divisors: negligible, but no division by zero.
 LEAST_MULTIPLIER, LEAST_FRACTION = 1e-300, 1e-200
 
 
@@ -119,7 +119,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     Returns
     -------
     EpsilonAtDelta or None
-        Epsilon and its order; errs upward. It is None where the trials are too few for any proof.
+        Epsilon and its order; errs upward. None if the trials are too few for any proof.
 
     Examples
     --------
@@ -154,13 +154,13 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
 
-    Where (order - 1) square a is 4 or more, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
+    If (order - 1) square a is at least 4, ``square a**2 (1 + (order - 1) square / 2) + linear a + c`` is above the divergence of a + 1.
     """
     orders = check_orders(orders)
     budget = distance**2
     if budget == 0:
         return np.zeros_like(orders)
-    # The optimal multiplier lies between the slope of g, as a function of a**2, at the largest a, and that of a long way to there.
+    # The optimal multiplier lies between two slopes of g as a function of a**2: at the largest a, and over a long way to it.
     typical = math.sqrt(budget / dimension)
     scale = bound.square + bound.linear
     nodes, far = _nodes(bound, orders, largest), _far(bound, orders)
@@ -208,7 +208,7 @@ def _nodes(bound: FairBinomialBound, orders: FloatArray, largest: float) -> _Nod
     power = orders - 1
     rise = bound.square * (2 * start + 1) + bound.linear
     lower = bound.square * start**2 + bound.linear * start
-    # Beyond the largest exponent a divergence is infinite, in effect.
+    # Beyond the largest exponent, a divergence is practically infinite.
     growth = np.where(power * rise < LARGEST_EXPONENT, np.expm1(np.minimum(power * rise, LARGEST_EXPONENT)), np.inf)
     # g'(a) = 1 / (power (a + offset)) between start and start + 1; small divergences must not cancel out.
     offset = 1 / growth - start
@@ -242,10 +242,10 @@ def _largest_excess(nodes: _Nodes, far: _Far, multiplier: FloatArray, largest: f
     root = np.sqrt(nodes.squared_offset + 2 * share)
     best = np.where(nodes.ahead, share / (root + np.abs(nodes.offset)), (root - nodes.offset) / 2)
     best = np.minimum(np.maximum(best, nodes.start), nodes.ends)
-    # The result is infinite, not undefined, where a shift of no more than the start has an infinite growth.
+    # The result is infinite, not undefined, if a shift of no more than the start has an infinite growth.
     fraction = np.maximum(best - nodes.start, LEAST_FRACTION)
     value = nodes.lower + np.log1p(fraction * nodes.growth) / nodes.power
-    # Rounding counts where the difference nearly cancels: coordinates multiply it.
+    # Rounding matters if the difference nearly cancels: coordinates multiply it.
     lagged = multiplier * best**2
     excess = np.asarray((value - lagged + SLACK * (value + lagged)).max(axis=0))
     if largest > NODES:
@@ -282,11 +282,11 @@ def quantised_sensitivity(dimension: int, levels: int, bound: float, distance: f
         linf = k + 1,    l1 = sqrt(d) R + sqrt(2 sqrt(d) R t) + (4/3) t,    l2 = R + sqrt(l1 + sqrt(2 sqrt(d) R t)).
 
     The paper writes D (k - 1) / X for R, with D a bound on the vectors' norms: that is the distance 2 D of two vectors that replace each
-    other. For a vector with zero in its place the distance is D. The bounds are as published: linf never fails, and k - 1 would be enough.
+    other. For a vector and zero the distance is D. The bounds are as published: linf never fails, and k - 1 would be enough.
 
-    This holds for coupled rounding only: both vectors use the same uniform numbers. Under independent rounding they can be further apart,
-    even if they are equal. Privacy may be proved with the coupling, for any actual uniform numbers: each vector's message has the same
-    distribution as with the coupling, and the uniform numbers are independent of the noise.
+    The bound holds for coupled rounding only: both vectors use the same uniform numbers. Under independent rounding they can be further
+    apart, even if they are equal. Privacy may be proved with the coupling, for any actual uniform numbers: each vector's message has the
+    same distribution as with the coupling, and the uniform numbers are independent of the noise.
 
     Parameters
     ----------

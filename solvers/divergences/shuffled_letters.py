@@ -1,14 +1,14 @@
 """Privacy of shuffled letters of a table, or of their histogram, by the privacy blanket.
 
-Let w_y be the least probability that any row gives to letter y, and g their sum. Each of the n - 1 other clients can be thought of as
-drawing from the blanket w / g with probability g, and otherwise from the rest of its own row. An observer who knows the clients that did
-not use the blanket, and their letters, sees in addition a histogram of the letters of the other clients and of the client to be hidden,
-whose row is a or b. Take as measure the law of n letters of which each is y with probability w_y, and none with probability 1 - g; the
-histogram then has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
+Let w_y be the least probability of letter y over all rows, and g the sum of these. Each of the n - 1 other clients can be thought of as
+drawing from the blanket w / g with probability g, and otherwise from the rest of its own row. Assume that an observer knows the clients
+that did not use the blanket, and their letters. The observer also sees a histogram of the letters of the remaining clients and of the
+hidden client, whose row is a or b. Compare with the law of n letters, each of which is y with probability w_y, and missing with probability
+1 - g; the histogram then has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
 
     D = E[max(0, 1/n sum_i T_i)],    T_i = (a(y) - e^epsilon b(y)) / w_y with probability w_y, and 0 with probability 1 - g
 
-(Balle, Bell, Gascón, Nissim 2019, *The privacy blanket of the shuffle model*, lemma 5.3), whatever the other clients hold. No other
+(Balle, Bell, Gascón, Nissim 2019, *The privacy blanket of the shuffle model*, lemma 5.3), for any inputs of the other clients. No other
 decomposition of rows proves more (Su, Cheng, Wang 2025, *Decomposition-based optimal bounds for privacy amplification via shuffling*).
 
 `positive_part_bound` is an upper bound, close to the expected positive part of such a sum of independent, identical variables with few
@@ -51,7 +51,7 @@ FFT_UNITS = 16
 NEGLIGIBLE = 90.0
 # Largest number of steps of Newton's method, or bisection, and the relative size of the last step.
 MOST_NEWTON_STEPS, LAST_STEP = 60, 1e-12
-# Exponents beyond this limit are cut off where they can only be too large to matter.
+# Exponents beyond this limit are cut off if they can only be too large to matter.
 LARGEST_EXPONENT = 700.0
 
 MOST_CLIENTS = 10**12
@@ -59,9 +59,9 @@ MOST_CLIENTS = 10**12
 MOST_ENTRIES, CHUNK = 2**21, 2**20
 # Points for a standard deviation of T, and largest number of points, of the lattice for the worst of all pairs.
 STEPS_PER_DEVIATION, MOST_STEPS = 32, 2**13
-# The bound exceeds the divergence by about these shares: for epsilon, and for the many divergences of a loss distribution.
+# Relative margins by which the bound exceeds the divergence: for epsilon, and for the many divergences of a loss distribution.
 ACCURACY, LOSS_ACCURACY = 1e-2, 5e-2
-# At the returned epsilon, the divergence is within CLOSENESS of delta, as a share, or epsilon within JUMP of a jump. SMALLEST_DELTA stands
+# At the returned epsilon, the divergence is within a relative CLOSENESS of delta, or epsilon within JUMP of a jump. SMALLEST_DELTA stands
 # for a divergence of zero.
 CLOSENESS, JUMP, SMALLEST_DELTA = 1e-6, 1e-8, 1e-320
 # Number of losses of a distribution on either side of zero; losses beyond them may have a share NEGLECTED of delta.
@@ -79,7 +79,7 @@ class ShuffledLetters:
         Probabilities of a client's letters, for every input, up to a common factor: non-negative numbers, rows with the same sum. Inputs
         between rows, whose letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
     clients : int
-        n, with the client to be hidden; the others draw by the table, whatever they hold. From 1 to 10**12.
+        Number n of clients, including the hidden client; the other clients draw by the table, for any inputs. From 1 to 10**12.
 
     Raises
     ------
@@ -124,7 +124,7 @@ class ShuffledLetters:
     def delta(self, epsilon: float) -> float:
         """Return an upper bound on the largest hockey-stick divergence of two rows.
 
-        It mostly exceeds the divergence by a share of at most 1e-2.
+        The bound usually exceeds the divergence by at most 1 %.
         """
         return self._delta(check_real("epsilon", epsilon, low=0.0, high=LARGEST_LOG_RATIO), ACCURACY)
 
@@ -150,9 +150,9 @@ class ShuffledLetters:
     def loss(self, delta: float, times: int) -> "PrivacyLossDistribution":
         """Return a dominating privacy loss distribution, for composition over `times` uses.
 
-        It dominates every pair of rows: it is the loss distribution of the pairs' largest divergence as a function of epsilon, linear in
-        e^epsilon between the points where it is computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022). Losses beyond the
-        grid count as certain failure.
+        The distribution dominates every pair of rows: it is the loss distribution of the pairs' largest divergence as a function of
+        epsilon, linear in e^epsilon between the points where it is computed (Zhu, Dong, Wang 2022, proposition 10; Doroshenko et al. 2022).
+        Losses beyond the grid count as certain failure.
         """
         from dp_accounting.pld import privacy_loss_distribution as pld
         from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
@@ -212,7 +212,7 @@ class ShuffledLetters:
             return 0.0
         if len(self.weights) == 2:
             both = self._values(factor, everything)
-            # Both directions are alike for randomised response.
+            # Randomised response has the same law in both directions.
             laws = [sorted(zip(values.tolist(), self._blanket.tolist(), strict=True)) for values in both]
             different = both[:1] if laws[0] == laws[1] else both
             return min(max(positive_part_bound(values, self._blanket, self._rest, self.clients, accuracy) for values in different), 1.0)
@@ -250,7 +250,7 @@ class ShuffledLetters:
         # The second difference of the maximum is that of the best pair there, plus the excess of other pairs on either side.
         gains = np.zeros(len(lattice))
         gains[1:-1] = np.maximum(best[:-2] - before[1:-1], 0.0) + np.maximum(best[2:] - after[1:-1], 0.0)
-        # A sum of as many terms as the lattice has points is good to twice as many units.
+        # A sum of this many terms has at most two units per term.
         gains += np.where(gains > 0, 8 * UNIT * len(lattice) * (best + np.append(best[1:], 0.0) + np.append(0.0, best[:-1])), 0.0)
         return _Law(np.asarray(lattice, dtype=np.float64), masses + gains)
 
@@ -277,7 +277,7 @@ class _Law:
 def _without_copies(table: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.float64] | NDArray[np.int64]:
     """Return two rows that stand for a table like randomised response, with like letters merged.
 
-    In such a table all pairs of rows are alike: one number on the diagonal, another number elsewhere.
+    In such a table all pairs of rows are alike: one number is on the diagonal, another number elsewhere.
     """
     rows, letters = table.shape
     elsewhere = table[~np.eye(rows, letters, dtype=bool)]
@@ -302,14 +302,14 @@ def _lower_hull(points: FloatArray, values: FloatArray) -> FloatArray:
 def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: float, count: int, accuracy: float) -> float:
     """Return an upper bound on E[max(0, sum)] / count.
 
-    The bound exceeds the expectation by a share of about `accuracy`, or twice that where sums are often exactly 0.
+    The bound exceeds the expectation by a relative error of about `accuracy`, or twice that if sums are often exactly 0.
 
     Parameters
     ----------
     values : ndarray of shape (values,)
-        Values of a variable, beside 0.
+        Values of the variable other than 0.
     probabilities : ndarray of shape (values,)
-        Their probabilities.
+        Probabilities of the values.
     rest : float
         Probability of 0. All probabilities together may exceed 1: a larger measure gives a larger bound.
     count : int
@@ -361,7 +361,7 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
     squares = float(np.exp(2 * (count - 1) * logs[alive]).sum()) + len(transform) * math.exp(-2 * NEGLIGIBLE * (1 - 1 / count))
     error = doublings * float(np.linalg.norm(summed)) + count * base_error * math.sqrt(2 * squares / points) + math.exp(-NEGLIGIBLE)
 
-    # Sums above zero count up to where the tilt has left nothing of them; higher or far lower sums wrap around, and are only added.
+    # Sums above zero count up to the point where the tilt makes them negligible; higher or far lower sums wrap around, and are only added.
     above = min(points - 1, math.ceil(DECAYS / (tilt * step)))
     sums = step * np.arange(1, above + 1)
     untilted = sums * np.exp(-tilt * sums)
@@ -376,7 +376,7 @@ def positive_part_bound(values: FloatArray, probabilities: FloatArray, rest: flo
 def _each_alone(values: FloatArray, probabilities: FloatArray, rest: float, count: int) -> float:
     """Return the logarithm of a simpler bound: the sum of the variables' positive parts.
 
-    This bound serves where values are so large and so rare that the lattice is too coarse for them.
+    This bound serves for values that are so large and so rare that the lattice is too coarse for them.
     """
     alone = float(probabilities @ np.maximum(values, 0.0))
     together = max(float(probabilities.sum()) + rest, 1.0)
@@ -427,7 +427,7 @@ def _lattice_law(values: FloatArray, probabilities: FloatArray, rest: float, til
 def largest_clones_epsilon(clients: int, delta: float) -> float:
     """Return the largest local epsilon of the closed form: ln(n / (8 ln(2 / delta)) - 1).
 
-    It is minus infinity where the form covers no local epsilon.
+    The result is minus infinity if the form covers no local epsilon.
     """
     clients, delta = check_integer("clients", clients, low=1, high=MOST_CLIENTS), check_delta(delta)
     ratio = clients / (8 * math.log(2 / delta)) - 1
@@ -437,7 +437,7 @@ def largest_clones_epsilon(clients: int, delta: float) -> float:
 def clones_epsilon(local_epsilon: float, clients: int, delta: float) -> float:
     """Return the published epsilon of n shuffled messages, if the closed form covers it.
 
-    It is infinite above `largest_clones_epsilon`.
+    The result is infinite above `largest_clones_epsilon`.
 
     The bound is ln(1 + (e^e0 - 1) (4 sqrt(2 ln(4 / delta)) / sqrt((e^e0 + 1) n) + 4 / n)), for replace-one adjacency (Feldman, McMillan,
     Talwar 2023, *Stronger privacy amplification by shuffling for Rényi and approximate differential privacy*, theorem 3.2). The function

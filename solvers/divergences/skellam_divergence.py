@@ -19,7 +19,7 @@ from ..accounting.renyi_curve import DEFAULT_ORDERS, RenyiCurve, check_delta
 LEAST_EPSILON, LARGEST_EPSILON = 1e-3, 1e3
 LARGEST_SENSITIVITY = 1e15
 LEAST_VARIANCE, LARGEST_VARIANCE = 1e-6, 1e40
-# The closed form below and the curve that checks it round differently: the variance goes up by this share until the two agree.
+# The closed form below and the curve that checks it round differently: the variance grows by this relative step until the two agree.
 NUDGE = 1e-13
 
 
@@ -54,7 +54,7 @@ def skellam_renyi_divergences(variance: float, l1_sensitivity: float, l2_sensiti
     array = np.ceil(check_orders(orders))
     linear, quadratic, alternative = _coefficients(l1_sensitivity, l2_sensitivity, array)
     divergences = linear / variance + np.minimum(quadratic / variance**2, alternative / variance)
-    # No noise is needed where neighbours do not differ: there the limit of infinite order is 0 times infinity.
+    # Equal neighbours need no noise: the limit of infinite order would be 0 times infinity.
     return np.where(np.isinf(array), 0.0 if l2_sensitivity == 0 else math.inf, divergences)
 
 
@@ -120,7 +120,7 @@ def skellam_tail(variance: float, threshold: float) -> float:
 def _coefficients(l1_sensitivity: float, l2_sensitivity: float, orders: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     """Return the coefficients of the bound on the divergence.
 
-    They are the factors of 1 / mu, of 1 / mu**2 and of the alternative 1 / mu.
+    The coefficients are the factors of 1 / mu, of 1 / mu**2 and of the alternative 1 / mu.
     """
     l1 = check_real("l1_sensitivity", l1_sensitivity, low=0.0, high=LARGEST_SENSITIVITY**2)
     l2 = check_real("l2_sensitivity", l2_sensitivity, low=0.0, high=LARGEST_SENSITIVITY)

@@ -22,15 +22,16 @@ LARGEST_NORM = 64.0
 LARGEST_DISTANCE = 1e6
 # Most additions of the exact integer optimum: about two seconds.
 AFFORDABLE_ADDITIONS = 2e9
-# SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units, and bounds: products and
-# interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000.
+# SLACK covers budgets and prices, powers of at most 64 of rounded products, with fewer than 200 units. It also covers bounds: products and
+# interpolations of divergences, whose sums of up to 1024 terms, with exponents of up to 300 that cancel to a quarter, have fewer than 4000
+# units.
 
 
 @dataclass(frozen=True)
 class VectorBounds:
     """Bounds on the Rényi divergence of a vector's message, in nats.
 
-    They satisfy greedy >= linear_program >= integer.
+    The bounds satisfy greedy >= linear_program >= integer.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class VectorBounds:
     linear_program : float
         Optimum of the relaxation, their program (4), where a coordinate may be split between distances; errs upward.
     integer : float or None
-        The exact largest value of sum_l D_(k_l); None where it is too expensive to compute, or p is not a whole number.
+        The exact largest value of sum_l D_(k_l); None if it is too expensive to compute, or p is not a whole number.
     """
 
     greedy: float
@@ -89,7 +90,7 @@ def vector_bounds(weights: ArrayLike, order: float, dimension: int, norm: float,
 def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, norm: float, distance: float) -> FloatArray:
     """Return the bound of guarantees on a vector's message, for many orders.
 
-    It is the relaxation without distances that no input can reach: no coordinate can be further apart than the whole vector, but the
+    The bound is the relaxation without distances that no input can reach: no coordinate can be further apart than the whole vector, but the
     published relaxation mixes such pairs in. Where the distance is below 1, their omission makes the bound smaller, and it stays a bound.
     Divergences are in nats and err upward. Parameters are those of `vector_bounds`.
     """
@@ -104,7 +105,7 @@ def vector_divergences(weights: ArrayLike, orders: ArrayLike, dimension: int, no
 def compose_distances(divergences: FloatArray, dimension: int, norm: float, distance: float) -> FloatArray:
     """Return `vector_divergences` from a table's `divergence_by_distance`.
 
-    Its shape is (orders, inputs).
+    The shape of the divergences is (orders, inputs).
     """
     dimension, norm, distance = _checked(dimension, norm, distance)
     reachable = divergences[:, : largest_step(divergences.shape[1], distance) + 1]
@@ -118,8 +119,8 @@ def compose_distances(divergences: FloatArray, dimension: int, norm: float, dist
 def greedy_bound(divergences: FloatArray, prices: FloatArray, budget: float) -> float:
     """Return budget times the steepest divergence per unit of it.
 
-    This is an upper bound on the relaxation's value in every dimension. Choices are a coordinate's possible divergences with their prices,
-    which rise from 0; the first choice is distance 0 and adds nothing. The result errs upward, above rounding errors.
+    The greedy bound is an upper bound on the relaxation's value in every dimension. Choices are a coordinate's possible divergences with
+    their prices, which rise from 0; the first choice is distance 0 and adds nothing. The result errs upward, above rounding errors.
     """
     if len(divergences) == 1:
         return 0.0

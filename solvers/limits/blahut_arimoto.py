@@ -88,8 +88,8 @@ class ReducedProblem:
     def test_channel(self, output: FloatArray, slope: float, slack: float) -> "TestChannel":
         """Return the best channel for a guess of the output's distribution.
 
-        Its distortion is below the target. The channel is output(y) exp(-s d(x, y)) / Z(x) with the least sufficient slope s, to `slack`
-        nats.
+        The channel's distortion is below the target. The channel is output(y) exp(-s d(x, y)) / Z(x) with the least sufficient slope s, to
+        `slack` nats.
         """
         finite = self.finite_distortion
         goal = self.goal

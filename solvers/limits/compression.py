@@ -14,7 +14,7 @@ from ..numerics.bisection import bisect
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 MOST_BITS = 1e25
-# Shuffled messages have no bound of their own here.
+# Shuffled messages have no separate bound here.
 BOUNDED_TRUST_MODELS = ("local", "secure-sum", "central")
 LARGEST_RADIUS = 1e100
 HALVINGS = 100
@@ -174,7 +174,8 @@ def _message_risks(dimension: int, bits: FloatArray) -> PriorRisks:
         ball = np.expm1(2 * nats / dimension)
         # The second prior is uniform on the sphere.
         sphere = np.expm1(2 * nats / (dimension - 2)) if dimension > 2 else np.full_like(nats, np.inf)
-    # The third prior has twice as many equidistant points on a diameter as there are messages; ROUNDING keeps the floor from losing one.
+    # The third prior has twice as many equidistant points on a diameter as there are messages; ROUNDING keeps the floor from losing a
+    # message.
     messages = np.floor(np.exp2(np.minimum(nats / math.log(2), 400.0)) * (1 + ROUNDING))
     line = 4 * (messages - 1) * (messages + 1) / 3
     points = (2 * messages + 1) / (3 * (2 * messages - 1))

@@ -1,7 +1,8 @@
 """Lower bounds on coordinate noise of vectors with independent messages and a Rényi budget.
 
 The Chapman-Robbins bound is the Cramér-Rao limit on a grid: the variance of an unbiased estimate at row k is at least
-``(i - k)**2 / chi2(P_i || P_k)`` squared grid steps, whatever the letters; `docs/proofs/renyi-tables.md` bounds chi2 by the accounted divergence.
+``(i - k)**2 / chi2(P_i || P_k)`` squared grid steps, whatever the letters. `docs/proofs/renyi-tables.md` bounds chi2 by the accounted
+divergence.
 """
 
 import math
@@ -26,8 +27,8 @@ def least_coordinate_variance(budget: RenyiBudget) -> float:
     """Return a lower bound on each coordinate's variance under a vector's Rényi budget.
 
     The bound holds for every unbiased table on the budget's grid, with any letters and any number of letters, for each coordinate by
-    itself, at each of its inputs; accounts are those of the relaxation (`RenyiBudget`) at one of quietbits' orders. It is 0.0, which says
-    nothing, if an order below 2 can prove the budget.
+    itself, at each of its inputs; accounts are those of the relaxation (`RenyiBudget`) at one of quietbits' orders. It is 0.0, the trivial
+    bound, if an order below 2 can prove the budget.
 
     Returns
     -------
@@ -70,7 +71,7 @@ def _at_order(budget: RenyiBudget, order: float) -> float:
     steps = np.arange(1, min(budget.reach, budget.inputs // 2 - 1) + 1)
     if len(steps) == 0:
         return 0.0
-    # A steeper line allows more to distances that cost more than a coordinate has on average, and less to the others.
+    # A steeper line allows more to distances that cost more than a coordinate has on average, and less to shorter distances.
     costly = budget.relative_prices()[steps] > 1 / budget.dimension
 
     def bounds(share: float) -> FloatArray:

@@ -1,8 +1,8 @@
 """Lower bounds of compression on the error of frequencies, for messages of given bits.
 
 Each of n clients holds one of d items; the server estimates the vector of shares of clients. The bounds hold for every encoder and decoder,
-private or not, with shared randomness that does not depend on the items, and are lower bounds after rounding. `docs/proofs/frequency-limits.md`
-has the proofs.
+private or not, with shared randomness that does not depend on the items, and are lower bounds after rounding.
+`docs/proofs/frequency-limits.md` has the proofs.
 
 A `Packing` is an explicit set of histograms of which any two are far apart: Lemma 5.2 of Chen, Özgür, Cormode, Bharadwaj (2023), with all
 constants. `parts` groups of floor(clients / parts) clients hold the same item each; clients left over hold item 0 in every member.
@@ -133,16 +133,16 @@ class OneHotCurves:
     slope: FloatArray
 
     def rate(self, distortion: FloatArray) -> FloatArray:
-        """Return a lower bound on the nats that each curve needs for a distortion."""
+        """Return lower bounds on the rates, in nats, that reach a distortion."""
         return np.asarray(np.maximum(np.max(self.offset - self.slope * distortion[:, None], axis=1), 0.0))
 
     def distortion(self, nats: FloatArray) -> FloatArray:
-        """Return a lower bound on the distortion of each curve for a rate."""
+        """Return lower bounds on the distortion at a rate."""
         return np.asarray(np.maximum(np.max((self.offset - nats[:, None]) / self.slope, axis=1), 0.0))
 
 
 def one_hot_curves(sizes: FloatArray) -> OneHotCurves:
-    """Return the curves for these numbers of items, at least 2 each."""
+    """Return the curves for given numbers of items, at least 2 each."""
     likeliest = LIKELIEST[None, :]
     others = sizes[:, None] - 1
     rest = (1 - likeliest) / others
@@ -172,7 +172,7 @@ class _CountedFamily:
 
 @dataclass(frozen=True, eq=False)
 class _Blocks:
-    """Priors in which each of some groups holds an independent item of a block of its own."""
+    """Priors in which each group holds an independent item of the group's own block."""
 
     parts: FloatArray
     share: FloatArray

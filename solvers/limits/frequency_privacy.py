@@ -1,4 +1,4 @@
-"""Lower bounds of privacy on the error of frequencies, whatever the number of bits.
+"""Lower bounds of privacy on the error of frequencies, for any number of bits.
 
 Each of n clients holds one of d items. Neighbours differ in one client's item (replace-one); a mechanism with (epsilon, delta) under
 add-or-remove-one adjacency has (2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants and are lower bounds after
@@ -48,8 +48,8 @@ def frequency_bound(
     delta : float
         From 0 to below 1; 0 for pure privacy, which has the higher bound.
     trust_model : str
-        ``"central"`` and ``"secure-sum"``: what the server publishes is private, and the bounds are equal. ``"local"``: every client's
-        message is private; messages are sent at the same time, and all clients may share randomness.
+        ``"central"`` and ``"secure-sum"``: the server's output is private, and the bounds are equal. ``"local"``: every client's message is
+        private; messages are sent at the same time, and all clients may share randomness.
     loss : str
         ``"linf"``, the expected largest error of a frequency; ``"l2"``, the expected Euclidean norm of all errors; or ``"l2-squared"``, the
         expected square of that norm.
@@ -230,7 +230,7 @@ def message_information(moved: FloatArray, epsilon: float) -> FloatArray:
 
 
 def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
-    """Return the bound on the squared error where clients hold item 0 or a block's hidden item."""
+    """Return the bound on the squared error if clients hold item 0 or a block's hidden item."""
     parts = 2.0 ** np.arange(max(1, (categories - 1).bit_length() - 1))
     sizes = np.floor((categories - 1) / parts)
     parts, sizes = parts[sizes >= 2], sizes[sizes >= 2]
@@ -239,7 +239,7 @@ def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
     curves = one_hot_curves(sizes)
     best = 0.0
     for moved, information in zip(PERTURBATIONS[::-1], message_information(PERTURBATIONS, epsilon)[::-1], strict=True):
-        # No distortion is above 1, so smaller perturbations have no larger errors than these.
+        # No distortion is above 1, so smaller perturbations have no larger errors.
         if moved <= best:
             break
         hidden = moved**2 / parts * curves.distortion(clients * information / parts**2)
@@ -249,7 +249,7 @@ def _hidden_items(categories: int, clients: int, epsilon: float) -> float:
 
 
 def _hidden_item(categories: int, clients: int, epsilon: float) -> float:
-    """Return the bound on the largest error where clients hold item 0 or a hidden item (Fano)."""
+    """Return the bound on the largest error if clients hold item 0 or a hidden item (Fano)."""
     choices = categories - 1
     if choices < 2:
         return 0.0

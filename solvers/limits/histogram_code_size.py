@@ -1,8 +1,8 @@
 """A computed union bound on the rows of a random matrix that distinguish histograms.
 
 The matrix S has Bernoulli(1/2) entries, and S mu distinguishes histograms mu. The bound is theorem 4.2 of Chen, Özgür, Cormode, Bharadwaj
-2023, *The communication cost of security and privacy in federated frequency estimation*, with all constants. `docs/proofs/exact-histograms.md` has
-the proofs. The entries of S are independent of the histogram; all sizes are upper bounds.
+2023, *The communication cost of security and privacy in federated frequency estimation*, with all constants.
+`docs/proofs/exact-histograms.md` has the proofs. The entries of S are independent of the histogram; all sizes are upper bounds.
 """
 
 import math
@@ -31,11 +31,11 @@ def code_size(clients: int, dimension: int, failure_probability: float = 0.01) -
     Parameters
     ----------
     clients : int
-        n, from 0 to 2000.
+        Number n of items, from 0 to 2000.
     dimension : int
-        d, the number of items, from 1 to 2**40.
+        Number d of categories, from 1 to 2**40.
     failure_probability : float
-        q, above 0 and below 1.
+        Failure probability q, above 0 and below 1.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _checked(clients: int, dimension: int, failure_probability: float) -> tuple[
 
 
 def _least_rows(log_counts: FloatArray, failure_probability: float) -> int:
-    """Return the least m with sum_s count_s p_s^m <= q; `log_counts` by support s, from 0."""
+    """Return the least m with sum_s count_s p_s^m <= q, with `log_counts` for s = 0, 1, ..."""
     support = np.flatnonzero(log_counts > -np.inf)
     counts, zeros = log_counts[support], _log_zero_probabilities(len(log_counts) - 1)[support]
     # The sums have at most 3 s + 8 logarithms, none off by more than 4 units; the sum of their magnitudes is below the factor of `chain`.
@@ -173,7 +173,7 @@ def _log_compositions(clients: int) -> FloatArray:
 def _log_supports(dimension: int, clients: int) -> FloatArray:
     """Return ln C(d, a) C(d - a, b), the supports of a positive and b negative entries.
 
-    It is -inf where either support is empty.
+    The logarithm is -inf if either support is empty.
     """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     own = _log_binomials(dimension, clients)
@@ -185,7 +185,7 @@ def _log_supports(dimension: int, clients: int) -> FloatArray:
 def _log_supports_beside(dimension: int, distinct: int, clients: int) -> FloatArray:
     """Return ln C(d - b, a), the supports of a positive entries beside b negative entries.
 
-    It is -inf where either support is empty or b is too large.
+    The logarithm is -inf if either support is empty or b is too large.
     """
     logs = np.full((clients + 1, clients + 1), -np.inf)
     for size in range(1, distinct + 1):

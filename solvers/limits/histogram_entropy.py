@@ -1,6 +1,7 @@
 """Entropy in bits of the histogram of n items of d categories, a bound on messages.
 
-A result is a lower and an upper bound on the entropy, with rounding and truncation included. `docs/proofs/frequency-limits.md` has the proofs.
+A result is a lower and an upper bound on the entropy, with rounding and truncation included.
+`docs/proofs/frequency-limits.md` has the proofs.
 """
 
 import math
@@ -16,7 +17,7 @@ from ..numerics.rounding import UNIT
 
 # The sum over counts takes time proportional to the square root of clients times categories.
 MOST_COUNTED_CLIENTS = 10**9
-# Stirling's series is used from this number on; its error there is below 1/(1680 n**7).
+# Stirling's series is used from this number on, with an error below 1/(1680 n**7).
 SERIES_FROM = 16
 # Counts farther from their mean than 10.8 standard deviations and 40 have a mass below 1e-24 (Bernstein's inequality).
 TAIL_DEVIATIONS, TAIL_COUNTS, TAIL_MASS = 10.8, 40.0, 1e-24

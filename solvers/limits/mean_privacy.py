@@ -245,8 +245,8 @@ def _sinh_of_half(epsilon: float) -> float:
 def local_bound(dimension: int, clients: int, epsilon: float, delta: float = 0.0, *, radius: float = 1.0) -> float:
     """Return a lower bound on the mean's worst-case squared error under local privacy.
 
-    The bound holds for every protocol whose messages are (epsilon, delta) private each. The parameters are those of `central_bound`, with
-    epsilon and delta for a client's message.
+    The bound holds for every protocol with (epsilon, delta) private messages. The parameters are those of `central_bound`, with epsilon and
+    delta for a client's message.
 
     Returns
     -------

@@ -37,7 +37,7 @@ def posterior_odds(dimension: int, epsilon: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of the shape of epsilon
-        Upper bounds, infinite where they exceed the range of floats.
+        Upper bounds, infinite if they exceed the range of floats.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def _log_expm1(values: FloatArray) -> FloatArray:
 @functools.cache
 def _rules() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return nodes and weights for `_log_mean_excess`, on the half-line and on [0, 1]."""
-    # Both rules were compared with 40-digit sums for dimensions 2 to 10**9: the error is below 1e-11 where they are used.
+    # Both rules were compared with 40-digit sums for dimensions 2 to 10**9: the error is below 1e-11 in their ranges.
     half_line, interval = scipy.special.roots_laguerre(64), scipy.special.roots_legendre(48)
     return half_line[0], half_line[1], 0.5 * (interval[0] + 1), 0.5 * interval[1]
 
@@ -95,8 +95,8 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> tuple[FloatArray, 
     X is a coordinate of a random unit vector.
     """
     half = (dimension - 1) / 2
-    log_rest = -np.logaddexp(0.0, log_odds)  # log(1 - t**2)
-    ratio = np.exp(-log_odds)  # (1 - t**2)/t**2
+    log_rest = -np.logaddexp(0.0, log_odds)  # This is log(1 - t**2).
+    ratio = np.exp(-log_odds)  # This is (1 - t**2)/t**2.
     squared = np.exp(-np.logaddexp(0.0, -log_odds))
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).
     log_mean = half * log_rest - math.log(2 * half) - _log_beta(half)

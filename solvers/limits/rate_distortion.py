@@ -92,7 +92,7 @@ def rate_distortion(
     source : array_like
         Probabilities of source symbols; they must add up to 1, to 1e-9.
     distortion : array_like of shape (source symbols, reproduction symbols)
-        Distortion of each pair; ``inf`` where a reproduction is forbidden.
+        Distortion of each pair; ``inf`` for a forbidden reproduction.
     target : float
         Largest mean distortion.
     tolerance : float
@@ -248,7 +248,7 @@ class _Point:
         self.problem, self.log_weights, self.slope, self.output, self.unspent = problem, log_weights, slope, output, unspent
         self.hurried = hurried
         exponents = (np.log(problem.source) + log_weights)[:, None] - slope * problem.distortion
-        # The cut at 100 avoids overflow; too long a step still shows in its slacks.
+        # Capping exponents at 100 avoids overflow; a step that is too long still shows in its slacks.
         self.masses = np.exp(np.minimum(exponents, 100.0, out=exponents), out=exponents)
         self.costs = self.masses.sum(axis=0)
         self.slacks = 1 - self.costs
@@ -357,7 +357,7 @@ class _NewtonSystem:
             matrix = (scaled / self.diagonal[:, None]).T @ scaled
             matrix[np.diag_indices_from(matrix)] += 1
         self.factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
-        # Each symbol's mean distortion is subtracted, which moves a by the mean times s: less is left to cancel in the pivot.
+        # Subtracting each symbol's mean distortion moves a by the mean times s, so that less cancels in the pivot.
         self.means = point.spent @ point.output / self.diagonal
         centred = point.problem.finite_distortion - self.means[:, None]
         spent = point.masses * centred

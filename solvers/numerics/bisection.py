@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray
 
-# The relative error assumed of a guess is 1 over this.
+# The relative error assumed of the initial guess is 1 over this.
 GUESSED = 128
 
 
@@ -75,7 +75,7 @@ def first_true(low: int, high: int, holds: Callable[[int], bool], *, growth: int
 def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """Return the least value of a function over the whole numbers from 1 to `most`.
 
-    The function also takes a bound, and may return infinity for values above it.
+    The function also takes a bound, above which it may return infinity.
 
     The result is exact if the function is infinite, then falls and then rises between the powers of two next to the best power.
 
@@ -86,7 +86,7 @@ def least_up_to(most: int, function: Callable[[int, float], float]) -> float:
     """
     tried = [*(2**power for power in range(most.bit_length()) if 2**power < most), most]
     least, best = math.inf, 0
-    # Start from the rising end: most values before the least one are above the bound then.
+    # The search starts from the rising end, where most values are above the least value.
     for position, number in reversed([*enumerate(tried)]):
         value = function(number, least)
         if value < least:

@@ -54,7 +54,7 @@ def concave_envelope(costs: ArrayLike, values: ArrayLike) -> ConcaveEnvelope:
     for x, y in zip(xs, ys, strict=True):
         if y <= vertex_y[-1]:
             continue
-        # Drop vertices on or below the line from the previous vertex to the new point.
+        # Vertices on or below the line from the previous vertex to the new point are dropped.
         while len(vertex_x) > 1 and (vertex_y[-1] - vertex_y[-2]) * (x - vertex_x[-2]) <= (y - vertex_y[-2]) * (
             vertex_x[-1] - vertex_x[-2]
         ):

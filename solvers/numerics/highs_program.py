@@ -1,6 +1,6 @@
 """Runs of HiGHS with tight tolerances, one thread, and a second try from scratch.
 
-No status but "optimal" counts as success.
+Only the status "optimal" counts as success.
 """
 
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class _SilentHighs(highspy.Highs):
 def new_highs() -> highspy.Highs:
     """Return a silent, single-threaded HiGHS without a model, with tight tolerances.
 
-    It keeps small matrix entries.
+    The instance keeps small matrix entries.
     """
     highs = _SilentHighs()
     for option, value in (
@@ -96,7 +96,7 @@ def _run_again(highs: highspy.Highs, basis: highspy.HighsBasis) -> None:
         highs.setOptionValue("simplex_strategy", highspy.simplex_constants.SimplexStrategy.kSimplexStrategyDual)
         highs.run()
         highs.setOptionValue("simplex_strategy", strategy)
-    # Presolve sometimes calls a model infeasible, or ends in numerical trouble, where the simplex method finds an optimum.
+    # Presolve sometimes calls a model infeasible, or ends in numerical trouble, though the simplex method finds an optimum.
     highs.setOptionValue("presolve", "off")
     for solver in ("simplex", "ipm"):
         if highs.getModelStatus() == highspy.HighsModelStatus.kOptimal:

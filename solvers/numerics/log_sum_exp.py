@@ -11,8 +11,8 @@ from ...arrays import FloatArray
 def log_sum_exp(logarithms: FloatArray, axis: int | None = None, weights: FloatArray | float = 1.0) -> FloatArray:
     """Return ``ln(sum(weights exp(logarithms)))`` along an axis, or of all numbers.
 
-    The result is right to a few units in the last place, and those of the number of terms. Logarithms may be infinite; sums of weights and
-    exponentials must not be negative.
+    The result is right to a few units in the last place, plus a unit per term. Logarithms may be infinite; sums of weights and exponentials
+    must not be negative.
 
     Examples
     --------

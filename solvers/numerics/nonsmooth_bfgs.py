@@ -50,11 +50,12 @@ def minimise_nonsmooth(
     start : ndarray of shape (variables,)
         Point where the descent starts; of order one, and inside the domain.
     tolerance : float
-        Stop when the predicted decrease, or the decrease of two steps in a row, is below this, relative to the value.
+        Relative tolerance: the descent stops when the predicted decrease, or the decrease of two steps in a row, is below this share of the
+        value.
     max_evaluations : int
         Largest number of evaluations.
     goal : float
-        A descent ends if it would take a hundred more evaluations to come down to this value, at the pace of its last ten.
+        Value to reach: the descent ends if the pace of its last ten evaluations would need a hundred more to reach it.
     """
     point = start
     value, gradient = objective(point)

@@ -19,7 +19,7 @@ SERIES_FROM = 1e4
 def mean_norm(dimension: int) -> float:
     """Return the mean norm of standard normal vectors.
 
-    It is ``sqrt(2) Gamma((dimension + 1) / 2) / Gamma(dimension / 2)``.
+    The mean is ``sqrt(2) Gamma((dimension + 1) / 2) / Gamma(dimension / 2)``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Root finding that ends on the safe side: at an argument whose value is within a target."""
+"""Root finding that ends on the safe side, at an argument whose value is within a target."""
 
 import math
 from collections.abc import Callable
@@ -25,8 +25,8 @@ def safe_root(
     """Return an argument at which a rising function is at most, and close to, a target.
 
     The value is no further below the target than `tolerance`. The search follows the function as a power law, by secants of logarithms
-    inside the bracket, so that a smooth function takes a few evaluations: each may be the design of a table. The function was evaluated at
-    the returned argument.
+    inside the bracket, so that a smooth function takes a few evaluations: each evaluation may be the design of a table. The function was
+    evaluated at the returned argument.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def safe_root(
                 return safe
             if unsafe == low:
                 raise InfeasibleError(f"{name} would have to be below {shown(low):g}, where {value:.6g} exceeds the target {target:.6g}")
-        # Take a power law through the last two points, or through the origin and the only point.
+        # The secant is a power law through the last two points, or through the origin and the only point.
         power = 1.0
         if before is not None and 0 < value < math.inf and value != before[1]:
             power = max(math.log(value / before[1]) / math.log(argument / before[0]), 0.05)
@@ -95,7 +95,7 @@ def safe_root(
             step = math.inf if value == 0 else -math.inf
             before = None
         if safe == 0 or unsafe == math.inf:
-            # From the second step on go a little further than the law says, so that the target is soon bracketed.
+            # From the second step on, the search goes a little further than the power law, so that it soon brackets the target.
             further = 1.01 if missed else 1.0
             step = math.copysign(min(abs(step) * further + 1e-12, math.log(STRIDE)), step)
             missed = True
@@ -103,7 +103,7 @@ def safe_root(
             continue
         widths.append(math.log(unsafe / safe))
         argument = argument * math.exp(step) if abs(step) < widths[-1] else math.nan
-        # The law may lead out of the bracket, or creep along one side of it: halve the bracket then.
+        # The power law may lead out of the bracket, or creep along one side of it: the search halves the bracket then.
         if not safe < argument < unsafe or (len(widths) > 3 and widths[-1] > widths[-4] / 2):
             argument = math.sqrt(safe) * math.sqrt(unsafe)
     raise ConvergenceError(

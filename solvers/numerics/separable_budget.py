@@ -45,7 +45,7 @@ def largest_piecewise_sum(
     ----------
     lefts : ndarray of shape (cells,)
         Left ends of the cells, whole numbers of at least 0, 0 among them; cells have the length 1, or end at the radius if that comes
-        first. Cells beyond the radius do not count. Of several parabolas in the same cell the largest counts at each point.
+        first. Cells beyond the radius do not count. If several parabolas share a cell, the largest counts at each point.
     constants, slopes, curvatures : ndarray of shape (cells,)
         h(left + f) = constant + slope f - curvature f**2, the curvature at least 0.
     dimension : int
@@ -68,7 +68,7 @@ def largest_piecewise_sum(
     cells = np.stack([lefts, constants, slopes, curvatures, np.minimum(1.0, radius - lefts)])
 
     def best_of_a_coordinate(price: float) -> float:
-        # Drop cells whose best is below another cell's attained value after a few halvings.
+        # After a few halvings, cells whose bound is below another cell's attained value are dropped.
         brackets = Brackets(np.zeros_like(lefts), cells[-1])
         brackets, attained, bounds = narrowed(cells, brackets, price, FIRST_HALVINGS)
         rivals = bounds >= attained.max()
@@ -89,8 +89,8 @@ def largest_piecewise_sum(
         brackets = bisect_each(lambda middle: derivative(middle) >= 0, between.holds, between.fails, halvings)
         low, high = brackets.holds, brackets.fails
         values = constants + slopes * low - curvatures * low**2 - price * ((lefts + low) / scale) ** norm
-        # A difference is multiplied by the dimension, and so is its error, which depends on the terms: for each a power's units and 16
-        # more. A derivative whose sign is lost in its error rises by no more than that over the rest of the cell.
+        # The dimension multiplies a difference and its error, which depends on the terms: a power's units and 16 more for each. A
+        # derivative whose sign is lost in its error rises by at most that error over the rest of the cell.
         ends = (lefts + tops) / scale
         terms = np.abs(constants) + 2 * np.abs(slopes) * tops + 3 * curvatures * tops + price * ends ** (norm - 1) * (ends + norm / scale)
         error = (8 * norm + 16) * UNIT * terms

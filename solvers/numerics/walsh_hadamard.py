@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import LARGEST_DIMENSION, check_integer
 
-# Logarithms of the rows of Hadamard matrices in either precision: about those of a transform's factors, and the largest that is a transform
-# by itself. They do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
+# Binary logarithms of the rows of Hadamard matrices, by precision: those of a transform's factors, and the largest of a transform by a
+# single factor. The factors do not depend on other vectors, nor do a vector's sums, except in a product of all vectors together.
 FACTOR_BITS, LARGEST_BITS = {"d": 3, "f": 4}, {"d": 5, "f": 6}
-# Few numbers; numbers transformed at a time, half a megabyte; and columns of longer vectors.
+# Numbers of a small transform; numbers transformed at a time, half a megabyte; and columns of longer vectors.
 FEW, PIECE, COLUMNS = 2**12, 2**16, 2**12
 # Bytes of a page of memory; some systems have larger pages.
 PAGE = 4096
@@ -38,11 +38,11 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
     thread beside the result, or a copy of an argument that is not a contiguous array. Numbers of type float32 keep their type; all others
     become float64.
 
-    Up to 32 numbers a vector, or 64 of type float32, all vectors share a product: the last digits of a transform may then depend on the
-    number of vectors. Transforms of longer vectors do not depend on each other.
+    If a vector has at most 32 numbers, or 64 of type float32, all vectors share a product: the last digits of a transform may then depend
+    on the number of vectors. Transforms of longer vectors do not depend on each other.
 
-    Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32): so do all intermediate
-    results, then. Divided by the square root of the dimension, the transform is a rotation.
+    Whole numbers stay exact if their absolute values add up to at most 2**53 in each vector (2**24 for float32), since all intermediate
+    results are whole. Divided by the square root of the dimension, the transform is a rotation.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
     count = vectors.size // dimension
     factors = _factors(dimension, vectors.dtype.char)
     if len(factors) == 1:
-        # Take a single product instead of a product for each vector.
+        # All vectors share a single product.
         transformed: NDArray[Any] = vectors.reshape(-1, dimension) @ factors[0]
         return transformed.reshape(vectors.shape)
     current = vectors
@@ -126,7 +126,7 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
     count, length = pieces.shape
     factors = _factors(length, pieces.dtype.char)
     if len(factors) == 1:
-        # Take a single product instead of a product for each vector.
+        # All pieces share a single product.
         np.matmul(pieces, factors[0], out=result)
         return
     at_once = max(1, min(PIECE // length, count))
@@ -135,11 +135,12 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
         target = result[start : start + at_once]
         current = pieces[start : start + at_once]
         for number, factor in enumerate(factors):
-            # Every second product goes to the result, the last product too; but not the first, which would overwrite its own input.
+            # Every second product goes to the result, and so does the last product; the first does not, as it would overwrite its own
+            # input.
             to_result = (len(factors) - number) % 2 == 1 and not (in_place and number == 0)
             output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
-            # Turn the digits, as for few numbers.
+            # The digits turn as in the transform of few numbers.
             others = length // rows
             np.matmul(current.reshape(-1, rows, others).swapaxes(1, 2), factor, output.reshape(-1, others, rows))
             current = output

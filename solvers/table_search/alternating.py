@@ -20,24 +20,26 @@ from ..bounds.privacy_constraint import RatioConstraint
 from .multistart import SearchedTable, best_of_starts
 from .table_program import TableProgram, TableProgramSolution
 
-# The penalty starts at the weight of the objective and grows slowly: each stage lets table and letters move together less than the last.
+# The penalty starts at the weight of the objective and grows slowly: each stage lets table and letters move together less than the previous
+# stage.
 PENALTY_GROWTH = 1.3
 MAX_STAGES = 150
 MAX_STEPS_PER_STAGE = 30
-# A stage ends when a step changes the penalised objective by less than this share of it,
+# A stage ends when a step changes the penalised objective by a smaller share than this.
 SMALL_CHANGE = 1e-6
-# and the search ends when the largest bias is below this share of the standard deviation. The linear program at the end removes the rest.
+# The search ends when the largest bias is below this share of the standard deviation. The linear program at the end removes the rest.
 SMALL_BIAS = 1e-4
-# Keeps letters that no row uses, which the objective leaves free, in place.
+# Weight that keeps unused letters, which the objective leaves free, in place.
 PROXIMITY = 1e-7
-# Accuracies of a step: the solver's own, and a sufficient accuracy where rounding prevents it, which depends on the processor.
+# Accuracies of a step: the solver's own, and a sufficient accuracy if rounding prevents the former, which depends on the processor.
 TOLERANCES = (1e-8, 1e-6)
 
 
 class TableStep:
     """The quadratic program for the table at given letters.
 
-    It is built once and solved again as letters and penalty change. `scale` is the unit of the variances, near the expected variances.
+    The program is built once and solved again as letters and penalty change. `scale` is the unit of the variances, near the expected
+    variances.
     """
 
     def __init__(
@@ -73,7 +75,7 @@ class TableStep:
 class LetterStep:
     """The program for the letters of a given table.
 
-    It is a least squares problem, or for the worst-case objective a second-order cone program.
+    The program is a least squares problem, or for the worst-case objective a second-order cone program.
     """
 
     def __init__(self, inputs: FloatArray, letters: int, input_weights: FloatArray | None, scale: float) -> None:
@@ -91,7 +93,7 @@ class LetterStep:
     def solve(self, table: FloatArray, alphabet: FloatArray, penalty: float) -> FloatArray:
         """Return the letters, in any order, that minimise the penalised objective for a table.
 
-        Of many solutions the method returns the nearest.
+        If there are several solutions, the method returns the nearest.
         """
         if self.input_weights is not None:
             curvature = np.diag(self.input_weights @ table) + penalty * table.T @ table
@@ -126,9 +128,9 @@ def solve_alternating(
 ) -> SearchedTable:
     """Design a table by the MVU paper's alternating quadratic programs.
 
-    The penalty grows, and the search has several starts. Wherever the alternation ends, the table is the solution of the linear program at
-    its letters, and so exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: about 1
-    s a start at 8 x 8, twice that for the worst case. The best table of all starts need not be optimal.
+    The penalty grows, and the search has several starts. The table is always the solution of the linear program at the last letters, and so
+    exactly unbiased and private up to that program's rounding. The method serves comparisons and small tables: about 1 s a start at 8 x 8,
+    twice that for the worst case. The best table of all starts need not be optimal.
 
     The first start is generalised randomised response, the others are random.
 
@@ -184,11 +186,11 @@ def _solved(problem: cp.Problem, variable: cp.Variable) -> FloatArray:
 
     The linear program at the end removes the inaccuracy.
     """
-    solve: Callable[..., object] = problem.solve  # a method that cvxpy leaves without types
+    solve: Callable[..., object] = problem.solve  # cvxpy gives this method no types
     failed: cp.SolverError | None = None
     for tolerance in TOLERANCES:
         try:
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of inaccuracy, which the status says as well
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # warning of inaccuracy, which the status reports as well
                 solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
             break
         except cp.SolverError as failure:

@@ -1,10 +1,10 @@
 """The search for the best letters of few bits: descents on the linear program's value.
 
-Descents have many starts, and then move letters to where they pay more. The value of the best table for given letters is smooth almost
+Descents have many starts, and then move letters to reduce the value. The value of the best table for given letters is smooth almost
 everywhere in the letters, with kinks and many local optima. Descents start from generalised randomised response, from the global solution's
 letters merged into fewer, and from random letters; the best ends are then perturbed by removing a letter and splitting another, until that
-helps no more. For fine grids all this happens on coarser grids with the same privacy from end to end, and only the best ends are descended
-from again on the fine grid.
+helps no more. For fine grids the search works on coarser grids with the same privacy from end to end, and descends again on the fine grid
+from the best ends only.
 """
 
 import math
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 Effort = Literal["quick", "wide", "full"]
 
-# Most inputs of the grid on which the search is wide, and entries of its table; finer grids only polish, and grids of up to the last number
+# Largest number of inputs of a grid for a wide search, and of entries of its table; finer grids only polish. Grids of up to the last number
 # of inputs polish with more linear programs than finer grids.
 WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES, POLISHED_INPUTS = 32, 256, 32
-# Number of perturbed ends of the wide search, where inputs are fewer than four times the letters, and elsewhere, where optima are closer;
-# number of polished ends, as rounding decides the order of close ends; and number of ends that are followed from the first of two wide
+# Number of perturbed ends of the wide search for fewer inputs than four times the letters, and for other problems, whose optima are closer;
+# number of polished ends, as rounding decides the order of close ends; and number of ends that continue from the first of two wide
 # searches, and to grids more than four times as fine.
 PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
 # Relative decrease at which descents of the wide search, and of the polish, stop; and the largest numbers of linear programs.
@@ -40,8 +40,8 @@ WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
 # A wide search's descent aims at ends this close to the best previous end (relative value).
 WORTHWHILE = 1e-3
-# The finest grid follows ends that were at most this far behind the best (relative value), and whose letters differ from the best end's by
-# more than this share of their width.
+# The finest grid continues from ends that were at most this far behind the best (relative value), and whose letters differ from the best
+# end's by more than this share of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # After a wide search's descents, letters of ends of the same optimum differ by at most this share of their width.
 WIDE_LETTERS = 0.002
@@ -113,7 +113,7 @@ def solve_letters(
 ) -> SearchedTable:
     """Return the best table with a given number of letters that the search finds.
 
-    It is never worse than the best table with the letters of generalised randomised response.
+    The table is never worse than the best table with the letters of generalised randomised response.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ def solve_letters(
     workers : int
         Threads that descend at the same time; the result does not depend on their number.
     effort : str
-        ``"quick"``: a table close to the best is enough; no random starts, no perturbations, short descents on finer grids. ``"wide"``:
-        only the last descents, on the problem's own grid, are short. ``"full"``: everything.
+        ``"quick"``: a near-optimal table with no random starts, no perturbations, and short descents on finer grids. ``"wide"``: short last
+        descents on the problem's own grid. ``"full"``: long descents everywhere.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def _wide_problems(problem: LetterProblem) -> list[LetterProblem]:
     inputs = max(problem.letters, min(WIDE_SEARCH_INPUTS, WIDE_SEARCH_ENTRIES // problem.letters))
     grids = {min(problem.inputs_count, inputs)}
     # On a grid with an input for each letter, local privacy has other optima than on finer grids: the best tables of 16 letters came from
-    # either, and were up to 2 % better than those of the other. Under metric privacy the finer grid gained 0.03 % at most.
+    # either grid, and were up to 2 % better than those of the other grid. Under metric privacy the finer grid gained at most 0.03 %.
     if inputs == problem.letters and not problem.constraint.neighbours_only:
         grids.add(min(problem.inputs_count, max(inputs, WIDE_SEARCH_INPUTS)))
     return [problem.coarser(grid) for grid in sorted(grids)]
@@ -248,7 +248,7 @@ def _goal(ends: list[_End]) -> float:
 def _descend_all(parallel: "Parallel", problem: LetterProblem, begins: list[FloatArray], goal: float = math.inf) -> list[_End]:
     """Descend as far as the wide search does, all from the same basis.
 
-    So an end depends on its beginning and the goal only.
+    Each end then depends only on its beginning and the goal.
     """
     from joblib import delayed
 
@@ -305,7 +305,7 @@ def _descend(
             # Letters without a table are outside the domain: the descent turns back.
             return np.inf, np.zeros_like(point)
         gradient = np.empty_like(allowed)
-        # The value does not change with a letter that was held back at the least reach.
+        # The value does not change with a letter that is held at the least reach.
         gradient[order] = np.where(allowed == wanted[order], reach * solution.alphabet_gradient, 0.0)
         return solution.value, gradient[::-1][:half] - gradient[:half] if problem.symmetric else gradient
 
@@ -344,7 +344,7 @@ def _is_one_of(end: _End, others: list[_End]) -> bool:
 def _rivals(best: list[_End]) -> list[_End]:
     """Return the ends on a coarser grid that may be the best on a finer grid.
 
-    These are best ends that are close to the best and belong to other optima.
+    The rivals are best ends that are close to the best and belong to other optima.
     """
 
     def rivals(end: _End, leader: _End) -> bool:

@@ -96,14 +96,14 @@ def best_of_starts(
 
 
 def _better(best: SearchedTable | None, alphabet: FloatArray, solution: TableProgramSolution) -> SearchedTable:
-    """Return the best design so far, or this solution's if its value is less."""
+    """Return the best design so far, or the given solution's design if its value is less."""
     if best is not None and best.value <= solution.value:
         return best
     return SearchedTable(solution.probabilities, alphabet, solution.value, 0, ())
 
 
 def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
-    """Return how far the letters must reach beyond [0, 1], on both sides.
+    """Return the least reach of the letters beyond [0, 1], on both sides, for a table to exist.
 
     A table exists if and only if they reach this far. Let s be minus the lowest letter. Unbiased rows have E[a + s | x] = x + s with a + s
     >= 0, and privacy bounds the ratio of that at two inputs: with h the distance from input 0 to the farthest input that is constrained

@@ -22,11 +22,12 @@ SMALLEST_ORDER, LARGEST_ORDER = 1.01, 256.0
 class RenyiBudget:
     """A budget for vectors whose coordinates share a table, over T rounds.
 
-    For each order there is a divergence rho that the conversion to (epsilon, delta) allows a round's message. A table keeps it if the
+    For each order, the conversion to (epsilon, delta) permits a round's message a divergence rho. A table keeps the budget if the
     relaxation of Chaudhuri, Guo, Rabbat 2022 (program 4) is at most rho: d E(K/d) <= rho, where E is the concave envelope of the largest
     divergences of inputs k steps apart as a function of k**p, and K the p-th power of the vectors' distance. E lies below a line s u + t
-    through (K/d, rho/d) if and only if its value there is at most rho/d: so a table keeps it if and only if, for some s from 0 to rho/K, no
-    two inputs k steps apart, k**p <= K, have a divergence above ``s k**p + t``, t = (rho - s K)/d. The share s K / rho determines the line.
+    through (K/d, rho/d) if and only if its value there is at most rho/d: so a table keeps the budget if and only if, for some s from 0 to
+    rho/K, no two inputs k steps apart, k**p <= K, have a divergence above ``s k**p + t``, t = (rho - s K)/d. The share s K / rho determines
+    the line.
 
     Attributes
     ----------
@@ -54,9 +55,9 @@ class RenyiBudget:
         return largest_step(self.inputs, self.distance)
 
     def divergence(self, order: float) -> float:
-        """Return rho, at most 0 where the order proves nothing.
+        """Return rho, at most 0 if the order proves nothing.
 
-        It is the inverse of Canonne, Kamath, Steinke 2020, proposition 12.
+        The function inverts Canonne, Kamath, Steinke 2020, proposition 12.
         """
         if math.isinf(order):
             return self.epsilon / self.rounds

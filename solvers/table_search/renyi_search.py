@@ -26,7 +26,7 @@ CENTRING = 0.2
 TOLERATED_GROWTH = 10.0
 HALVINGS = 30
 MOST_STEPS = 100
-# Residuals may be this many times the gap's tolerance, relative to the numbers that they are compared with.
+# Residuals may be this many times the gap's tolerance, relative to their terms.
 RESIDUAL_SHARE = 100.0
 # The equations' block of the Newton system is not quite zero, so that redundant equations do not make it singular.
 REGULARISATION = 1e-14
@@ -49,7 +49,7 @@ REACH_SLACK = 0.05
 
 @dataclass(frozen=True, eq=False)
 class RenyiStart:
-    """A starting point: an order, a share and reaches as in `RenyiDesign`."""
+    """A starting point of the search: an order, a share and reaches as in `RenyiDesign`."""
 
     order: float
     share: float
@@ -103,8 +103,8 @@ class RenyiDesign:
 def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, spending: float, start: RenyiStart) -> RenyiDesign:
     """Return the mirrored table of least variance that a budget allows.
 
-    The variance is that of the worst vector, as far as descents reach it. For given letters, order and share the table is the optimum of a
-    convex program; over these three the search is local.
+    The variance is that of the worst vector, as far as descents reach its minimum. For given letters, order and share the table is the
+    optimum of a convex program; over these three the search is local.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def search_renyi_table(budget: RenyiBudget, letters: int, prices: FloatArray, sp
 def first_reaches(budget: RenyiBudget, order: float, letters: int) -> FloatArray:
     """Return letters spread over two standard deviations of Gaussian noise, outermost first.
 
-    The noise is that which the budget allows.
+    The noise is the least that the budget allows.
     """
     steps = np.arange(1, budget.reach + 1)
     deviation = math.sqrt(float((order * steps**2 / (2 * budget.limits(order, FIRST_SHARE)[steps])).max()))
@@ -184,7 +184,7 @@ class _Search:
     def descend(self, order: float, reaches: FloatArray, share: float, tolerance: float = TOLERANCE) -> RenyiDesign:
         """Return the best table that a descent over letters and share meets.
 
-        Its value is infinite if the descent meets no table.
+        The descent's value is infinite if the descent meets no table.
         """
         program = RenyiProgram(self.budget.inputs, self.letters, order, self.budget.reach, self.prices, self.spending)
         slopes = self.budget.slopes(order)
@@ -343,7 +343,7 @@ class RenyiProgram:
         values = (other * (ratio * power - (ratio - 1))).sum(axis=1) / bounds - 1
         jacobian = np.zeros((len(bounds), size))
         pairs = np.arange(len(bounds))[:, None]
-        # Mirrored rows share variables: they are added in turn.
+        # Mirrored rows share variables, so their derivatives are added in turn.
         jacobian[pairs, cells] += self.order * power / bounds[:, None]
         jacobian[pairs, other_cells] -= np.expm1(self.order * log_ratio) / bounds[:, None]
         curvature = self.order * np.exp((self.order - 2) * log_ratio) / other / bounds[:, None]
@@ -388,7 +388,7 @@ class ConvexOptimum:
     point : ndarray of shape (variables,)
         The variables.
     equation_duals, row_duals, curved_duals : ndarray
-        Multipliers of the equations, of the linear inequalities (at least 0) and of the smooth ones (at least 0).
+        Multipliers of the equations, of the linear inequalities (at least 0) and of the smooth inequalities (at least 0).
     """
 
     point: FloatArray
@@ -427,7 +427,7 @@ def minimise_convex(
     ConvergenceError
         If the tolerance is not reached in 100 steps: there may be no solution.
     """
-    # A step that is too long may overflow; it is halved then.
+    # A step that is too long may overflow, and is halved then.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _minimised(cost, equations, right, rows, curved, start, tolerance)
 

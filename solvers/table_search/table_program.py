@@ -65,9 +65,9 @@ class TableProgram:
         self._basis: highspy.HighsBasis | None = None
 
     def on_its_own(self) -> "TableProgram":
-        """Return the same program with a solver of its own.
+        """Return the same program with a separate solver.
 
-        Its first solve starts from this program's last basis.
+        The new program's first solve starts from this program's last basis.
         """
         twin = copy(self)
         twin._highs = _new_highs(scaled=self.input_weights is None)
@@ -142,7 +142,7 @@ class TableProgram:
 def _new_highs(*, scaled: bool) -> highspy.Highs:
     """Return a solver for small programs that are solved many times.
 
-    Its edge weights are not exact each time (Devex).
+    The solver's edge weights are not exact each time (Devex).
     """
     highs = new_highs()
     highs.setOptionValue("simplex_dual_edge_weight_strategy", 1)
@@ -192,7 +192,7 @@ class _Layout:
     upper: FloatArray
 
     def pass_to(self, highs: highspy.Highs, cost: FloatArray, data: FloatArray) -> highspy.HighsStatus:
-        """Give a solver the program with new costs and new values in its matrix."""
+        """Pass the program to a solver, with new costs and new values in its matrix."""
         column_wise, minimise, constant = int(highspy.MatrixFormat.kColwise), int(highspy.ObjSense.kMinimize), 0.0
         least, most, continuous = np.zeros(self.columns), np.full(self.columns, np.inf), np.zeros(self.columns, dtype=np.int32)
         sizes, matrix = (self.columns, len(self.lower), len(data)), (self.starts, self.rows, data)

@@ -1,7 +1,7 @@
 """The choice of the method that designs a table.
 
-The methods are the certified optimum itself, a search for letters, a coarser grid, and a bit. The best table with two letters has a closed
-form. For many letters on fine grids the table is the best of a coarser grid, whose rows the finer grid's inputs are dithered to.
+The methods are the certified optimum itself, a search for letters, a coarser grid, and a single bit. The best table with two letters has a
+closed form. For many letters on fine grids the table is the best of a coarser grid, to whose rows the finer grid's inputs are dithered.
 """
 
 from collections.abc import Callable
@@ -19,8 +19,8 @@ from .letter_search import Effort, LetterProblem, solve_letters
 from .multistart import SearchedTable, least_reach, randomised_response_alphabet, widened
 from .table_program import TableProgram, TableProgramSolution
 
-# Largest linear programs of a letter search, as bits of inputs times letters. Beyond that the best table with fewer letters is compared
-# with tables of coarser grids.
+# Largest linear programs of a letter search, as bits of inputs times letters. For larger programs, the best table with fewer letters is
+# compared with tables of coarser grids.
 PROGRAM_BITS = {"local": 14, "metric": 13}
 # Above this local epsilon privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
 # letters' grid have entries from 1 to exp(-epsilon), which double precision does not solve reliably.
@@ -120,7 +120,7 @@ def choose_design(
     """
     weights = input_weights if input_weights is None or not symmetric else (input_weights + input_weights[::-1]) / 2
     search: dict[str, Any] = {"starts": starts, "rng": rng, "workers": workers, "effort": effort}
-    # Where inputs can hardly be distinguished, two letters lose about as little as the bound does there (a share of about the spread).
+    # If inputs can hardly be distinguished, two letters lose about as little as the bound does there (a relative loss of about the spread).
     tiny_spread = constraint.log_ratio * (2**bits_in - 1 if constraint.neighbours_only else 1) < LEAST_SPREAD
     if bits_out > bits_in and not tiny_spread:
         try:

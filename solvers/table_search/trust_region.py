@@ -15,12 +15,12 @@ from ..bounds.privacy_constraint import RatioConstraint
 from .multistart import SearchedTable, best_of_starts, least_reach
 from .table_program import TableProgram, TableProgramSolution
 
-# Largest share of the uniform table in the starting table: an interior-point method does badly from a vertex.
+# Largest share of the uniform table in the starting table: an interior-point method is slow from a vertex.
 UNIFORM_SHARE = 0.5
-# A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of it ...
+# A run ends when the barrier adds less than this share to the objective, and the gradient is below this share of the objective.
 RELATIVE_TOLERANCE = 1e-6
-# ... or after this many iterations. With two letters at the same place the last digits take forever: a result within these limits is
-# accepted then, since the linear program finishes the work.
+# A run also ends after this many iterations. With two letters at the same place the last digits take forever: a result within these limits
+# is accepted then, since the linear program finishes the work.
 MAX_ITERATIONS = 1000
 LARGEST_VIOLATION = 1e-6
 LARGEST_GRADIENT = 1e-3
@@ -57,7 +57,7 @@ class NonlinearTableProgram:
     def objective(self, variables: FloatArray) -> float:
         """Return the objective: the weighted sum of the variances, or their bound.
 
-        It is in units of `scale`.
+        The objective is in units of `scale`.
         """
         if self.input_weights is None:
             return float(variables[-1])
@@ -108,7 +108,7 @@ class NonlinearTableProgram:
     def biases_hessian(self, _: FloatArray, weights: FloatArray) -> csr_array:
         """Return the second derivatives of weights . `biases`.
 
-        They do not depend on the variables.
+        The second derivatives do not depend on the variables.
         """
         return self._hessian(np.repeat(weights[:, None], self.letters, axis=1), np.zeros(self.letters))
 
@@ -221,9 +221,9 @@ def solve_trust_region(
 ) -> SearchedTable:
     """Design a table by the MVU paper's trust-region interior-point method.
 
-    The method has several starts. Wherever it ends, the table is the solution of the linear program at its letters, and so exactly unbiased
-    and private up to that program's rounding. It serves comparisons and small tables: the work grows with inputs * letters, about 0.2 s a
-    start at 8 x 8. The best table of all starts is a local optimum.
+    The method has several starts. The table is always the solution of the linear program at the last letters, and so exactly unbiased and
+    private up to that program's rounding. The method serves comparisons and small tables: the work grows with inputs * letters, about 0.2 s
+    a start at 8 x 8. The best table of all starts is a local optimum.
 
     The first start is generalised randomised response, the others are random.
 

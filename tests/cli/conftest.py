@@ -1,4 +1,4 @@
-"""How the tests run `quietbits`: in this process, in a folder of its own."""
+"""Fixtures that run `quietbits` in this process, in a temporary folder."""
 
 import json
 import re
@@ -26,14 +26,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def run() -> Callable[..., Result]:
-    """Return what runs `quietbits` with arguments: in the runner that typer's own, which builds all commands for each call, stands on."""
+    """Return a function that runs `quietbits` in click's runner, without building all commands."""
     runner, command = CliRunner.__base__, typer.main.get_command(app)
     return lambda *arguments: runner().invoke(command, [str(argument) for argument in arguments], prog_name="quietbits")
 
 
 @pytest.fixture(scope="session")
 def answer(run: Callable[..., Result]) -> Callable[..., Document]:
-    """Return what runs `quietbits ... --json` and returns the one JSON object that it prints."""
+    """Return a function that runs `quietbits ... --json` and returns the printed object."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is not JSON")
@@ -52,7 +52,7 @@ def answer(run: Callable[..., Result]) -> Callable[..., Document]:
 
 @pytest.fixture
 def fault(run: Callable[..., Result]) -> Callable[..., str]:
-    """Return what runs `quietbits` and returns the one line that a fault prints."""
+    """Return a function that runs `quietbits` and returns the one line of its error."""
 
     def ask(*arguments: object) -> str:
         result = run(*arguments)

@@ -1,4 +1,7 @@
-"""`quietbits account` as it is typed: one shape of answer for everything in the registry, and faults in one line."""
+"""`quietbits account` on the command line.
+
+Points under test: one form of answer for the whole registry, and one-line errors.
+"""
 
 import json
 import math
@@ -42,7 +45,7 @@ DISCRETE = ["distributed-discrete-gaussian", *SHARED, "--local-sigma", "0.13", "
 SKETCHED = ["--clients", "1000", "--padded-dimension", "150", "--local-sigma", "0.13", "--granularity", "0.01", "--delta", "1e-5"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2", "--delta", "1e-5", "--levels", "33", "--trials", "2000"]
 DP_REC = ["dp-rec", "--clip-ratio", "0.545", *TRAINING]
-# How each is typed, and the names of its accounts.
+# Arguments of each account, and the names of its methods.
 DELTA = ["--delta", "1e-5"]
 ITEMS = ["--clients", "100", "--categories", "50", "--rows", "2", "--width", "8", "--steps", "1"]
 TYPED: dict[str, tuple[list[str], set[str]]] = {
@@ -100,7 +103,7 @@ TYPED: dict[str, tuple[list[str], set[str]]] = {
         {"rdp", "near-gaussian"},
     ),
     "exact-histogram": (["exact-histogram", "--clients", "30", "--categories", "1000"], {"none"}),
-    # All alike.
+    # These mechanisms share their arguments and methods.
     **{
         name: ([name, "--epsilon", "0.5", "--categories", "100", "--delta", "1e-6", "--rounds", "20"], {"pure", "rdp", "pld"})
         for name, entry in REGISTRY.items()
@@ -120,7 +123,7 @@ def test_everything_in_the_registry_is_typed_here() -> None:
 
 @pytest.fixture(scope="module")
 def accounted(answer: Answer) -> Answer:
-    """Return what answers how a name is accounted for as it is typed, once for all tests."""
+    """Return a function that accounts for a name with its arguments, once for all tests."""
     return cache(lambda name: answer("account", *TYPED[name][0]))
 
 
@@ -156,8 +159,8 @@ def test_a_table_for_people_and_a_file(run: Run, accounted: Answer, folder: Path
 
 def test_a_vector_at_an_order(answer: Answer) -> None:
     result = answer("account", *VECTOR, "--order", 8)
-    # On the grid -1, 0, 1 eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to three ones at most; opposite ones are
-    # 2 sqrt(3) apart, of 3 steps.
+    # On the grid -1, 0, 1, eight coordinates of 1/sqrt(8), whose sum is 2.83, are rounded to at most three ones; opposite vectors are 2
+    # sqrt(3) apart, in units of the interval's 3 steps.
     distance = 2 * math.sqrt(3) / 3
     bounds = vector_bounds(generalised_randomised_response(1.0, 2).weights, 8.0, 8, 2.0, result["input_distance"])
     assert (result["rdp_lp"], result["rdp_greedy"], result["rdp_integer"]) == (bounds.linear_program, bounds.greedy, bounds.integer)
@@ -165,7 +168,7 @@ def test_a_vector_at_an_order(answer: Answer) -> None:
     assert result["input_distance"] == pytest.approx(distance, rel=1e-9)
     assert result["rdp_greedy"] >= result["rdp_lp"] >= result["rdp_integer"] > 0
     assert result["bits_per_client"] == 16
-    # Without delta the guarantee is the pure one.
+    # Without a delta, the guarantee is the pure guarantee.
     assert (result["method"], result["epsilon"]) == ("pure", result["accounts"]["pure"]["epsilon"])
 
 
@@ -182,7 +185,7 @@ def test_the_infinite_order_is_the_pure_epsilon(answer: Answer) -> None:
     assert result["rdp_order"] is None
     assert result["rdp_integer"] == pytest.approx(result["accounts"]["pure"]["epsilon"])
     result = answer("account", *POISSON, "--order", "inf")
-    # By default one number, of which two coefficients are sent.
+    # By default the vector has one number, for which two coefficients are sent.
     assert (result["dimension"], result["padded_dimension"]) == (1, 2)
     assert 2 * result["rdp"] == pytest.approx(result["accounts"]["pure"]["epsilon"])
 
@@ -197,7 +200,8 @@ def test_what_a_vector_reveals_counts_what_dithering_adds(answer: Answer, folder
         assert result["epsilon"] == mechanism.privacy().epsilon(1e-5, rounds=10)
         assert (result["input_distance"], result["dithering"]) == (mechanism.input_distance, dithering)
         assert result == answer("account", "mvu", "fine.json", *options, "--clip", 3, "--dithering", dithering)
-    # With 7 steps on either side of zero: 49, a quarter for each of 128 coordinates, and less than 13 for the last one that is rounded up.
+    # With 7 steps on either side of zero, the squared norm is 49, a quarter for each of 128 coordinates, and less than 13 for the last
+    # rounded-up coordinate.
     systematic = answer("account", "vector", "fine.json", *options)
     assert systematic["input_distance"] == pytest.approx(2 * math.sqrt(93) / 15, rel=1e-9)
     understated = table_privacy(table, dimension=128, norm=2.0, radius=1.0).epsilon(1e-5, rounds=10)
@@ -210,7 +214,7 @@ def test_how_far_apart_two_items_are_is_computed_from_their_sketch(answer: Answe
     mechanism = SketchedDiscreteGaussianFrequencies(sketch, 100, 4, 3.0, 1e-5, "replace-one")
     of_items = ["account", "sketched-discrete-gaussian-frequencies", *typed, "--steps", 4, "--local-sigma", 3]
     result = answer(*of_items, "--adjacency", "replace-one")
-    # The worst of half a million pairs has opposite signs in one bucket of three rows or more.
+    # The worst of half a million pairs of items has opposite signs in a common bucket of at least three rows.
     assert result["squared_distance"] == mechanism.squared_distance > 2 * (5 + 2)
     assert result["epsilon"] == mechanism.privacy().epsilon(1e-5, "replace-one")
     assert answer(*of_items, "--adjacency", "add-or-remove-one")["squared_distance"] == 5
@@ -249,7 +253,7 @@ def test_pure_mechanisms(answer: Answer) -> None:
     assert result == json.loads(json.dumps(report.document()))
     assert answer("account", "cldp", "--epsilon", 0.5, "--rounds", 20)["epsilon"] == 10.0
     assert answer("account", *TYPED["laplace"][0])["epsilon"] < result["epsilon"]
-    # With the dimension CLDP on the L2 ball is known to be more private than its declared epsilon.
+    # With the dimension, the account knows that CLDP on the L2 ball is more private than its declared epsilon.
     assert answer("account", "cldp", "--epsilon", 5, "--dimension", 128, "--norm", 2)["epsilon"] == pytest.approx(2.1362, abs=1e-4)
 
 
@@ -275,7 +279,7 @@ def test_theorem_1_is_never_the_guarantee(answer: Answer) -> None:
     result = answer("account", "binomial", "--trials", 10_000, *SENSITIVITIES, "--l1", 1000, "--l2", 1000, "--linf", 1000)
     theorem = result["accounts"]["theorem-1"]
     assert (theorem["proven"], theorem["doubtful"], round(theorem["epsilon"], 1)) == (False, True, 186.1)
-    # By exact convolution.
+    # Exact convolution gives this epsilon.
     assert result["epsilon"] >= 297.3
 
 
@@ -310,7 +314,7 @@ def test_dp_rec_states_nothing_that_assumes_something(answer: Answer) -> None:
     assert round(answer("account", *DP_REC, "--delta", 100**-1.1)["accounts"]["published"]["epsilon"], 3) == 3.016
     added = answer("account", *DP_REC, "--adjacency", "add-or-remove-one")
     assert (added["epsilon"], added["accounts"]) == (None, result["accounts"])
-    # Too few bits for the theorem are a reason, and no fault: the other accounts are there.
+    # With too few bits for the theorem, the account states a reason instead of an error; the other accounts stay.
     few = answer("account", *DP_REC, "--index-bits", 20)["accounts"]
     assert (few["published"]["epsilon"], few["any-bits"]) == (None, result["accounts"]["any-bits"])
     assert few["published"]["reason"].startswith("index_bits must be at least")
@@ -321,7 +325,7 @@ def test_shuffled_letters_reveal_less_and_cost_more_in_a_secure_sum(answer: Answ
     assert (result["adjacency"], result["trust_model"], result["method"]) == ("replace-one", "shuffled", "blanket")
     assert 0.03 < result["epsilon"] < 0.1 < result["accounts"]["clones"]["epsilon"] < result["accounts"]["pure"]["epsilon"] <= 1.0
     assert result["accounts"]["clones"]["proven"] is False
-    # A shuffler takes the letter, a secure sum four counts of up to 5000.
+    # A shuffler takes the letter, a secure sum takes four counts of up to 5000.
     assert (result["bits_per_client"], result["secure_sum_bits"]) == (2.0, pytest.approx(4 * math.log2(5001)))
     by_itself = answer("account", *TYPED["shuffled"][0][:3], "5000")
     assert by_itself["method"] == "pure"
@@ -362,7 +366,7 @@ def test_plots_of_others(run: Run, folder: Path, typed: list[str]) -> None:
         ([*VECTOR, "--order", "2", "--dimension", "0"], "dimension must be a whole number from 1"),
         ([*VECTOR, "--delta", "0.1", "--plot", "plot.jpeg"], "plot must be a file that ends in .svg, .pdf, .png, got 'plot.jpeg'"),
         ([*VECTOR, "--order", "2", "--plot", "plot.svg"], "delta must be given for a plot of epsilon"),
-        # Before anything is computed, which would find fault with the rounds.
+        # The output's folder is checked before any computation, which would refuse the rounds.
         ([*VECTOR, "--delta", "0.1", "--rounds", "0", "--output", "no/account.json"], "no: there is no such folder"),
         (GAUSSIAN[:3], "delta must be given for gaussian, which has no pure guarantee"),
         ([*GAUSSIAN, "--noise-multiplier", "0"], "noise_multiplier must be a number from 0.001"),

@@ -1,4 +1,7 @@
-"""`quietbits audit` as it is typed: every mechanism of the registry, and tables, against their own guarantees."""
+"""`quietbits audit` on the command line.
+
+Points under test: every mechanism of the registry, and tables, against their own guarantees.
+"""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""`quietbits calibrate` as it is typed: what is found keeps the target, and is what `account` says of it."""
+"""`quietbits calibrate` on the command line.
+
+Points under test: the result keeps the target, and `account` confirms it.
+"""
 
 import json
 import math
@@ -24,7 +27,7 @@ TRAINING = ["--population", "100", "--clients-per-round", "10", "--rounds", "100
 VECTOR = ["vector", "--dimension", "4", "--norm", "1", "--bits-in", "2", "--bits-out", "1", "--metric", "l1"]
 SKETCHED = ["--clients", "1000", "--dimension", "16384", "--clip", "2", "--bits", "18"]
 CPSGD = ["cpsgd", "--clients", "1000", "--dimension", "100", "--clip", "2"]
-# How each is typed, the parameters that are found, and those that account for it takes as well.
+# Arguments of each calibration, the calibrated parameters, and the arguments that `account` takes as well.
 ITEMS = ["--clients", "1000", "--categories", "20"]
 OF_ITEMS = {"steps": "steps", "rows": "rows", "width": "width"}
 TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
@@ -102,16 +105,16 @@ TYPED: dict[str, tuple[list[str], dict[str, str], list[str]]] = {
         {"epsilon_per_round": "epsilon"},
         ["--clients", "300", "--categories", "20"],
     ),
-    # All alike.
+    # These mechanisms share their arguments.
     **{
         name: (["--categories", "100", "--rounds", "10"], {"epsilon_per_round": "epsilon"}, ["--categories", "100"])
         for name, entry in REGISTRY.items()
         if Categories in entry.domains and entry.trust_model == "local"
     },
 }
-# Whole numbers, and accounts that jump, end further below the target.
+# Parameters in whole numbers, and accounts with jumps, end further below the target.
 WHOLE = {"binomial", "cpsgd"}
-# What is computed to a share of its own.
+# These epsilons are computed with a separate relative tolerance.
 NEARLY = {"shuffled-randomised-response", "shuffled-frequency-randomised-response"}
 
 
@@ -125,7 +128,7 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
     result = answer("calibrate", name, *typed, *BUDGET)
     assert result["target_epsilon"] == 2.0
     reached = result["epsilon"] if result["target_method"] is None else result["accounts"][result["target_method"]]["epsilon"]
-    # One round of a purely private mechanism states its guarantee at delta = 0.
+    # For one round, a purely private mechanism states its guarantee at delta = 0.
     pure = result["accounts"].get("pure", {"epsilon": reached})["epsilon"] if result["rounds"] == 1 else reached
     used = max(reached, pure) if pure <= 2.0 else reached
     assert 0 <= 2.0 - used <= (0.1 if name in WHOLE else 1e-3 if name in NEARLY else 1e-6)
@@ -146,7 +149,7 @@ def test_what_is_found_keeps_the_target_and_is_what_is_accounted(answer: Answer,
     ids=["gaussian", "cpsgd"],
 )
 def test_the_error_stands_beside_what_is_possible(answer: Answer, run: Run, folder: Path, typed: list[str], zero: float) -> None:
-    # Once for people and a file.
+    # The command runs once with text and a file as output.
     printed = run("calibrate", *typed, *BUDGET, "--output", "found.json").stdout
     loaded = json.loads((folder / "found.json").read_text())
     assert 0 < loaded["lower_bound"] < loaded["squared_error_gaussian"] < loaded["worst_squared_error"]
@@ -164,16 +167,16 @@ def test_the_shortest_sketch_within_the_slack(answer: Answer, fault: Callable[..
     assert result.keys() >= {"sketch_dimension", "rows", "epsilon", "compressed_error", "bits_per_client"}
     assert (result["rows"], result["adjacency"], result["sketch_dimension"] % 15) == (15, "add-or-remove-one", 0)
     assert result["compression_rate"] == 2**20 / result["sketch_dimension"] > 10
-    # An even number of coordinates, of 16 bits each.
+    # The message has an even number of coordinates of 16 bits.
     assert (
         result["bits_per_client"] == 16 * result["padded_dimension"] == 16 * (result["sketch_dimension"] + result["sketch_dimension"] % 2)
     )
     assert 1.99 * result["plain_error"] < result["compressed_error"] <= 2 * result["plain_error"]
-    # One round's error is far above that of answering zero, and that of many rounds below.
+    # The error of one round is far above that of answering zero, and the error of many rounds is below.
     assert result["compressed_error_of_100_rounds"] < result["zero_squared_error"] == 1 < result["compressed_error"]
     shorter = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**20, "--slack", 4)
     assert shorter["sketch_dimension"] < 0.5 * result["sketch_dimension"]
-    # With less noise, no sketch of this kind is within the slack; a Hadamard sketch, which loses less, still is.
+    # With less noise, no sketch of this kind is within the slack; a Hadamard sketch loses less, and is still within it.
     refused = fault("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16)
     assert refused.startswith("slack must be at least 2.298 for a sketch of fewer than 65536 coordinates, got 2: compression costs more")
     hadamard = answer("calibrate", "sketched-discrete-gaussian", *COMPRESSED, "--dimension", 2**16, "--transform", "hadamard")
@@ -229,7 +232,7 @@ def test_help_says_which_outputs_are_tables(run: Run) -> None:
 
 
 def test_a_table_calibrated_for_vectors_is_not_advised_against(answer: Answer) -> None:
-    """Without a metric the table is one for numbers, and the epsilon stated is the vector's."""
+    """The stated epsilon of a table without a metric is that of the vector."""
     assert answer("calibrate", *VECTOR[:-2], *BUDGET)["advice"] is None
 
 

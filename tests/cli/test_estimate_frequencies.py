@@ -1,4 +1,4 @@
-"""`quietbits estimate frequencies`: as it is typed, with its report."""
+"""`quietbits estimate frequencies` on the command line, with its report."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Inputs that were made to break something: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library."""
+"""Tests of hostile inputs.
+
+Points under test: one line on stderr, exit code 2 (1 from `verify`), no traceback, no warning of a library.
+"""
 
 import io
 import json
@@ -124,7 +127,7 @@ def test_verify_refuses_in_one_line_what_overflows(folder: Path, run: Run) -> No
         assert result.stderr.startswith("quietbits: table.json: refused: ")
 
 
-# Outputs
+# Tests of outputs
 
 
 @pytest.fixture
@@ -163,7 +166,7 @@ def test_what_people_read_makes_way_for_a_document_on_standard_output(typed: tup
     assert result.exit_code == 0, result.output
     assert isinstance(json.loads(result.stdout), dict)
     assert "┌" in result.stderr
-    # The next command prints as usual.
+    # The next command prints normally.
     assert "┌" in run(*typed).stdout
 
 

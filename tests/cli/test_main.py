@@ -1,4 +1,7 @@
-"""The command line: what a user types, what comes back, and that a fault is one line, exit code 2, and nothing written."""
+"""Tests of the command line.
+
+Points under test: arguments, answers, and one-line errors with exit code 2 and no output file.
+"""
 
 import json
 import os
@@ -24,7 +27,7 @@ DESIGN = ["design", "mvu", "--epsilon", "2", "--bits-in", "2", "--bits-out", "1"
 
 
 def typed(*arguments: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run `quietbits` in a process of its own."""
+    """Run `quietbits` in a new process."""
     return subprocess.run(
         [sys.executable, "-m", "quietbits", *arguments],
         cwd=folder,
@@ -79,10 +82,10 @@ def fault(result: Result | subprocess.CompletedProcess[str]) -> str:
     return result.stderr.removeprefix("quietbits: ").rstrip("\n")
 
 
-# Help, version, completion
+# Tests of help, version and completion
 
 
-# Commands are run one after the other in a process of its own: the argument is a list of them. What one loads stays loaded.
+# A separate process runs a list of commands one after the other, so modules that a command loads stay loaded.
 PROBE = """
 import io
 import json
@@ -102,7 +105,7 @@ for arguments in json.loads(sys.argv[1]):
 
 
 def probed(*commands: str) -> list[tuple[int, str, str, set[str]]]:
-    """Return the exit code of each command, what it printed, what it complained of, and what was loaded after it."""
+    """Return each command's exit code, output and errors, and the modules loaded after it."""
     typed = json.dumps([command.split() for command in commands])
     lines = subprocess.run([sys.executable, "-c", PROBE, typed], capture_output=True, text=True, check=True).stdout.splitlines()
     return [(code, shown, complaint, set(loaded)) for code, shown, complaint, loaded in map(json.loads, lines)]
@@ -114,7 +117,7 @@ def test_help_imports_nothing_heavy() -> None:
     result = probed(*(f"{command} --help" for command in light + from_the_registry))
     for command, (code, shown, _, loaded) in zip(light + from_the_registry, result, strict=True):
         assert (code, "Usage" in shown) == (0, True), command
-        # What the registry stands on.
+        # The registry itself needs these packages.
         assert (HEAVY if command in light else HEAVY - {"numpy", "scipy", "highspy"}) & loaded == set(), command
 
 
@@ -157,7 +160,7 @@ def test_shell_completion(folder: Path) -> None:
     assert set(result.stdout.split()) == {"design", "demo"}
 
 
-# design mvu
+# Tests of design mvu
 
 
 def test_design_writes_a_table_that_verifies(folder: Path) -> None:
@@ -187,7 +190,7 @@ def test_design_with_the_prior_of_a_column(people: Path, folder: Path) -> None:
     assert "WARNING" not in result.stderr
     narrow = run(*DESIGN, *prior[:-1], 18)
     assert "WARNING: 497 of 500 values of the prior lie outside [0, 18] and count as its nearer end" in narrow.stderr
-    # The mean age is known to the prior: dithering keeps it.
+    # The prior has the mean age, which dithering preserves.
     ages = np.loadtxt(people, delimiter=",", skiprows=1, usecols=0)
     assert np.dot(table.prior, [0, 40, 80, 120]) == pytest.approx(ages.mean())
 
@@ -228,7 +231,7 @@ def test_a_mistyped_option_is_refused(folder: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-# verify and export
+# Tests of verify and export
 
 
 def test_verify_prints_the_certificate(table: Path) -> None:
@@ -277,7 +280,7 @@ def test_a_changed_table_is_not_exported(table: Path, folder: Path) -> None:
     assert not (folder / "t.h").exists()
 
 
-# estimate mean
+# Tests of estimate mean
 
 
 def test_estimate_mean_prints_and_writes_the_comparison(people: Path, folder: Path) -> None:
@@ -389,7 +392,7 @@ def test_equal_values_make_no_interval(folder: Path) -> None:
     assert "data.csv: all values are 1, which makes no interval: state one" in fault(result)
 
 
-# demo and reproduce
+# Tests of demo and reproduce
 
 
 def test_the_demo_writes_report_results_and_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,7 +402,7 @@ def test_the_demo_writes_report_results_and_table(folder: Path, monkeypatch: pyt
     assert sorted(path.name for path in (folder / "a" / "demo").iterdir()) == ["report.html", "results.json", "table.json"]
     assert read_table(folder / "a" / "demo" / "table.json").bits_in == 2
     assert "body mass index" in (folder / "a" / "demo" / "report.html").read_text(encoding="utf-8")
-    # The bar is on stderr, and only where there is a terminal.
+    # The progress bar is on stderr, and only on a terminal.
     assert "9/9" in result.stderr
 
 
@@ -416,7 +419,7 @@ def test_a_demo_that_could_not_be_written_is_not_run(folder: Path, monkeypatch: 
 
 
 def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # All kinds of pictures are written where the README's command is typed.
+    # All formats of figures are written in the folder where the README's command runs.
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     result = run("reproduce", "dprec-communication", "--output", "f", "--quick", "--seed", 3)
     assert result.exit_code == 0, result.output
@@ -429,7 +432,7 @@ def test_reproduce_draws_the_figures_that_are_named(folder: Path, monkeypatch: p
     assert not (folder / "g").exists()
 
 
-# outputs
+# Tests of outputs
 
 
 def test_an_output_is_neither_an_input_nor_another_output(people: Path, table: Path, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""`quietbits mechanisms`: the registry as it is typed."""
+"""`quietbits mechanisms` on the command line: the registry."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ def test_one_mechanism(run: Run, answer: Answer, name: str) -> None:
 def test_a_table_for_people(run: Run) -> None:
     shown = run("mechanisms").stdout
     assert "secure-sum" in shown
-    # As they are to be typed, on one line each.
+    # Names are printed whole, on one line each.
     assert set(REGISTRY) <= set(shown.split())
 
 

@@ -1,4 +1,7 @@
-"""Mistyped names: every command echoes the name, says what it needs, and suggests the closest name once."""
+"""Tests of mistyped names.
+
+Points under test: every command quotes the name, lists the valid names, and suggests the closest one once.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +21,7 @@ PLAN = ["plan", "--clients", 10_000, "--epsilon", 4, "--adjacency", "replace-one
 
 
 def groups(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the groups of commands, with the words that are typed before a subcommand."""
+    """Yield the groups of commands, with the words before their subcommands."""
     if hasattr(command, "commands"):
         yield path, command
         for name, item in command.commands.items():
@@ -85,7 +88,7 @@ def test_a_missing_file_without_an_example_names_none(fault: Fault) -> None:
     assert fault("verify") == "Missing argument 'FILE'; quietbits verify --help lists the options"
 
 
-# Plans
+# Tests of plans
 
 
 def test_a_plan_without_a_mechanism_ends_with_an_error_and_is_written(run: Run, folder: Path) -> None:
@@ -96,10 +99,10 @@ def test_a_plan_without_a_mechanism_ends_with_an_error_and_is_written(run: Run, 
     assert "Cannot serve" in result.stdout
     reason = result.stderr.splitlines()[-1]
     assert reason.startswith("quietbits: no mechanism can serve the task: bits must be at least 1 a coordinate, got 0.0001: ")
-    # What would do, and what was typed, for each of them.
+    # The reason states, for each mechanism, the least valid value and the given value.
     assert "bits must be at least 0.003907 a coordinate, got 0.0001: its message has 1 bit for 256 coordinates (sqkr" in reason
     assert "got 1" not in reason
-    # What clients would have to hold is no reason.
+    # Requirements on the clients' data are no reason for infeasibility.
     assert "clients must hold" not in reason
     enough = run(*PLAN, "--dimension", 256, "--bits", 0.003907, "--trust", "local")
     assert (enough.exit_code, "simulate sqkr" in enough.stdout) == (0, True)

@@ -1,4 +1,7 @@
-"""What every command prints and writes: names as text, on every stream; files before the screen; refusals before any computation."""
+"""Output of every command.
+
+Points under test: names as plain text on every stream, files before the screen, refusals before computations.
+"""
 
 import ast
 import os
@@ -60,7 +63,7 @@ name = "sign-gaussian"
 noise_multiplier = 0.5
 """
 BUDGET = "--epsilon 2 --bits-in 2 --bits-out 1"
-# Every command that takes the name of an output, with the option that takes it and the function that computes.
+# Every command that takes an output's name, with the option and the function that computes.
 WRITING = {
     "account": ("account gaussian --noise-multiplier 2 --delta 1e-5 --output {}", "quietbits.analysis.catalogue.accounts.account"),
     "account, plot": ("account gaussian --noise-multiplier 2 --delta 1e-5 --plot {}.svg", "quietbits.analysis.catalogue.accounts.account"),
@@ -117,11 +120,11 @@ def table_bytes(run: Run, folder: Path, made: dict[str, bytes] = {}) -> bytes:  
     return made["table"]
 
 
-# Names
+# Tests of names
 
 
 def named(name: str) -> dict[str, str]:
-    """Return commands that print a name of the user's data, each with what must stand there."""
+    """Return commands that print a name from the user's data, each with the expected text."""
     file = name.replace("/", "_")
     pq.write_table(pa.table({name: [1.0, 2.0]}), f"{file}.parquet")
     Path(f"{file}.json").write_bytes(Path("table.json").read_bytes())
@@ -135,7 +138,7 @@ def named(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
 def test_names_are_printed_as_text_and_control_nothing(name: str, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A terminal, whose colours and bars are what a name could spoil; it is wide, so that no name is broken.
+    # A name could spoil colours and bars on a terminal; the terminal is wide, so that no name is broken.
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(console, "_terminal", lambda: False)
@@ -206,7 +209,7 @@ def test_every_way_to_print_takes_text(
 
 
 def without_styles(text: str) -> str:
-    """Remove the sequences that style text, and move a bar's cursor, from what a terminal shows."""
+    """Remove the sequences that style text, or move a bar's cursor, from a terminal's output."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", text)
 
 
@@ -217,17 +220,17 @@ def test_nothing_is_printed_past_the_one_console() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) in ways:
                 result.add((file.name, ast.unparse(node.func)))
-    # The example and the version are ours; the last is what all others call.
+    # The example and the version have their own calls; all other output goes through the last call.
     assert result == {("options.py", "typer.echo"), ("main.py", "typer.echo"), ("commands.py", "typer.echo")}
 
 
-# Streams
+# Tests of streams
 
 
 @pytest.mark.parametrize(
     ("way", "encoding"),
     [
-        # Others print the same, or nothing of the user's and nothing beyond ASCII.
+        # The other commands print the same, or only ASCII without the user's data.
         *((way, "ascii") for way in WRITING if "," not in way and way not in ("demo", "reproduce")),
         ("plan", "cp932"),
         ("estimate mean", "cp932"),
@@ -275,12 +278,12 @@ def test_files_are_written_before_the_screen(way: str, folder: Path, run: Run, m
     assert written != set()
 
 
-# Outputs that cannot be written
+# Tests of outputs that cannot be written
 
 
 @pytest.fixture
 def no_files(folder: Path) -> Iterator[Path]:
-    """A folder that takes no files: read-only, or, for root, whom that does not stop, one of the kernel's."""
+    """Folder that takes no files: read-only, or for root a folder of the kernel."""
     closed = folder / "closed"
     closed.mkdir()
     closed.chmod(0o555)
@@ -307,7 +310,7 @@ def test_an_output_that_cannot_be_written_is_named_before_anything_is_computed(
     monkeypatch.setattr(computes, never)
     before = sorted(folder.rglob("*"))
     refused = fault(*shlex.split(command.format(no_files / "output")))
-    # A folder's name is that of the place where it cannot be made.
+    # The error names the folder that cannot be made.
     assert refused.startswith(f"{no_files}")
     assert refused.endswith(": Permission denied")
     assert ".part" not in refused
@@ -320,7 +323,7 @@ def test_every_option_that_names_an_output_is_among_them() -> None:
     def outputs(command: Any, words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         context = typer.Context(command)
         if hasattr(command, "list_commands"):
-            # One subcommand of the registry stands for all: they have their options in common.
+            # One subcommand stands for the whole registry, since their output options are the same.
             names = command.list_commands(context)
             for name in names if words in ((), ("design",), ("estimate",)) else names[:1]:
                 yield from outputs(command.get_command(context, name), (*words, name))

@@ -1,4 +1,7 @@
-"""`quietbits plan` as it is typed: the same as the call, commands that run, pages that load nothing, faults in one line."""
+"""`quietbits plan` on the command line.
+
+Points under test: the same as the call, commands that run, self-contained pages, one-line errors.
+"""
 
 import json
 import shlex
@@ -16,7 +19,7 @@ Answer = Callable[..., dict[str, Any]]
 Run = Callable[..., Result]
 
 ITEMS = ["plan", "--clients", 500, "--categories", 20, "--epsilon", 1, "--adjacency", "replace-one", "--workers", 1]
-# What the JSON of each mechanism has at least.
+# Keys that the JSON of each mechanism has at least.
 KEYS = {
     *("name", "trust_model", "feasible", "reason", "predicted_error", "bits_per_client", "bits_per_coordinate", "epsilon", "delta"),
     *("adjacency", "ratio_to_bound", "ratio_to_central", "command", "design_command", "recommended", "on_frontier", "relative_error"),
@@ -131,7 +134,7 @@ def test_no_dimension_and_a_norm_that_is_none_are_refused(fault: Callable[..., s
 
 
 def test_no_number_loses_its_end(run: Run) -> None:
-    # The longest names, and all columns.
+    # The task has the longest names and all columns.
     budget = ["--epsilon", 1.22, "--delta", 1e-3, "--adjacency", "replace-one", "--rounds", 4, "--workers", 1]
     output = run("plan", "--clients", 427, "--categories", 9, *budget, "--trust", "secure-sum", "--message-bits", 105.3)
     rows = [line for line in output.stdout.splitlines() if line.startswith("  sketched-")]

@@ -1,4 +1,7 @@
-"""`quietbits simulate` as it is typed: every mechanism of the registry, the same numbers as the calls, faults in one line."""
+"""Tests of `quietbits simulate`.
+
+Points under test: all mechanisms, the same numbers as the Python calls, and one-line errors.
+"""
 
 import json
 from collections.abc import Callable
@@ -63,10 +66,10 @@ def test_every_mechanism_is_simulated(answer: Answer, name: str) -> None:
 def test_exact_frequencies_have_no_error_and_no_epsilon(answer: Answer, run: Run) -> None:
     typed = ("simulate", "exact-histogram", "--clients", 30, "--categories", 1000)
     result = answer(*typed)
-    # A budget may be typed, as for others.
+    # A budget is accepted as an alternative to the parameters.
     assert answer(*typed, "--epsilon", 2, "--delta", 1e-5) == result
     assert (result["epsilon"], result["squared_error"], result["standard_error"], result["worst_squared_error"]) == (None, 0, 0, 0)
-    # The Bernoulli code of 120 measurements, modulo 31.
+    # The Bernoulli code has 120 measurements modulo 31.
     assert (result["padded_dimension"], result["modulus"]) == (120, 31)
     assert answer(*typed, "--code", "identity", "--masked")["padded_dimension"] == 1000
     assert "epsilon = inf" in run(*typed, "--code", "identity").stdout
@@ -92,12 +95,12 @@ def test_several_mechanisms_are_compared_for_one_adjacency(answer: Answer, run: 
     result = answer(*typed)["mechanisms"]
     assert [item["mechanism"] for item in result] == names
     assert {item["adjacency"] for item in result} == {"replace-one"}
-    # Of the same inputs.
+    # All mechanisms get the same inputs.
     assert len({item["zero_squared_error"] for item in result}) == 1
     assert result[2] == answer("simulate", "sqkr", *SIZES)
     shown = run(*typed).stdout
     assert all(name in shown for name in (*names, "secure-sum", "local"))
-    # Of those that send floating-point noise.
+    # The note names the mechanisms that send floating-point noise.
     assert "privunit-g: the guarantee is of the mechanism on real numbers" in " ".join(shown.split())
     assert [item["mechanism"] for item in result if item["on_real_numbers"]] == ["privunit-g"]
 
@@ -134,23 +137,23 @@ def test_a_bound_for_unbiased_mechanisms_is_not_given_to_others(answer: Answer) 
     assert answer(*typed)["lower_bound"] > 0
     biased = answer(*typed, "--dithering", "rejection")
     assert biased["bias_bound"] > 0
-    # The bound that holds for biased mechanisms too is smaller.
+    # The bound that also holds for biased mechanisms is smaller.
     assert 0 < biased["lower_bound"] < answer(*typed)["lower_bound"]
     assert biased["ratio_to_bound"] == biased["worst_squared_error"] / biased["lower_bound"]
 
 
 def test_a_sparse_mean_is_found_at_the_predicted_error(answer: Answer, run: Run) -> None:
-    """With as many coordinates as the mechanism expects, which the population's default is not."""
+    """The sparse mean has as many nonzero coordinates as the mechanism expects."""
     sizes = ("--clients", 300, "--dimension", 1000, "--epsilon", 1, "--delta", 1e-5, "--adjacency", "add-or-remove-one", "--bits", 18)
     typed = ("simulate", "sparse-discrete-gaussian", *sizes, "--sparsity", 3, "--population", "sparse-mean")
     result = answer(*typed, "--nonzero", 3, "--repetitions", 5)
-    # The sum of 15 squares, nearly Gaussian.
+    # The sum of 15 squares is nearly Gaussian.
     assert 0.3 < result["squared_error"] / result["predicted_squared_error"] < 2.2
     assert result["squared_error"] < 0.01 * result["zero_squared_error"]
-    # The bound is on the worst vectors of the ball, which the stated error is not for.
+    # The bound holds for the worst vectors of the ball, and the stated error is for sparse means.
     assert result["lower_bound"] is result["ratio_to_bound"] is None
     assert "of sparse-mean, as the mechanism expects it" in run(*typed).stdout
-    # One coordinate in 16: far more than expected, and nothing is promised.
+    # One coordinate in 16 is nonzero: far more than the mechanism expects, so the stated error does not apply.
     assert answer(*typed)["squared_error"] > 0.1 * result["zero_squared_error"]
 
 

@@ -1,4 +1,7 @@
-"""`quietbits sweep` as it is typed: the same bytes as the call, a table of averages, faults in one line."""
+"""`quietbits sweep` on the command line.
+
+Points under test: the same bytes as the call, a table of averages, one-line errors.
+"""
 
 import hashlib
 from pathlib import Path
@@ -129,7 +132,7 @@ def test_the_command_shows_what_there_is_and_says_what_is_missing(tmp_path: Path
 
 def test_a_page_that_cannot_be_written_is_named_before_any_task_runs(tmp_path: Path, spec: Path) -> None:
     output = tmp_path / "output"
-    for name in ("report.html", "summary.csv"):
+    for name in ("results.parquet", "report.html", "summary.csv"):
         (output / name).mkdir(parents=True)
         run = invoke(spec, "--output", output)
         assert run.exit_code == 2

@@ -1,4 +1,4 @@
-"""`quietbits design grid` and `quietbits verify FOLDER` as they are typed."""
+"""`quietbits design grid` and `quietbits verify FOLDER` on the command line."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ def invoke(*arguments: object) -> Result:
 
 
 def refusals(run: Result) -> list[str]:
-    """Return the lines that name a refused file: where a command takes long, others say that it is at work."""
+    """Return the lines that name a refused file, without the progress lines of slow commands."""
     return [line for line in run.stderr.splitlines() if ": refused: " in line]
 
 
@@ -61,7 +61,7 @@ def test_each_refused_file_takes_a_line(folder: Path) -> None:
     assert run.stdout == f"{folder}: 4 tables, 2 files refused\n"
     loaded = json.loads(invoke("verify", folder, "--json").stdout)
     assert [fault["check"] for fault in loaded["faults"]] == ["format", "header"]
-    # The same command again writes them as they were.
+    # Running the command again restores the original files.
     assert invoke("design", "grid", folder.parent / "grid.toml", "--output", folder, "--seed", 5).exit_code == 0
     assert [path.read_bytes() for path in changed] == sound
 

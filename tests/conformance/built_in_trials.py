@@ -1,4 +1,7 @@
-"""How the conformance suite tries the mechanisms of quietbits: cheap options, and what is special about some."""
+"""Conformance trials of the mechanisms of quietbits.
+
+The trials have cheap options, and exceptions of single mechanisms.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +12,7 @@ from quietbits.analysis.conformance import mechanism_cases
 from quietbits.analysis.conformance.mechanism_cases import Case, Trial
 from quietbits.design.contracts.registry import Entry, Values
 
-# Options that make an entry cheap; the others have their defaults.
+# Options that make an entry cheap; the other options have their defaults.
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "mvu": {"bits_in": 2, "bits_out": 1, "metric": "l1"},
     "bitwise-randomised-response": {"bits": 2},
@@ -26,9 +29,9 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     **SKETCHES,
     **ITEM_SKETCHES,
 }
-# And the same for 200 clients.
+# Options that make an entry cheap for 200 clients.
 OPTIONS_OF_MANY: Mapping[str, Mapping[str, Any]] = {"cpsgd": {"bits": 14}, "poisson-binomial": {"bits": 9}}
-# Parameters that calibration asks for and a task does not have; a number is a vector of one coordinate.
+# Parameters that calibration needs and a task lacks; a number is a vector of one coordinate.
 GIVEN: Mapping[str, Mapping[str, Any]] = {
     "dp-rec": {"population": 1000, "clients_per_round": 10, "index_bits": 42},
 }
@@ -38,14 +41,14 @@ MORE_BITS_MAY_COST = (
     *("mvu", "bitwise-randomised-response", "generalised-randomised-response", "sqkr"),
     *("minimal-random-coding-plain", "shuffled-mvu", "shuffled-randomised-response"),
 )
-# Mechanisms that code one message after the other, and those that solve a program to decode.
+# Mechanisms that code messages one after the other, or solve a program to decode.
 SLOW = (
     *("dp-rec", "minimal-random-coding", "minimal-random-coding-plain"),
     *("poisson-private-representation", "projunit", "fast-projunit", "rotating-simplex"),
     *("sparse-discrete-gaussian", "sparse-discrete-gaussian-frequencies"),
 )
-# The share of epsilon that an audit finds at least, where it is less than a third: what is proven is a bound, or holds for the worst public
-# points; and in messages of several coordinates it looks at one direction.
+# Least share of epsilon that an audit measures, where it is below a third: the guarantee is a bound, or holds for the worst public points,
+# or the audit uses one direction of several coordinates only.
 AUDITED_SHARES = {
     "dp-rec": 0.15,
     "poisson-private-representation": 0.15,
@@ -56,18 +59,18 @@ AUDITED_SHARES = {
     "sketched-skellam-frequencies": 0.15,
     "exact-histogram": 0.3,
 }
-# Columns of messages that are public randomness, which costs no bits.
+# Columns of messages that hold public randomness, which costs no bits.
 SEEDED = ("minimal-random-coding", "minimal-random-coding-plain", "projunit", "fast-projunit", "rotating-simplex")
 PUBLIC_COLUMNS = {"sqkr": slice(None, -1), "recursive-hadamard-response": slice(1), **dict.fromkeys(SEEDED, slice(1))}
 
 
 def of_account(mechanism: Any) -> Values:
-    """Return the parameters of DP-REC's account, which is that of a training."""
+    """Return the parameters of DP-REC's account, which is the account of a training."""
     return {"clip_ratio": mechanism.clip_ratio, "population": 1, "clients_per_round": 1, "index_bits": sum(mechanism.layout.group_bits)}
 
 
 def trial_of(entry: Entry) -> Trial:
-    """Return how a mechanism is tried."""
+    """Return the conformance trial of a mechanism."""
     name = entry.name
     return Trial(
         options=OPTIONS.get(name, {}),
@@ -83,15 +86,15 @@ def trial_of(entry: Entry) -> Trial:
 
 
 def cases_of(entry: Entry) -> list[Case]:
-    """Return the cases of a mechanism."""
+    """Return the conformance cases of a mechanism."""
     return mechanism_cases.cases_of(entry, trial_of(entry))
 
 
 def one_adjacency(entry: Entry) -> list[Case]:
-    """Return a case for every domain of a mechanism."""
+    """Return a conformance case for each domain of a mechanism, with a single adjacency."""
     return mechanism_cases.one_adjacency(entry, trial_of(entry))
 
 
 def cases(entries: Iterable[Entry]) -> list[Case]:
-    """Return the cases of several mechanisms."""
+    """Return the conformance cases of several mechanisms."""
     return [case for entry in entries for case in cases_of(entry)]

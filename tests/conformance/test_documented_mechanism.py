@@ -28,9 +28,9 @@ BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", DOCUMENT.read_text(encoding="utf-8
 (VECTORS,) = (text for language, text in BLOCKS if language == "py" and "VectorMechanism" in text)
 (SHOWN,) = (text for language, text in BLOCKS if language == "text")
 COMMANDS = [line for language, text in BLOCKS if language == "sh" for line in text.splitlines()]
-# The program that a user's shell finds stands for the environment's own: its interpreter with the program's module.
+# Programs in the example's commands run with this environment's interpreter and the program's module.
 PROGRAMS = {"quietbits": ["-m", "quietbits"], "pip": ["-m", "pip"], "python": []}
-# There is no network: what the package needs is there.
+# The test has no network: pip uses the installed packages.
 OFFLINE = ["--no-index", "--no-deps", "--no-build-isolation", "--disable-pip-version-check", "--quiet"]
 SWEEP = """
 population = "uniform"
@@ -66,7 +66,7 @@ def coin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """Return a folder with the package's files, and a sweep."""
+    """Return a folder with the files of the package, and a sweep."""
     for name, text in {"pyproject.toml": PROJECT, "quietbits_coin.py": MODULE, "sweep.toml": SWEEP}.items():
         (tmp_path / name).write_text(text)
     return tmp_path
@@ -74,12 +74,12 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def typed(project: Path) -> Callable[[str], str]:
-    """Return a function that runs a command in the folder, in an environment of its own that has quietbits."""
+    """Return a function that runs a command in a new environment with quietbits."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", project / "env"], check=True)
     python = project / "env" / "bin" / "python"
     where = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     packages = Path(subprocess.run(where, capture_output=True, text=True, check=True).stdout.strip())
-    # The packages of this environment, with what their own .pth files say.
+    # The new environment gets the packages of this environment, including the paths of their .pth files.
     (packages / "here.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"COLUMNS": "120", "OMP_NUM_THREADS": "1"}
 

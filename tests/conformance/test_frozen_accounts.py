@@ -1,6 +1,6 @@
-"""Answers of `account` and `calibrate` over the registry, frozen number by number.
+"""Frozen answers of `account` and `calibrate` over the registry, number by number.
 
-python tests/conformance/test_frozen_accounts.py    # write the answers again, after a change that is meant
+python tests/conformance/test_frozen_accounts.py    # write the answers again, after an intended change
 """
 
 import json
@@ -17,7 +17,7 @@ from quietbits.design.tables.mvu import design_mvu
 
 FILE = Path(__file__).with_name("frozen_accounts.json")
 TABLE = "TABLE"
-# Roots end within their tolerance on every machine.
+# Roots agree within their tolerance on every machine.
 CLOSE = 1e-6
 CALLS: list[dict[str, Any]] = json.loads(FILE.read_text(encoding="utf-8"))
 
@@ -34,7 +34,7 @@ def answer(call: dict[str, Any], folder: Path) -> dict[str, Any]:
 
 
 def differences(old: dict[str, Any], new: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Return what differs, by name."""
+    """Return the differences of two answers, by name."""
     pairs = {name: (old.get(name), new.get(name)) for name in {**old, **new}}
     return {name: pair for name, pair in pairs.items() if not same(*pair)}
 

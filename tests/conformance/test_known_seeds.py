@@ -1,4 +1,6 @@
-"""Inputs that are made from a mechanism's own public randomness: the error stays within what is stated for a seed that is known.
+"""Inputs made from a mechanism's own public randomness.
+
+Points under test: errors stay within the bound for a known seed.
 
 Chance of a false alarm below 1e-5 per test (5 sigma).
 """
@@ -28,7 +30,7 @@ MORE_BITS = {"cpsgd": {"bits": 12}, "poisson-binomial": {"bits": 7}}
 
 
 def domain_of(entry: Entry) -> Domain:
-    """Vectors, of enough coordinates for a frame's columns to need large coefficients, or items; or numbers where there are no others."""
+    """Return a domain of vectors that exceed a frame's level, or of items, or else of numbers."""
     if NormBall in entry.domains:
         return NormBall(16, (entry.norms or (2.0,))[-1] if 2.0 not in (entry.norms or (2.0,)) else 2.0, 2.0)
     return Categories(9) if Categories in entry.domains else Interval(-1.0, 3.0)
@@ -70,7 +72,7 @@ def known_seed_inputs(mechanism: Mechanism) -> Iterator[FloatArray | int | float
 
 
 def errors_of_rounds(mechanism: Mechanism, held: FloatArray | int | float, rounds: int) -> FloatArray:
-    """Errors of the mean of clients that all hold the same, shape (rounds, coordinates); the public seed stays."""
+    """Return errors of the mean of equal clients with a fixed seed, shape (rounds, coordinates)."""
     inputs = np.repeat(np.asarray(held)[None], CLIENTS, axis=0)
     true = mechanism.domain.total(mechanism.domain.clip(inputs)) / CLIENTS
     rng = np.random.default_rng(3)
@@ -110,7 +112,7 @@ def test_sums_along_rotated_axes_wrap_and_are_as_far_off_as_is_stated() -> None:
     error = mechanism.decode(mechanism.aggregate(mechanism.encode(np.tile(vector, (100, 1)), next(rngs()))), 100) - vector
     assert mechanism.wrap_probability < 1e-3
     assert mechanism.error().of_mean(100) < 0.2 * float(error @ error) < mechanism.seed_bias_bound**2
-    # Where the largest coordinates fit, the seed does not matter.
+    # If the largest coordinates fit, the seed does not matter.
     wide = DistributedDiscreteGaussianMechanism(NormBall(256, 2.0), 100, bits=16, granularity=0.05, local_sigma=0.1, delta=1e-5)
     assert wide.seed_bias_bound == pytest.approx(wide.bias_bound, rel=1e-9)
 

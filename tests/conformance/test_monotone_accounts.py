@@ -1,4 +1,7 @@
-"""No account says more where less can be known: of more noise, of fewer rounds, of a larger delta, or of a smaller secret sample."""
+"""Accounts are monotone.
+
+Points under test: more noise, fewer rounds, a larger delta or a smaller secret sample never raise epsilon.
+"""
 
 import itertools
 import math
@@ -13,12 +16,12 @@ from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.design.contracts.registry import AccountSubject, check_values
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
-# What roots, grids of losses and compositions may be off by.
+# Tolerances for roots, grids of losses and compositions.
 RELATIVE, ABSOLUTE = 1e-5, 1e-9
 SHARES = (0.001, 0.5, 0.999, 1.0)
 POPULATION = 6000
 
-# Parameters of everything whose noise is a parameter; the one that is scaled comes first, with factors that all mean more noise.
+# Parameters of every mechanism with a noise parameter; the scaled parameter comes first, with factors that increase the noise.
 MORE = (1.0, 1.0 + 1e-4, 1.02, 1.5, 4.0)
 VECTOR = {"dimension": 3, "clip": 1.0}
 SKETCH = {"clients": 50, "categories": 100, "rows": 3, "width": 16, "steps": 2}
@@ -44,7 +47,7 @@ NOISE: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     ),
 }
 
-# Secure sums of which each client adds hardly any noise.
+# Secure sums in which each client adds hardly any noise.
 SUMMED = {"granularity": 0.02, **VECTOR}
 PADDED = {"granularity": 0.02, "padded_dimension": 4, "sketch_clip": 1.0, "local_sigma": 0.012}
 ITEMS = {"categories": 100, "rows": 3, "width": 16, "steps": 1}
@@ -104,7 +107,7 @@ def test_every_secure_sum_is_asked_about_more_clients() -> None:
 
 @pytest.mark.parametrize("name", LITTLE_NOISE)
 def test_more_clients_never_reveal_more(name: str) -> None:
-    # The sum of discrete Gaussians is the further from one, the more there are: with .64 steps each it said 291, then 320.
+    # A sum of more discrete Gaussians is further from a discrete Gaussian: with 0.64 steps each, the account gave 291, then 320.
     numbers = (*FEW, *MANY) if "discrete-gaussian" in name else FEW
     subjects = [subject_of(name, {**LITTLE_NOISE[name], "clients": clients}) for clients in reversed(numbers)]
     sampling = sampling_of(0.05, subjects[0].adjacency, population=10**6)
@@ -115,7 +118,7 @@ def test_more_clients_never_reveal_more(name: str) -> None:
 
 
 def test_one_round_of_the_published_theorem_is_no_worse_than_two() -> None:
-    # By itself it said 0.0012 for one round, and 0.0 for two.
+    # The account alone gave 0.0012 for one round, and 0.0 for two rounds.
     values = {"clients": 10**9, "dimension": 28, "clip": 0.0013, "levels": 14, "trials": 5, "rotated": False}
     subject = subject_of("cpsgd", values, "add-or-remove-one")
     assert answers(subject, 0.048, 1)["theorem-1"] <= answers(subject, 0.048, 2)["theorem-1"]
@@ -152,7 +155,7 @@ def test_a_larger_sample_never_reveals_less_nor_more_than_everyone(name: str, ad
             [item[account] for item in result],
             everyone[account],
         )
-    # Nobody is left out.
+    # At a sampling rate of 1, all clients take part.
     assert result[-1]["epsilon"] == pytest.approx(everyone["epsilon"], rel=1e-9)
-    # And a sample of one in a thousand hides well.
+    # A sample of one client in a thousand strengthens privacy.
     assert result[0]["epsilon"] <= 0.1 * everyone["epsilon"]

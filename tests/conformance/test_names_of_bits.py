@@ -1,4 +1,7 @@
-"""One name of a number of bits has one meaning: in the registry, in trainings, in commands, in fields and parameters of the public face."""
+"""Each name for a number of bits has one meaning.
+
+The names are those of the registry, trainings, commands, and public fields and parameters.
+"""
 
 import dataclasses
 import inspect
@@ -18,7 +21,7 @@ from quietbits.cli.main import app
 from quietbits.design.contracts.mechanism import SecureSumMechanism
 from quietbits.design.contracts.options import Option
 
-# What names of bits that may be typed mean, and a word of the help of each that says so.
+# Meaning of each typed name for bits, by a word that its help contains.
 NAMES = {
     "bits": "coordinate",
     "message_bits": "message",
@@ -27,7 +30,7 @@ NAMES = {
     "group_bits": "group",
     "index_bits": "indices",
 }
-# Computed from a mechanism, and never typed.
+# These numbers are computed from a mechanism, and never typed.
 COMPUTED = {"bits_per_client", "bits_per_coordinate"}
 BUILT = [case for case in cases(REGISTRY.values()) if any(option.name in ("bits", "message_bits") for option in case.entry.options)]
 

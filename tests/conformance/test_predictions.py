@@ -1,4 +1,7 @@
-"""Every mechanism's predicted error is what simulations measure, within their sampling error: one small task of each entry."""
+"""Every mechanism's predicted error agrees with simulations.
+
+Each entry has one small task.
+"""
 
 import pytest
 from built_in_trials import OPTIONS
@@ -13,7 +16,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 from quietbits.design.contracts.task import Task
 
 CLIENTS, ROUNDS = 30, 150
-# Mechanisms that take long for a message or an estimate.
+# Mechanisms that take long for a message or an estimate, with their numbers of clients.
 SLOW = {
     "dp-rec": 40,
     "minimal-random-coding": 40,
@@ -28,7 +31,7 @@ CHANGED = {
     "central-sketch": {"rows": 2, "sketch_dimension": 8},
     "sparse-discrete-gaussian": {"sparsity": 1, "sketch_dimension": 10},
 }
-# What a sample of the population adds to the sampling error of the simulation.
+# Relative error that a sample of the population adds to the simulation's sampling error.
 SAMPLED = 0.03
 
 
@@ -51,5 +54,5 @@ def test_the_prediction_is_what_is_measured(name: str) -> None:
     measured = summarise_means(rounds)
     allowed = 5 * (measured.standard_error or 0.0) + SAMPLED * predicted
     assert abs(measured.squared_error - predicted) <= allowed + 1e-15
-    # The same formulas at each round's own inputs.
+    # The prediction uses the same formulas at each round's own inputs.
     assert abs(measured.squared_error - measured.predicted_squared_error) <= allowed + 1e-15

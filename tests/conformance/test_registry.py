@@ -1,4 +1,4 @@
-"""Every mechanism of the registry passes the suite; nothing that is a mechanism is left out of it."""
+"""Every mechanism of the registry passes the conformance suite, and is listed."""
 
 import importlib
 import inspect
@@ -23,7 +23,7 @@ class TestRegistry(SecureSumSuite):
 
 
 def concrete(kind: type[Mechanism]) -> set[type[Mechanism]]:
-    """Return the classes of the design that derive from a class, and can be made."""
+    """Return the concrete classes of the design that derive from a class."""
     derived = {item for child in kind.__subclasses__() for item in concrete(child)}
     return derived if inspect.isabstract(kind) or not kind.__module__.startswith(design.__name__) else derived | {kind}
 

@@ -1,4 +1,7 @@
-"""Standard errors of frequencies, of every mechanism for items: z-scores over the items have an rms of 1, within its sampling error."""
+"""Standard errors of every mechanism for items.
+
+Points under test: z-scores over the items have an rms of 1, within sampling error.
+"""
 
 import math
 from collections.abc import Mapping
@@ -17,12 +20,12 @@ from quietbits.design.frequencies.blocks import BlockMechanism
 from quietbits.design.frequencies.sketched_frequencies import SketchedFrequencies
 
 CLIENTS, ITEMS, RUNS = 20_000, 1000, 10
-# Two clients an item: estimates and the variances that are computed from them have much of their noise in common.
+# With two clients per item, estimates and their computed variances share much of their noise.
 FEW_CLIENTS, FEW_ITEMS, MORE_RUNS = 1000, 500, 30
-# Items that are held where few are, a tenth of the clients each: they stand out of the noise wherever their own variance is much larger.
+# A few items are held by a tenth of the clients each: they stand out of the noise unless their own variance is much larger.
 FEW = 10
 ENTRIES = {name: entry for name, entry in REGISTRY.items() if Categories in entry.domains and entry.private}
-# Hashed sketches, whose collisions are part of the errors; without options these entries count every item in a bucket of its own.
+# Hashed sketches, whose collisions are part of the errors; without options these entries give every item its own bucket.
 SKETCHES: Mapping[str, Mapping[str, Any]] = {
     "sketched-poisson-binomial": {"rows": 4, "width": 64},
     "sketched-discrete-gaussian-frequencies": {"rows": 3, "width": 100},
@@ -37,7 +40,7 @@ CASES = [
     ("recursive-hadamard-response", 3.0, {"message_bits": 3}, "zipf"),
     ("projective-geometry-response", 7.0, {}, "zipf"),
 ]
-# To calibrate a shuffler for a large epsilon takes long.
+# Calibrating a shuffler for a large epsilon takes long.
 EPSILONS = {"local": (0.5, 5.0, 8.0), "shuffled": (0.5,)}
 SPARSE = "sparse-discrete-gaussian-frequencies"
 CASES_OF_FEW_CLIENTS = [
@@ -47,10 +50,10 @@ CASES_OF_FEW_CLIENTS = [
         for epsilon in EPSILONS.get(entry.trust_model, ())
         for population in ("zipf", "uniform")
     ),
-    # Noise of sums does not depend on what is held.
+    # The noise of sums does not depend on the clients' items.
     *((name, 8.0, {}, "zipf") for name, entry in ENTRIES.items() if entry.trust_model == "secure-sum"),
     *((name, 8.0, options, "uniform") for name, options in SKETCHES.items()),
-    # More different items than are decoded.
+    # The clients hold more different items than the decoder expects.
     (SPARSE, 0.5, {"distinct_items": FEW}, "zipf"),
     (SPARSE, 8.0, {"distinct_items": FEW}, "uniform"),
     (SPARSE, 8.0, {"distinct_items": 4 * FEW}, "zipf"),
@@ -67,7 +70,7 @@ def made(name: str, epsilon: float, options: Mapping[str, Any], categories: int 
 
 
 def held(population: str, rng: np.random.Generator, categories: int = ITEMS, clients: int = CLIENTS) -> IntegerArray:
-    """Draw every client's item: by Zipf's law, uniformly, or from few items that all are held by about as many clients, the first ones."""
+    """Draw every client's item: by Zipf's law, uniformly, or from the few first items."""
     places = np.arange(categories)
     weights = {"zipf": 1 / (places + 1), "uniform": np.ones(categories), "few": (places < FEW).astype(float)}[population]
     return np.asarray(rng.choice(categories, clients, p=weights / weights.sum()))
@@ -99,7 +102,7 @@ def check_rms(scores: FloatArray) -> None:
 
 
 def check_precision(scores: FloatArray) -> None:
-    # The rms is half as far off as its square.
+    # The relative error of the rms is half of that of its square.
     assert float(np.std(np.square(scores).mean(axis=1), ddof=1)) / math.sqrt(len(scores)) / 2 < 0.03
 
 
@@ -138,7 +141,7 @@ def test_the_standard_errors_of_a_block_response_do_not_vary_with_the_noise_of_a
         items = held("zipf", rng)
         errors.append(mechanism.estimate(aggregate_once(mechanism, items, rng), CLIENTS).standard_errors)
     exact = mechanism.standard_errors(mechanism.domain.total(items) / CLIENTS, CLIENTS)
-    # The sum of all estimates is off by 15 % of all clients here, and was taken for the share of the only block.
+    # The sum of all estimates is off by 15 % of all clients here, and was once taken for the share of the only block.
     np.testing.assert_allclose(errors, np.tile(exact, (5, 1)), rtol=0.02)
 
 

@@ -1,4 +1,7 @@
-"""A new mechanism costs a class and an entry: the suite tests it by these alone, and finds out what is wrong with a bad one."""
+"""A new mechanism needs only a class and an entry.
+
+Points under test: the conformance suite tests it, and detects the faults of a bad one.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,7 +29,7 @@ from quietbits.design.noise.random_words import WordsLike, word_source
 
 @dataclass(frozen=True)
 class OneBit(ScalarMechanism):
-    """Rounds a number to an end of the interval at random, and flips the bit with probability 1 / (e^epsilon + 1)."""
+    """Mechanism that rounds a number to an end, and flips it with a known probability."""
 
     epsilon: float
     interval: tuple[float, float]
@@ -111,12 +114,12 @@ def test_it_is_there_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         calibrate("one-bit", epsilon=2.0, delta=1e-5, method="exact")
 
 
-# What the suite must find out
+# The following classes have faults that the suite must detect.
 
 
 @dataclass(frozen=True)
 class LessPrivate(OneBit):
-    """States two thirds of the epsilon that it has."""
+    """Faulty mechanism that states two thirds of its epsilon."""
 
     def privacy(self) -> Privacy:
         return pure_privacy(self.epsilon / 1.5)
@@ -124,7 +127,7 @@ class LessPrivate(OneBit):
 
 @dataclass(frozen=True)
 class OverBudget(OneBit):
-    """States more than was allowed."""
+    """Faulty mechanism that states more than the allowed epsilon."""
 
     def privacy(self) -> Privacy:
         return pure_privacy(self.epsilon * 1.01)
@@ -132,7 +135,7 @@ class OverBudget(OneBit):
 
 @dataclass(frozen=True)
 class Biased(OneBit):
-    """Is off by a tenth of the interval."""
+    """Faulty mechanism whose estimate is off by a tenth of the interval."""
 
     def decode(self, aggregate: NDArray[Any], clients: int) -> float:
         return super().decode(aggregate, clients) + 0.1 * (self.interval[1] - self.interval[0])
@@ -140,7 +143,7 @@ class Biased(OneBit):
 
 @dataclass(frozen=True)
 class Noisier(OneBit):
-    """Has more variance than it states."""
+    """Faulty mechanism with more variance than it states."""
 
     def variance(self, inputs: ArrayLike) -> FloatArray:
         return 0.8 * super().variance(inputs)
@@ -148,7 +151,7 @@ class Noisier(OneBit):
 
 @dataclass(frozen=True)
 class WorseThanWorst(OneBit):
-    """Promises less than its largest variance."""
+    """Faulty mechanism that states less than its largest variance."""
 
     @property
     def worst_variance(self) -> float:
@@ -160,7 +163,7 @@ class WorseThanWorst(OneBit):
 
 @dataclass(frozen=True)
 class HalfABit(OneBit):
-    """Counts fewer bits than it sends."""
+    """Faulty mechanism that counts fewer bits than it sends."""
 
     @property
     def bits_per_client(self) -> float:
@@ -169,7 +172,7 @@ class HalfABit(OneBit):
 
 @dataclass(frozen=True)
 class OneSeed(OneBit):
-    """Draws from a generator of its own."""
+    """Faulty mechanism that draws from its own generator."""
 
     def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:  # noqa: ARG002 - that is what is wrong
         return super().encode(inputs, np.random.default_rng(0))
@@ -177,7 +180,7 @@ class OneSeed(OneBit):
 
 @dataclass(frozen=True)
 class LastChunk(OneBit):
-    """Forgets what came before."""
+    """Faulty mechanism that forgets all chunks but the last."""
 
     def combine(self, first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:  # noqa: ARG002 - that is what is wrong
         return second
@@ -185,7 +188,7 @@ class LastChunk(OneBit):
 
 @dataclass(frozen=True)
 class TakesAnything(OneBit):
-    """Takes NaN for the middle of the interval."""
+    """Faulty mechanism that takes NaN for the middle of the interval."""
 
     def encode(self, inputs: ArrayLike, words: WordsLike) -> NDArray[np.uint8]:
         return super().encode(np.nan_to_num(inputs), words)

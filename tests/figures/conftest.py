@@ -1,4 +1,4 @@
-"""Tiny folders of the papers' data in their true formats."""
+"""Tiny folders of the papers' data in their original formats."""
 
 import json
 import pickle
@@ -16,7 +16,7 @@ from quietbits.analysis.datasets.found_data import FoundData, found_data
 
 RNG = np.random.default_rng(0)
 NAMES = ("mnist", "cifar10", "femnist", "shakespeare", "stackoverflow-tags")
-# In the folder of the tags, too.
+# The folder of the tags also contains these files.
 WORDS = "stackoverflow-words"
 
 
@@ -41,7 +41,7 @@ def write_leaf(folder: Path, users: dict[str, Any]) -> None:
 
 
 def write_femnist(folder: Path) -> None:
-    # LEAF's users may have no examples: they are clients all the same.
+    # LEAF's users without examples are clients as well.
     users = {f"f{number}": {"x": (RNG.integers(0, 256, (number, 784)) / 255).tolist(), "y": [7] * number} for number in range(4)}
     write_leaf(folder, users)
 
@@ -81,7 +81,7 @@ CLIENTS = dict(zip(NAMES, (120, 20, 4, 3, 3), strict=True))
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of folders, named otherwise than the data."""
+    """Folder of data folders, with names other than the data's."""
     folder = tmp_path_factory.mktemp("data")
     for place, (name, write) in enumerate(WRITERS.items()):
         own = folder / f"part{9 - place}"

@@ -1,4 +1,7 @@
-"""Plots of accounts: solid where something is proven, dashed with what is assumed, and the rounds that were asked for."""
+"""Tests of plots of accounts.
+
+Points under test: solid lines for proven accounts, dashed lines for assumptions, and the given rounds.
+"""
 
 import math
 from dataclasses import replace
@@ -63,7 +66,7 @@ def test_assumptions_are_named_and_nothing_is_promised_without_them() -> None:
         "--",
     )
     assert "not proven; assumes: " in by_start["DP-REC's theorem as printed"][0]
-    # Proven, for other neighbours than were asked for.
+    # The account is proven, but for another adjacency.
     assert by_start["the client's own messages"] == ("the client's own messages; replace-one adjacency", "-")
     assert by_start["DP-REC, any updates of other clients"][0].endswith("; replace-one adjacency")
     assert not any(name.startswith("guarantee") for name in drawn)
@@ -95,7 +98,7 @@ def test_plots_fit_a_page(name: str, values: dict[str, Any], check_page: Any) ->
 
 
 def test_files_are_the_same_each_time(tmp_path: Path) -> None:
-    """Of the kind that would have a date in it; the others are written where `--plot` is typed."""
+    """A pdf would contain a date; other tests write the other formats with `--plot`."""
     laplace = subject("laplace", {"epsilon": 0.1})
     for file in ("first.pdf", "second.pdf"):
         write_account_plot(laplace, 1e-6, 1, None, tmp_path / file)

@@ -1,4 +1,7 @@
-"""Titles state ranges of quantities, computed from the table that is drawn, and nothing of their own."""
+"""Titles state ranges of quantities, computed from the drawn table.
+
+Titles make no other claims.
+"""
 
 import ast
 import math
@@ -10,7 +13,7 @@ import pytest
 from quietbits import figures
 from quietbits.figures.findings import Finding, range_in_words, ratios
 
-# Formats that round to fewer digits than numbers have: epsilon and delta are rounded up in place of them.
+# Formats that drop digits, for which epsilon and delta would have to be rounded up.
 ROUNDING = "g", "f", "e", "%"
 
 
@@ -43,9 +46,9 @@ def test_ratios_are_of_rows_with_the_same_setting() -> None:
 
 
 def rounded_epsilons(source: str) -> list[str]:
-    """Return the formatted fields of f-strings that round an epsilon or a delta to the nearest.
+    """Return the f-string fields that round an epsilon or a delta to the nearest number.
 
-    Fields of a comprehension are of what it goes through.
+    The fields of a comprehension belong to its iterable.
     """
     fields: list[str] = []
 

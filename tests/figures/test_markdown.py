@@ -1,4 +1,4 @@
-"""Tables as Markdown: what all rows share stands above, the rest is a table that keeps its shape."""
+"""Tables as Markdown: common values stand above, and the rest is a well-formed table."""
 
 import math
 

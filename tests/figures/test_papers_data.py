@@ -1,4 +1,7 @@
-"""Figures of trainings on a user's folder: which of the papers' data are found there, and the papers' settings on each."""
+"""Figures of trainings on a user's folder.
+
+Points under test: detection of the papers' data sets, and the papers' settings on each.
+"""
 
 import math
 from collections.abc import Sequence
@@ -30,7 +33,7 @@ def test_data_are_found_in_a_folder_or_one_of_its_folders(data: Path, tmp_path: 
     assert found_data(data, (WORDS,)) == (FoundData(WORDS, tags),)
     assert FoundData(WORDS, tags).clients == CLIENTS["stackoverflow-tags"]
     assert {item.name: item.clients for item in result} == CLIENTS
-    # The folder's own come first. What is asked again is looked for again.
+    # The folder's own data come first. A repeated request searches again.
     with pytest.raises(DataNotFoundError):
         found_data(tmp_path, ("mnist",))
     write_mnist(tmp_path)
@@ -48,7 +51,7 @@ def test_look_alikes_are_not_taken_for_the_data(tmp_path: Path) -> None:
     (tmp_path / "MNIST").mkdir()
     write_mnist(tmp_path / "MNIST")
     assert found_data(tmp_path, ("mnist",)) == (FoundData("mnist", tmp_path / "MNIST"),)
-    # LEAF's other sets: names of files, tweets, and features.
+    # LEAF's other sets have file names, tweets, and features as examples.
     for name, item in (("celeba", "000001.jpg"), ("sent140", ["1467810369", "a tweet"]), ("synthetic", [0.5] * 60)):
         (tmp_path / name).mkdir()
         write_leaf(tmp_path / name, {"user": {"x": [item], "y": [1]}})
@@ -93,7 +96,7 @@ def test_mvu_has_the_papers_grids_on_each_data(data: Path) -> None:
     rounds = {task.training.rounds for task in tasks["cifar10"]}
     assert rounds == {1000, 2000, 3000, 5000, 10_000, 15_000}
     assert {task.training.model for own in tasks.values() for task in own} == {"scatter-softmax"}
-    # The paper's noise is sigma clip norms on each gradient, which are half of two gradients' distance; its steps are of plain signs.
+    # The paper's noise is sigma clip norms on each gradient, half of two gradients' distance; its steps use plain signs.
     for task in tasks["mnist"]:
         setting, options = task.training, dict(task.mechanism.options)
         if task.mechanism.name in ("gaussian", "sign-gaussian"):
@@ -104,7 +107,7 @@ def test_mvu_has_the_papers_grids_on_each_data(data: Path) -> None:
         if task.mechanism.name == "mvu":
             assert (options["metric"], options["bits_in"], setting.epsilon, setting.round_epsilon) == ("l1", 9, None, None)
             assert options["table_epsilon"] in [0.25, 0.5, 0.75, 1, 2, 3, 5]
-    # The paper has its convolutional network on MNIST alone.
+    # The paper uses its convolutional network on MNIST only.
     assert list(by_data(FIGURES["mvu-fig6"].on_data(0, False, data))) == ["mnist"]
 
 
@@ -123,7 +126,7 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
             assert setting.clients_per_round == min(clients, paper.value("clients_per_round"))
             assert setting.local_epochs == 1
             if task.mechanism.name == "dp-rec-training":
-                # With the paper's own clip ratio; or with its clip norm and more noise, for the epsilon that is proven.
+                # The run has the paper's own clip ratio, or its clip norm with more noise for the proven epsilon.
                 stated = [item.clip_ratio for item in paper.reported if options.get("clip_ratio", item.clip_ratio) == item.clip_ratio]
                 assert setting.clip in [ratio * paper.value("sigma") for ratio in stated]
                 assert options["group_bits"] == 7
@@ -132,10 +135,10 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
             else:
                 assert setting.clip == paper.value("fedavg_clip_norm")
                 assert setting.rounds == paper.values.get("fedavg_rounds", paper.value("rounds"))
-        # Each as the paper has it, and for its epsilon as it is proven here.
+        # Each run has the paper's setting, once as published and once for its proven epsilon.
         fedavg = [task for task in own if task.mechanism.name == "dp-fedavg"]
         private = [task for task in fedavg if "bits" not in dict(task.mechanism.options)]
-        # Eight bits are on MNIST alone, with the paper's noise for epsilon 3.
+        # Eight-bit runs are on MNIST only, with the paper's noise for epsilon 3.
         levels = [dict(task.mechanism.options) for task in fedavg if task not in private]
         given = {"bits": 8, "noise_multiplier": 3.8}
         assert levels == ([given, {**given, "reach": "clip-norm"}] if name == "mnist" else [])
@@ -146,7 +149,7 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
         assert [task.training.epsilon for task in coded] == [item.epsilon for item in paper.reported] + [None] * len(paper.reported)
         ratios = [dict(task.mechanism.options).get("clip_ratio") for task in coded]
         assert ratios == [None] * len(paper.reported) + [item.clip_ratio for item in paper.reported]
-        # The discrete Gaussian is where the paper has it.
+        # Trainings on the paper's data include the discrete Gaussian exactly if the paper reports its accuracy.
         reported = {name for item in paper.reported for name in item.accuracy}
         assert {"distributed-discrete-gaussian"} & {task.mechanism.name for task in own} == (
             {"distributed-discrete-gaussian"} if "ddg16" in reported else set()
@@ -154,11 +157,11 @@ def test_dp_rec_has_the_papers_settings_on_each_data(data: Path) -> None:
     (mnist, *_), (tags, *_) = tasks["mnist"], tasks["stackoverflow-tags"]
     paper = training_settings("dp-rec", "mnist")
     assert mnist.training.optimiser == ServerAdam(2e-3, paper.value("server_beta1"), paper.value("server_beta2"))
-    # The paper deals out 50,000; of fewer all.
+    # The paper splits 50,000 images; a smaller set is split whole.
     assert (mnist.training.split, mnist.training.dirichlet_alpha, mnist.training.images) == ("dirichlet", 1.0, CLIENTS["mnist"])
     assert (tags.training.server, tags.training.momentum, tags.training.client_rate) == ("momentum", 0.9, 10**2.5)
     assert {(task.training.server, task.training.split) for task in tasks["shakespeare"]} == {("sgd", "writer")}
-    # Others of the paper's figures are of FEMNIST.
+    # Other figures of the paper are on FEMNIST.
     for name in ("dprec-fig1", "dprec-fig2", "dprec-fig3", "dprec-table3", "dprec-local-epsilon"):
         assert list(by_data(FIGURES[name].on_data(0, False, data))) == ["femnist"]
 
@@ -177,7 +180,7 @@ def test_linear_compression_has_the_papers_settings_on_each_data(data: Path) -> 
         sizes = sorted({size for task in own if (size := dict(task.mechanism.options).get("sketch_dimension"))})
         rates = [paper.value("parameters") / size for size in reversed(sizes)]
         assert rates == pytest.approx({"femnist": [5, 10, 20, 40, 50], WORDS: [4, 5, 10, 20]}[name], rel=1e-3)
-        # The paper's noise, with its table 1 of words, and beside it a budget.
+        # The runs have the paper's noise, as in its table 1 for words, and a budget beside it.
         private = [task for task in own if task.mechanism.name != "none"]
         noise = [None if (entry := dict(task.mechanism.options).get("noise_multiplier")) is None else 2 * entry for task in private]
         assert {task.training.epsilon for task in private} == {None, 10.0}

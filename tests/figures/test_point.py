@@ -1,4 +1,7 @@
-"""Points as tasks: names that tell them apart and stay, settings in words, and a round trip through workers."""
+"""Tests of points as tasks.
+
+Points under test: unique and stable names, settings in words, and a round trip through workers.
+"""
 
 import pickle
 from dataclasses import replace
@@ -30,7 +33,7 @@ def test_settings_are_in_words() -> None:
 @pytest.mark.parametrize("name", FIGURES)
 def test_tasks_of_a_figure_have_different_names_and_travel(name: str, quick: bool) -> None:
     tasks = FIGURES[name].tasks(7, quick)
-    # Trainings are repeated with the seeds that follow.
+    # Repeated trainings use successive seeds.
     seeds = sorted({task.seed for task in tasks})
     assert seeds == list(range(7, 7 + len(seeds)))
     assert len(seeds) == 1 or all(isinstance(task, TrainingTask) for task in tasks)

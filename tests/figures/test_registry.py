@@ -1,4 +1,4 @@
-"""Figures by name: their files, their pictures, what a killed run leaves, and what is refused."""
+"""Figures by name: their files and pictures, remains of a killed run, and refusals."""
 
 import inspect
 import re
@@ -36,7 +36,7 @@ from quietbits.figures.mvu import table_entries
 from quietbits.figures.mvu.fig3 import BITS_EPSILON, COMPARISONS, vector_mean_tasks, with_small_tables
 from quietbits.figures.registry import FIGURES, reproduce
 
-# With one picture: the other kinds are the same drawing.
+# One format of the picture suffices: the other formats have the same drawing.
 KINDS = ("csv", "md", "svg")
 MEANS: dict[str, Any] = {
     "clients": 100,
@@ -54,7 +54,7 @@ MEANS: dict[str, Any] = {
 }
 VECTORS: dict[str, Any] = {
     "comparisons": tuple(with_small_tables(comparison, bits_in=2, most_bits_out=1) for comparison in COMPARISONS),
-    # That of the comparison by bits: their tables are the same.
+    # The epsilon is that of the comparison by bits, so that both share their tables.
     "epsilons": (BITS_EPSILON,),
     "clients": 30,
     "dimension": 4,
@@ -89,7 +89,7 @@ def small_prices(name: str, seed: int) -> Sequence[Any]:
         case "price-dimension":
             return [replace(task, dimension=task.dimension // 16, clients=20) for task in tasks]
         case "price-cohort":
-            # Gradients are for the most clients.
+            # Gradients belong to the largest number of clients.
             return [
                 replace(task, dimension=650, clients=task.clients // 5)
                 for task in tasks
@@ -108,7 +108,7 @@ def small_frequencies(name: str, seed: int) -> Sequence[Any]:
             tasks = [replace(task, categories=task.categories // 20, clients=20) for task in tasks if task.clients == 1000]
             return [replace(task, budgets=(min(task.budgets), max(task.budgets))) for task in tasks]
         case "freq-fig3":
-            # As figure 2, of other items.
+            # The tasks are those of figure 2, with other items.
             tasks = [task for task in tasks if task.clients == 1000]
     return [replace(task, categories=50, clients=task.clients // 100) for task in tasks if task.epsilon == 10.0 and task.clients <= 2000]
 
@@ -120,7 +120,7 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
         case "mvu-fig4" | "mvu-fig6":
             given = {"noise_multiplier": (2.5, 5), "table_epsilon": (0.5,)}
             tasks = [task for task in tasks if all(value in given[key] for key, value in task.mechanism.options if key in given)]
-            # One step of each.
+            # Each kind of training keeps one step.
             tasks = list({(task.mechanism, task.training.sampling): task for task in tasks if task.seed == seed}.values())
             tasks = [replace(task, mechanism=with_fewer_inputs(task.mechanism)) for task in tasks]
             changed = {"clients": 100, "clients_per_round": 20, "model": "softmax"}
@@ -133,7 +133,7 @@ def small_trainings(name: str, seed: int) -> Sequence[Any]:
                 task for task in tasks if task.seed == seed and (task.training.epsilon or task.training.round_epsilon or 6) in (3, 6, 16)
             ]
             tasks = [task for task in tasks if dict(task.mechanism.options).get("group_bits", 7) in (4, 7)]
-            # Accounts of sampled sums take long; DP-REC's are for secret draws alone.
+            # Accounts of sampled sums take long; DP-REC's accounts need secret draws.
             tasks = [replace(task, training=replace(task.training, secret_sampling="dp-rec" in task.mechanism.name)) for task in tasks]
         case "price-training-model":
             changed = {"clients": 200, "clients_per_round": 20}
@@ -154,7 +154,7 @@ def shorter(mechanism: TrainedMechanism) -> TrainedMechanism:
 
 
 def with_fewer_inputs(mechanism: TrainedMechanism) -> TrainedMechanism:
-    """Return a mechanism whose tables, if it has some, are designed sooner."""
+    """Return a mechanism whose tables, if any, are quick to design."""
     return replace(mechanism, options=tuple((name, 4 if name == "bits_in" else value) for name, value in mechanism.options))
 
 
@@ -182,7 +182,7 @@ def smaller(name: str, seed: int) -> Sequence[Any]:
     return chosen[name]()
 
 
-# What captions say; those of trainings, which tell what their papers report as well, are tested with them.
+# Expected captions; tests of trainings cover their captions, which also state the papers' results.
 LOCAL = "replace-one adjacency, local trust model"
 SUMS = "replace-one adjacency, secure-sum trust model"
 CENTRAL = "add-or-remove-one adjacency, central trust model"
@@ -200,7 +200,7 @@ GUARANTEES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("price-layers", "price-sparse"), ()),
     "freq-codes": ("5 clients with one item each of 40", "Nothing here is private beyond the secure sum"),
 }
-# Columns of which every number is the height of a point.
+# Columns in which every number is the height of a point.
 HEIGHTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("price-layers", "price-rate", "price-cohort", "price-rounds", "price-rows"), ("squared_error",)),
     **dict.fromkeys(("freq-fig2", "freq-fig3", "freq-fig4", "freq-fig5"), ("largest_error", "error")),
@@ -208,10 +208,10 @@ HEIGHTS: dict[str, tuple[str, ...]] = {
 }
 
 
-# Figures whose small tables have no number for some finding: no private estimate of a few clients is of use.
+# Figures whose small tables have no number for some finding: no private estimate of a few clients is useful.
 WITHOUT_NUMBERS = ("freq-limits",)
 POWERS = str.maketrans("\N{MULTIPLICATION SIGN}⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "x-0123456789")
-# Words with which a title would say more than which quantities it is of: numbers, comparisons, quantifiers, and verbs of findings.
+# Words by which a title would claim a result: numbers, comparisons, quantifiers, and verbs of findings.
 CLAIMS = re.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten|dozens?|hundreds?|hundredth|thousands?|half|halves?|thirds?|quarters?|fifth|tenth"
     r"|twice|double|times|factors?|every|all|any|always|never|none|nothing|whatever|hardly|nearly|almost|mostly|not|no"
@@ -228,10 +228,10 @@ def made_smaller() -> Iterator[pytest.MonkeyPatch]:
     figures = {name: replace(entry, tasks=lambda seed, _, name=name: smaller(name, seed)) for name, entry in FIGURES.items()}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(registry, "FIGURES", MappingProxyType(figures))
-        # Tables near the best show as much as the best ones.
+        # Near-optimal tables, which are faster to design, suffice for this test.
         for module in (scalar_mean, table_entries):
             patch.setattr(module, "design_mvu", partial(module.design_mvu, starts=1))
-        # Accounts of sampled Gaussian noise take long, and are tested where they are computed.
+        # Accounts of sampled Gaussian noise take long, and have separate tests.
         patch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
         yield patch
 
@@ -244,7 +244,7 @@ def small_figures() -> Iterator[None]:
 
 @pytest.fixture
 def one_picture(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write one kind of picture: all kinds are tested where they are saved, and where `quietbits reproduce` is typed."""
+    """Write one format of pictures; other tests cover all formats and `quietbits reproduce`."""
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
 
 
@@ -290,7 +290,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @dataclass
 class Reproduced:
-    """A figure's name, the files that it was reproduced as, what was drawn, and the picture without the title above it."""
+    """A reproduced figure: name, files, table, drawing, and picture without its title."""
 
     name: str
     files: list[Path]
@@ -353,14 +353,14 @@ def test_titles_state_nothing_but_ranges_of_the_table(reproduced: Reproduced) ->
         low, high = (float(end.replace(",", "").replace("x10", "e").replace("infinite", "inf")) for end in (low, high or low))
         assert low <= least <= largest <= high
         assert np.allclose([low, high], [least, largest], rtol=0.01)
-        # Numbers of another table are others.
+        # The title's ranges change with the numbers of the table.
         columns = table.select_dtypes("number")
         others = [finding.range(table.assign(**{name: bent(table[name], scale)})) for name in columns for scale in (1.7, 1e-6)]
         assert any(ends is not None and not np.allclose(ends, (least, largest), rtol=1e-9, atol=0) for ends in others)
 
 
 def bent(column: "pd.Series[float]", scale: float) -> "pd.Series[float]":
-    """Return other numbers in the same order, which are equal where the numbers are."""
+    """Return other numbers in the same order, with the same ties."""
     numbers = column.astype(float)
     return np.sign(numbers) * numbers.abs() ** 1.3 * scale
 
@@ -368,7 +368,7 @@ def bent(column: "pd.Series[float]", scale: float) -> "pd.Series[float]":
 def test_titles_and_quantities_have_no_findings_of_their_own(reproduced: Reproduced) -> None:
     entry, table = FIGURES[reproduced.name], reproduced.table
     words = "; ".join([entry.title, *(finding.quantity for finding in entry.findings)])
-    # Names in the table are not numbers, and settings there are not findings.
+    # Names in the table may contain digits, and settings in the title are no findings.
     for column in table.select_dtypes(["object", "string", "category"]):
         for name in sorted({str(value) for value in table[column].dropna()}, key=len, reverse=True):
             words = words.replace(name, "") if re.search(r"\d", name) else words
@@ -400,7 +400,7 @@ def test_captions_never_round_epsilon_down(reproduced: Reproduced) -> None:
     for clause in re.findall(r"ε(?: at δ = [^:]*:| =| of(?: at most)?) ([\d., ]+)", text):
         for number in re.findall(r"\d+(?:,\d{3})*(?:\.\d+)?", clause):
             stated = float(number.replace(",", ""))
-            # A number a little above would be one that was rounded down, unless it is stated itself.
+            # A larger number just above the stated one would mean that it was rounded down, unless the stated number is in the table.
             above = values[(values > stated) & (values < 1.01 * stated)]
             assert above.size == 0 or np.isin(stated, values), (number, above)
 
@@ -422,15 +422,15 @@ def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
         for value in reproduced.table[column].dropna():
             assert np.isclose(np.concatenate(points), value, rtol=1e-12).any()
     if reproduced.name == "freq-regimes":
-        # Each field of the map says which mechanism wins there.
+        # Each field of the map names its winning mechanism.
         assert sum(len(axes.texts) for axes in reproduced.picture.axes) == len(winners(reproduced.table)) >= 4
     if reproduced.name == "plan-pareto":
-        # For each trust model, the least error within a number of bits.
+        # The front of each trust model is the least error within a number of bits.
         fronts = {str(line.get_label()): np.asarray(line.get_ydata()) for line in lines if line.get_drawstyle() == "steps-post"}
         least = reproduced.table.groupby("trust_model")["predicted_error"].min().to_dict()
         assert {name: errors[-1] for name, errors in fronts.items()} == least
         assert all((np.diff(errors) <= 0).all() for errors in fronts.values())
-        # Each drawn bound is that of the best design of a trust model. Bounds for more restricted messages may be above its error.
+        # Each drawn bound is that of the best design of a trust model. Bounds for more restricted messages may exceed that design's error.
         named = {str(line.get_label()): np.asarray(line.get_ydata())[0] for line in lines}
         bounds = {label.removeprefix("proven bound, "): height for label, height in named.items() if label.startswith("proven bound")}
         assert "local" in bounds
@@ -444,7 +444,7 @@ def test_without_names_all_figures_are_made_and_are_one_count_of_steps(tmp_path:
     steps: list[tuple[int, int, str]] = []
     files = reproduce((), tmp_path, seed=7, on_step=lambda *step: steps.append(step))
     assert sorted(path.name for path in files) == sorted(f"{name}.{kind}" for name in few for kind in KINDS)
-    # Steps never fall, and end at the whole.
+    # Progress never falls, and ends at the total.
     done = [step[0] for step in steps]
     assert done == sorted(done)
     assert {step[1] for step in steps} == {done[-1]}

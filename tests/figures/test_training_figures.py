@@ -1,4 +1,7 @@
-"""Figures of trainings: what is infeasible is named, what is measured on the way, and the papers' settings on a folder of their data."""
+"""Tests of the figures of trainings.
+
+Points under test: infeasible runs are named, accuracies are measured, and papers' settings run on a folder of data.
+"""
 
 import math
 import struct
@@ -28,7 +31,7 @@ from quietbits.figures.training.grids import grid_tasks
 
 COMMON: dict[str, Any] = {"clients": 100, "clients_per_round": 50, "rounds": 2, "samples": 5, "sampling": "passes", "delta": 1e-3}
 DDG, SKETCHED = "distributed-discrete-gaussian", "sketched-discrete-gaussian"
-# No noise keeps epsilon 3 where 50 clients share 8 bits.
+# No noise keeps epsilon 3 if 50 clients share 8 bits.
 SUMS = {"name": DDG, "bits": [8, 16], "epsilon": 3.0}
 
 
@@ -41,13 +44,13 @@ def rows_of(tasks: Sequence[TrainingTask]) -> pd.DataFrame:
 
 
 def only(monkeypatch: pytest.MonkeyPatch, entry: FigureEntry) -> None:
-    """Let there be one figure, whose drawing is written as one kind of file, as the others are the same."""
+    """Restrict the registry to one figure, and its drawing to one file format."""
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType({entry.name: entry}))
 
 
 def with_few_inputs(mechanism: TrainedMechanism) -> TrainedMechanism:
-    """Return a mechanism whose tables, if it has some, are designed at once."""
+    """Return a mechanism whose tables, if any, are designed at once."""
     return replace(mechanism, options=tuple((name, 4 if name == "bits_in" else value) for name, value in mechanism.options))
 
 
@@ -71,7 +74,7 @@ def test_what_is_infeasible_is_named_and_the_rest_is_drawn(tmp_path: Path, monke
     more = drawn.get_supxlabel()[len(without.get_supxlabel()) :].replace("\N{NO-BREAK SPACE}", " ")
     assert more.startswith(f"\nNo result for {DDG} (bits 8), ε = 3: bits must be at least")
     assert len(drawn.axes[0].containers) == len(without.axes[0].containers) == 1
-    # A second run has nothing to do, and finds the reason again.
+    # A second run computes nothing, and states the reason again.
     monkeypatch.setattr(TrainingTask, "prepare", lambda *_: pytest.fail("was done before"))
     before = (tmp_path / "price-training.csv").read_bytes()
     reproduce(["price-training"], tmp_path)
@@ -97,12 +100,12 @@ def test_the_heat_map_crosses_what_is_infeasible_and_frames_the_cheapest() -> No
     with print_style():
         figure = entry.draw(table)
     axes, _ = figure.axes
-    # The paper's pairs, as text beside ours.
+    # The caption states the paper's results as text beside those of quietbits.
     caption = figure.get_supxlabel().replace("\N{NO-BREAK SPACE}", " ").replace("\n", " ")
     assert "Paper, StackOverflow words, z = 0.5, 1000 clients: 21.21 % with rate 1 and 10 bits, 21.11 % with rate 5 and 12 bits" in caption
     texts = {(round(text.get_position()[0]), round(text.get_position()[1])): text.get_text() for text in axes.texts}
     feasible = table[table["accuracy"].notna() & (table["mechanism"] != "none")]
-    # Few coordinates have room for noise that many do not have.
+    # With few coordinates, a message has room for more noise than with many.
     places = {(16.0, 1.0): (1, 0), (8.0, 650 / 165): (0, 1), (16.0, 650 / 165): (1, 1)}
     result = {places[row.bits, row.rate]: row.accuracy for row in feasible.itertuples()}
     assert texts == {(0, 0): "\N{MULTIPLICATION SIGN}"} | {place: f"{100 * value:.1f}" for place, value in result.items()}
@@ -208,7 +211,8 @@ def test_the_papers_grids_are_run_on_a_users_images(mnist: Path, tmp_path: Path,
     }
     assert set(table["dimension"]) == {7850}
     assert table["accuracy"].between(0, 1).all()
-    # Each of the 60 images is in both rounds, in turn or drawn: nothing is amplified. The paper's noise of 5 is half of ours.
+    # Both rounds use each of the 60 images, in turn or by draws: sampling amplifies nothing. The paper's noise of 5 is half of the distance
+    # of two gradients.
     gaussian = table[table["mechanism"] == "gaussian"].set_index("sampling")
     stated = gaussian_privacy(2.5).epsilon(1 / 61, rounds=2)
     assert gaussian["epsilon"].tolist() == pytest.approx([stated, stated], rel=1e-12)
@@ -224,7 +228,7 @@ def test_infinite_images_are_a_users_deformed(mnist: Path, tmp_path: Path, monke
     assert {(task.training.model, task.training.delta, task.training.sampling) for task in whole} == {("mlp-60-60-60", 1e-9, "passes")}
     kinds = {(task.training.epsilon, dict(task.mechanism.options)["rotated"]) for task in whole if task.mechanism.name == "cpsgd"}
     assert kinds == {(epsilon, rotated) for epsilon in (4.0, 2.0) for rotated in (True, False)}
-    # Those of 25 million clients, of whom each is met once, with an image of its own.
+    # The setting has 25 million clients, each with its own image, and draws no client twice.
     assert whole[0].training.federated_data(0).cohort([0, 24_999_999]).examples.inputs.shape == (2, 784)
 
     def small(seed: int, quick: bool, folder: Path) -> list[TrainingTask]:

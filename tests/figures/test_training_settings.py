@@ -1,4 +1,4 @@
-"""The papers' settings: complete, read as they are written, and the same as where other figures have them."""
+"""The papers' settings: complete, as published, and the same as in other figures."""
 
 import math
 

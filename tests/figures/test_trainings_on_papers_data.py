@@ -1,4 +1,4 @@
-"""Figures of trainings on a user's folder: small runs on tiny files, and how they are drawn."""
+"""Figures of trainings on a user's folder: small runs on tiny files, and their drawings."""
 
 import math
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from quietbits.figures.training_settings import training_settings
 
 from .conftest import NAMES, WORDS
 
-# Tables of 3 bits take long to design, and are no different here.
+# Tables of 3 bits take long to design, and behave like those of one bit here.
 ONE_BIT = "mvu (table_epsilon 5.0, bits_in 9, bits_out 1, metric l1)"
 
 
 def ran(monkeypatch: pytest.MonkeyPatch, name: str, tasks: Sequence[TrainingTask], output: Path) -> tuple[pd.DataFrame, Figure]:
-    """Return the table of a figure of these tasks, as it is written, and the figure."""
-    # The other kinds are the same drawing.
+    """Run a figure of these tasks; return its table and the figure."""
+    # The other formats have the same drawing.
     monkeypatch.setattr(save, "METADATA", {"svg": save.METADATA["svg"]})
     entry = replace(FIGURES[name], on_data=lambda *_: tasks)
     monkeypatch.setattr(registry, "FIGURES", MappingProxyType({name: entry}))
@@ -42,14 +42,14 @@ def shortened(task: TrainingTask, **changed: Any) -> TrainingTask:
 
 
 def coarse(task: TrainingTask) -> TrainingTask:
-    """Return a task whose messages of DP-REC have few candidates, and whose tables have few inputs."""
+    """Return a task with few candidates in DP-REC's messages, and few inputs in tables."""
     fewer = {"group_bits": 2, "bits_in": 4}
     options = tuple((name, fewer.get(name, value)) for name, value in task.mechanism.options)
     return replace(task, mechanism=TrainedMechanism(task.mechanism.name, options))
 
 
 def fits(figure: Figure) -> bool:
-    """Return whether all that is drawn is on the page."""
+    """Return whether the whole drawing is on the page."""
     solve_layout(figure)
     box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
     return bool(0 <= box.x0 < box.x1 <= width and 0 <= box.y0 < box.y1 <= height)
@@ -99,7 +99,7 @@ def test_compression_is_drawn_for_each_data(data: Path) -> None:
 
 
 def drawn_rows(name: str, data: Path, epsilon: float) -> pd.DataFrame:
-    """Return a row for each of a figure's full runs on the papers' data, as its table has them, with made-up accuracies."""
+    """Return table rows of a figure's full runs on the papers' data, with made-up accuracies."""
     tasks = FIGURES[name].on_data(0, False, data)
     rows = []
     for task in tasks:
@@ -152,7 +152,7 @@ def test_the_papers_maps_have_a_panel_for_each_noise(data: Path) -> None:
 
 def test_next_words_are_trained_where_torch_is_installed(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
-    # Among three clients adaptive clipping's count alone costs more than the budget.
+    # With three clients, adaptive clipping's count alone exceeds the budget.
     tasks = FIGURES["price-training"].on_data(0, True, data)
     kept = [shortened(task, clipping="flat") for task in tasks if task.training.data == WORDS]
     table, figure = ran(monkeypatch, "price-training", kept, tmp_path)
@@ -189,7 +189,7 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     reported = table[table["paper_percent"].notna()]
     assert dict(zip(reported["mechanism"], reported["paper_percent"], strict=True)) == {"dp-fedavg": 19.3, "dp-rec-training": 18.4}
     assert reported["target_epsilon"].isna().all()
-    # The paper's own noise and clip ratio stand at its epsilon, with what they keep.
+    # The paper's own noise and clip ratio are at its epsilon, with the proven epsilon beside it.
     own = table[table["target_epsilon"].isna() & (table["mechanism"] != "none")].set_index("mechanism")
     assert own["stated_epsilon"].tolist() == [1.0, 1.0]
     assert (own.loc["dp-fedavg", "noise_multiplier"], own.loc["dp-rec-training", "clip_ratio"]) == (0.957, 1.227)
@@ -201,12 +201,12 @@ def test_tags_are_trained_without_torch_and_measured_by_recall(data: Path, tmp_p
     assert (table["megabytes"] == table["megabytes_up"] + table["megabytes_down"]).all()
     floats = table.loc[table["mechanism"] == "none", "megabytes"].item()
     assert table["times_fewer_bytes"].tolist() == pytest.approx((floats / table["megabytes"]).tolist(), rel=1e-12)
-    # A seed of 64 bits, and two for each of the paper's six groups, filled up to bytes.
+    # The message has a seed of 64 bits, and two bits for each of the paper's six groups, padded to bytes.
     assert set(table.loc[table["mechanism"] == "dp-rec-training", "bits_per_client"].dropna()) == {64 + 16}
     (axes,) = figure.axes
     assert axes.get_ylabel() == "recall at 5 (%)"
     assert "Paper, StackOverflow tags, ε = 1: dp-fedavg 19.3, dp-rec 18.4, ddg16 14, ddg12 10 %" in caption(figure)
-    # All data at once: the same accuracies for the budgets of each.
+    # All data sets have the same accuracies for their budgets.
     budgets = {name: [item.epsilon for item in training_settings("dp-rec", name).reported] for name in NAMES if name != "cifar10"}
     rows = [
         table.assign(data=name, stated_epsilon=table["stated_epsilon"].where(table["stated_epsilon"].isna(), epsilon))

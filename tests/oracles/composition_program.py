@@ -1,4 +1,4 @@
-"""Program (4) of Chaudhuri, Guo, Rabbat 2022, solved as it stands: the reference for the envelope that gives the same value at once."""
+"""Program (4) of Chaudhuri, Guo, Rabbat 2022 as printed: the envelope's reference."""
 
 import math
 
@@ -12,14 +12,14 @@ LARGEST_PROGRAM = 10**6
 
 
 def composition_program_value(divergences: ArrayLike, dimension: int, norm: float, distance: float) -> float:
-    """Return the largest sum of divergences over coordinates, where each coordinate may be split between pairs of inputs.
+    """Return the largest sum of divergences over coordinates that each mix pairs of inputs.
 
     The program has dimension * inputs**2 variables: the share of each pair in each coordinate.
 
     Parameters
     ----------
     divergences : array_like of shape (inputs, inputs)
-        Divergence of each row of a table from each other one, finite.
+        Divergence of each row of a table from each other row, finite.
     dimension : int
         Number of coordinates.
     norm : float
@@ -51,7 +51,7 @@ def composition_program_value(divergences: ArrayLike, dimension: int, norm: floa
     norm = check_real("norm", norm, low=1.0, high=64.0)
     distance = check_real("distance", distance, low=1e-9, high=1e6)
     inputs = len(pairs)
-    # In units of the whole grid, so that prices lie between 0 and 1.
+    # Prices are in units of the whole grid, and so between 0 and 1.
     prices = (np.abs(np.subtract.outer(np.arange(inputs), np.arange(inputs))) / (inputs - 1.0)) ** norm
     highs = new_highs()
     variables = dimension * pairs.size

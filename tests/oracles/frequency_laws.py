@@ -1,4 +1,7 @@
-"""The exact law of a message about an item, by enumeration of all messages of small domains from the papers' definitions."""
+"""The exact law of a message about an item.
+
+The law enumerates all messages of small domains, from the papers' definitions.
+"""
 
 import itertools
 import math
@@ -19,7 +22,7 @@ from quietbits.design.frequencies.unary_encoding import UnaryEncoding
 
 @dataclass(frozen=True)
 class Law:
-    """All messages, as `encode` returns them, and the probability of each for each item, shape (items, messages)."""
+    """All messages of `encode`, and their probabilities, shape (items, messages)."""
 
     messages: NDArray[Any]
     probabilities: NDArray[np.float64]
@@ -62,7 +65,7 @@ def _(mechanism: RecursiveHadamardResponse) -> Law:
 def _(mechanism: ProjectiveGeometryResponse) -> Law:
     likelihood, items, blocks, prime = math.exp(mechanism.epsilon), mechanism.categories, mechanism.blocks, mechanism.prime
     per_block = math.ceil(items / blocks)
-    # The last digit that is not 0 is 1; the last digit counts the most.
+    # The last nonzero digit is 1; the last digit is the most significant.
     vectors = [digits[::-1] for digits in itertools.product(range(prime), repeat=mechanism.digits)]
     points = [digits for digits in vectors if any(digits) and [digit for digit in digits if digit][-1] == 1]
     incident = np.array([[np.dot(point, other) % prime == 0 for other in points] for point in points])

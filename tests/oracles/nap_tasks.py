@@ -1,4 +1,4 @@
-"""Tasks that take a while, for sweeps on workers in other processes, which import this module."""
+"""Slow tasks for sweeps on workers in other processes, which import this module."""
 
 import os
 import time
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Nap:
-    """A task that takes a while, and says which process took it."""
+    """Task that takes a while, and returns the number of its process."""
 
     number: int
     seconds: float = 0.05
@@ -33,7 +33,7 @@ class Nap:
 
 @dataclass(frozen=True)
 class Deadly(Nap):
-    """A task that ends every worker it is given to."""
+    """Task that ends every worker that runs it."""
 
     def run(self, _: list[int]) -> list[dict[str, object]]:
         os._exit(1)

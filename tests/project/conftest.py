@@ -1,4 +1,4 @@
-"""What belongs to the project, for the tests that look at a copy of it."""
+"""The project's files, for tests that work on a copy of the project."""
 
 import shutil
 import subprocess
@@ -14,7 +14,7 @@ ROOT = Path(quietbits.__file__).parent
 
 @pytest.fixture(scope="session")
 def project_files() -> list[Path]:
-    """Return the files that git tracks, and new ones that it would not ignore, relative to the checkout."""
+    """Return git's tracked and unignored new files, relative to the checkout."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return sorted(path for path in map(Path, filter(None, names)) if (ROOT / path).is_file())
@@ -22,7 +22,7 @@ def project_files() -> list[Path]:
 
 @pytest.fixture(scope="session")
 def copy_project(project_files: list[Path]) -> Callable[[Path], None]:
-    """Return a function that copies the project's files, and nothing else of the checkout, to a new folder."""
+    """Return a function that copies the project's files to a new folder."""
 
     def copy(folder: Path) -> None:
         for parent in sorted({path.parent for path in project_files}):

@@ -1,4 +1,7 @@
-"""The checkout is the package, and its folder may have any name, also that of a module of the standard library."""
+"""The checkout is the package, and its folder may have any name.
+
+The name may even be that of a standard library module.
+"""
 
 import os
 import re
@@ -7,7 +10,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-# Runs in the copy beside its own tests: quietbits is the copy, and no module is hidden by its folder.
+# The test runs in the copy beside the copy's own tests: quietbits is the copy, and its folder hides no module.
 WHERE = """
 import sys
 from pathlib import Path
@@ -30,12 +33,12 @@ def test_tests_are_collected_and_run_in_a_folder_of_any_name(tmp_path: Path, cop
     copy_project(copied)
     (copied / "tests" / "project" / "test_where.py").write_text(WHERE)
     importable.mkdir()
-    # PYTHONPATH comes before an editable install of another checkout, which is asked last.
+    # PYTHONPATH takes precedence over an editable install of another checkout.
     environment = {**os.environ, "PYTHONPATH": str(importable), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
-    # All of these are collected, which is where a hidden module shows; few are run.
+    # All of these tests are collected, which detects hidden modules; few run.
     collected = ["tests/project/test_where.py", "tests/project/test_floors.py", "tests/solvers/numerics"]
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "test_where or forbidden", *collected]
-    # Unlike the first, the second is not loaded by pytest itself. One copy has both names in turn: what was compiled stays with it.
+    # Unlike "copy", "wave" is a module that pytest does not load itself. One copy has both names in turn, and keeps its compiled files.
     for name in ("copy", "wave"):
         checkout, link = tmp_path / name, importable / "quietbits"
         copied = copied.rename(checkout)

@@ -1,4 +1,4 @@
-"""Attacks are not run by the tests, except for a few cases of each; and what fails becomes a test."""
+"""The tests run a few cases of each attack; a failing case becomes a test."""
 
 import copy
 import json
@@ -19,7 +19,7 @@ from quietbits.design.tables.file import table_document
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 
 SEED = 3
-# A process with threads is forked all the same: the fork uses none of them.
+# Forking a process with threads is safe here: the fork uses none of them.
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
@@ -51,13 +51,13 @@ def test_most_tables_that_are_drawn_are_valid(tmp_path: Path) -> None:
 
 
 def test_the_quadrature_of_trainings_takes_the_smallest_masses() -> None:
-    # Of a mass of half, the loss is ln(5e323), which is beyond a double as a ratio.
+    # The loss of an outcome of mass one half is ln(5e323), whose ratio exceeds a double.
     first, other = np.array([0.5, 0.5, 1e-15]), np.array([0.5, 5e-324, 0.5])
     assert composed_delta(first, other, 1, 1.0) == pytest.approx(0.5, rel=1e-6)
 
 
 def test_what_fails_becomes_a_test_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    # A file without contents is refused, and one of None cannot be written.
+    # The attack refuses an empty file, and cannot write a file of None.
     toy = Attack("toy", lambda rng: {"content": rng.choice((b"", None))}, tables.check)
     monkeypatch.setattr("quietbits.attack.__main__.ATTACKS", (toy,))
     assert main(["--cases", "12", "--failures", str(tmp_path)]) == 1
@@ -97,6 +97,6 @@ def test_the_checks_see_claims_that_are_false() -> None:
         place[key] *= 0.999
         with pytest.raises(AssertionError):
             tables.check_claims(json.loads(json.dumps(false)))
-    # Two outcomes, of which one is impossible for one neighbour: delta is 1/2 at every epsilon.
+    # One of the two outcomes is impossible for one neighbour: delta is 1/2 at every epsilon.
     pair, _ = binomial(trials=1, probability=0.5, shifts=1, dimension=1)
     assert pair.delta(10.0) == pytest.approx(0.5)

@@ -1,4 +1,4 @@
-"""Benchmarks are not run by the tests, but what they import is there."""
+"""The tests do not run benchmarks, but check that their imports exist."""
 
 import runpy
 from pathlib import Path
@@ -11,6 +11,6 @@ BENCHMARKS = sorted([*FOLDER.glob("*.py"), *FOLDER.glob("long_runs/*.py")])
 
 @pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
 def test_a_benchmark_can_be_loaded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # As it is for a script.
+    # A script has its folder on the path.
     monkeypatch.syspath_prepend(FOLDER)
     assert callable(runpy.run_path(str(path), run_name="benchmark")["main"])

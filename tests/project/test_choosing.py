@@ -1,6 +1,6 @@
 """The settings of docs/how-to/typical-settings.md are what the planner says of them now.
 
-Run as a script, this file writes them there; the difference is then part of the change.
+Run as a script, this file writes the settings into the page; the difference is then part of the change.
 """
 
 import re
@@ -30,16 +30,16 @@ CLOSE = 0.01
 
 @dataclass(frozen=True)
 class TypicalSetting:
-    """A task that many have, with the trust model in which it is asked for; None for all.
+    """A common task, with its trust model; None stands for all trust models.
 
     Attributes
     ----------
     name, title : str
-        For programs, and in words.
+        Name for programs, and title in words.
     task : Task
-        What is wanted.
+        The task to plan.
     trust : str or None
-        As in `plan_task`.
+        Trust model, as in `plan_task`.
     """
 
     name: str
@@ -48,12 +48,12 @@ class TypicalSetting:
     trust: str | None = None
 
     def plan(self) -> Plan:
-        """Return the plan, without durations, which differ from machine to machine."""
+        """Return the plan without durations, which differ between machines."""
         return plan_task(self.task, trust=self.trust, timed=False)
 
     @property
     def command(self) -> str:
-        """Prints the plan."""
+        """Command that prints the plan."""
         task, domain = self.task, self.task.domain
         match domain:
             case Interval(low, high):
@@ -113,7 +113,7 @@ HEADINGS = ("trust model", "mechanism", "error", "worst", "bits a coordinate", "
 
 
 def setting_lines(setting: TypicalSetting) -> list[str]:
-    """Return a section of Markdown: the setting, its command, the ranking, the references, and who cannot serve."""
+    """Return a Markdown section: setting, command, ranking, references, infeasible mechanisms."""
     plan = setting.plan()
     ruler = ["---", "---", *["---:"] * (len(HEADINGS) - 3), "---"]
     zero, central = plan.references
@@ -165,7 +165,7 @@ def sections(text: str) -> dict[str, str]:
 
 
 def section(setting: TypicalSetting) -> str:
-    """Return a setting's section, with the reason why its numbers are not computed in place above each paragraph and table."""
+    """Return a setting's section, with the reasons for its fixed numbers."""
     blocks = "\n".join(setting_lines(setting)).split("\n\n")
     reasons = ("" if block.startswith(("#", " ")) else f"{REASON}\n" if block.startswith("|") else REASON for block in blocks)
     return "\n\n".join(reason + block for reason, block in zip(reasons, blocks, strict=True))
@@ -175,7 +175,7 @@ def section(setting: TypicalSetting) -> str:
 def test_the_page_says_what_the_planner_says(setting: TypicalSetting) -> None:
     printed = sections(PAGE.read_text(encoding="utf-8"))[setting.title]
     now = section(setting).partition("\n\n")[2].strip()
-    # The words are the same, and numbers are close.
+    # The words are the same, and the numbers are close.
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", now), "run `python tests/project/test_choosing.py` if the planner should say so"
     assert [float(number) for number in NUMBER.findall(printed)] == pytest.approx([float(item) for item in NUMBER.findall(now)], rel=CLOSE)
 

@@ -1,4 +1,7 @@
-"""Mechanisms describe themselves: above `design`, code asks the contract, and neither a mechanism's class nor its name."""
+"""Mechanisms describe themselves.
+
+Above `design`, code uses the contract, and neither a mechanism's class nor its name.
+"""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -11,7 +14,7 @@ from quietbits.analysis.catalogue.registry import ENTRIES
 
 ROOT = Path(quietbits.__file__).parent
 NAMES = frozenset(name for names in ENTRIES.values() for name in names)
-# The registry names mechanisms. Figures may, too: those of papers draw named mechanisms.
+# The registry names mechanisms, and so do figures of papers.
 NAMING = ("analysis/catalogue/",)
 ASKING = sorted(
     path
@@ -33,7 +36,7 @@ def bases_of(path: Path) -> Iterator[tuple[str, set[str]]]:
 
 
 def mechanisms() -> frozenset[str]:
-    """Return the names of all mechanisms' classes but those of the contract, from the source."""
+    """Return the names of all mechanism classes except for the contract's, from the source."""
     classes = {path: dict(bases_of(path)) for floor in ("design", "analysis") for path in (ROOT / floor).rglob("*.py")}
     contract = {name for path, of_file in classes.items() if path.parent == ROOT / "design" / "contracts" for name in of_file}
     every = [(name, bases) for of_file in classes.values() for name, bases in of_file.items()]
@@ -50,12 +53,12 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def questions(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
-    """Yield what a module compares classes with: line and expression."""
+    """Yield the expressions that a module compares classes with, and their lines."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
             yield node.lineno, node.args[1]
         elif isinstance(node, ast.Compare):
-            # `type(x) is K`, `type(x) in (K, L)`, `entry.mechanism is K`.
+            # The comparisons are `type(x) is K`, `type(x) in (K, L)`, `entry.mechanism is K`.
             yield from ((node.lineno, part) for part in (node.left, *node.comparators) if isinstance(part, ast.Name | ast.Tuple))
         elif isinstance(node, ast.MatchClass):
             yield node.lineno, node.cls
@@ -68,7 +71,7 @@ def questions(tree: ast.Module) -> Iterator[tuple[int, ast.AST]]:
 
 
 def asked(tree: ast.Module, kinds: Iterable[str]) -> set[tuple[int, str]]:
-    """Return where a module asks for the class of a mechanism, and for which one; tuples of classes may have a name."""
+    """Return the places where a module asks for a mechanism's class, and the class."""
     named = {
         target.id: names_in(node.value)
         for node in tree.body
@@ -85,7 +88,7 @@ def asked(tree: ast.Module, kinds: Iterable[str]) -> set[tuple[int, str]]:
 
 
 def literals(tree: ast.Module) -> set[tuple[int, str]]:
-    """Return where a module has a mechanism's name in the registry as a literal."""
+    """Return the places where a module has a mechanism's registry name as a literal."""
     return {(node.lineno, node.value) for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in NAMES}
 
 

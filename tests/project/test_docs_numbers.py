@@ -1,6 +1,6 @@
-"""Numbers in README and docs are what the program computes.
+"""Numbers in README and docs are computed by the program.
 
-A comment in a page says how the numbers that follow it are computed, up to the next heading:
+A comment in a page states the computation of the numbers that follow, up to the next heading:
 
     <!-- computed: the error is {ratio(2**16):.3f} times that of Gaussian noise -->
     <!-- table: slack_rows() -->
@@ -9,7 +9,7 @@ The first is an f-string whose text is in the page, with its numbers. The second
 lists of cells, in which `...` stands for a cell that is not computed. Expressions use `quietbits`, `numpy as np`, `math`, the functions of
 `docs_numbers/shared.py`, and those of the page's module: `docs_numbers/explanations/secure_sum.py` for `docs/explanations/secure-sum.md`.
 Tests leave out `computed slowly` and `table slowly`. A number that the program cannot print has its reason above its paragraph, list or
-table, one of `GIVEN`:
+table, a reason of `GIVEN`:
 
     <!-- given: a setting -->
 
@@ -40,7 +40,7 @@ MODULES = Path(__file__).parent / "docs_numbers"
 # Folders that Sphinx writes start with an underscore.
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs").glob("[!_]*/**/*.md")])
 COMMENT = re.compile(r"<!-- (computed|table)( slowly)?:\s(.*?)\s*-->\n?", re.DOTALL)
-# Thousands may be apart, and a sign may be typographic.
+# Spaces may separate thousands, and a sign may be typographic.
 NUMBER = re.compile(r"[-\u2212]?(?:\d{1,3}(?:[ ,]\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[+-]?\d+)?")
 REASON = re.compile(r"<!-- given: (.*?) -->\n*((?:[^\n]+\n?)*)")
 GIVEN = {
@@ -51,7 +51,7 @@ GIVEN = {
     "regenerated": "what another test regenerates",
     "measured": "the result of a run of more than five minutes; the text names its size and its seed",
 }
-# Numbers of headings, of references and of units of formulas are not results.
+# Numbers in headings, references and units of formulas are no results.
 CODE = re.compile(
     r"```.*?```|`[^`]*`|<!--.*?-->|\]\([^)]*\)|^#.*?$|^    .*?$|^ *\d+\. |\b(?:19|20)\d\d\b"
     r"|\b(?:Figures?|Tables?|Theorems?|Lemmas?|Corollar(?:y|ies)|Propositions?|Definitions?|Algorithms?|Sections?|Equations?|Appendi(?:x|ces)|Claims?|Remarks?"
@@ -63,7 +63,7 @@ CODE = re.compile(
 
 @dataclass(frozen=True)
 class Statement:
-    """A comment of a page, and where the numbers that it computes are.
+    """A comment of a page, and the places of its computed numbers.
 
     Attributes
     ----------
@@ -72,11 +72,11 @@ class Statement:
     kind : str
         ``"computed"`` for numbers in sentences, ``"table"`` for a table's rows.
     slow : bool
-        Whether tests leave it out.
+        Whether tests skip it.
     source : str
         The f-string, or the expression of the rows.
     start, stop : int
-        Where the page's text begins and ends that the statement is about: after the comment, up to the next heading.
+        Range of the page's text that the statement covers: after the comment, up to the next heading.
     """
 
     page: Path
@@ -87,12 +87,12 @@ class Statement:
     stop: int
 
     def computed(self) -> tuple[re.Pattern[str], list[str]]:
-        """Return a pattern of the printed text, whose groups are its numbers or cells, and what they should be."""
+        """Return a pattern of the printed text, and the expected values of its groups."""
         names = namespace(self.page)
         if self.kind == "table":
             rows = list(eval(self.source, names))  # noqa: S307 - the page is the project's own
             cells = [str(cell) for row in rows for cell in row if cell is not ...]
-            # Atomic: a row can be split in one way only.
+            # The groups are atomic: a row can be split in one way only.
             cell_patterns = ([r" *[^|\n]*? *" if cell is ... else r" *([^|\n]*?) *" for cell in row] for row in rows)
             lines = "".join(r"(?>\|" + r"\|".join(row) + r"\| *\n)" for row in cell_patterns)
             return re.compile(r"(?<=\|\n)" + lines + r"(?!\|)", re.MULTILINE), cells
@@ -106,7 +106,7 @@ class Statement:
         return literal.values if isinstance(literal, ast.JoinedStr) else [literal]
 
     def _sentence(self) -> re.Pattern[str]:
-        # Lines of the page break where they like.
+        # Lines of the page may break anywhere.
         pattern = "".join(
             r"\s+".join(re.escape(word) for word in re.split(r"\s+", str(part.value)))
             if isinstance(part, ast.Constant)
@@ -117,7 +117,7 @@ class Statement:
         return re.compile(rf"(?<![\w.]){pattern}(?!\w)")
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Return where the page prints the numbers, without computing them: a table as a whole."""
+        """Return the places of the printed numbers; a table counts as a whole."""
         if self.kind == "table":
             table = re.compile(r"(?:^\|.*\n)+", re.MULTILINE).search(text, self.start, self.stop)
             return [] if table is None else [table.span()]
@@ -125,7 +125,7 @@ class Statement:
         return [] if match is None else [match.span(group) for group in range(1, match.re.groups + 1)]
 
     def place(self, text: str) -> tuple[re.Match[str], list[str]]:
-        """Return where the page prints the numbers, and what they should be."""
+        """Return the places of the printed numbers, and their expected values."""
         pattern, numbers = self.computed()
         match = pattern.search(text, self.start, self.stop)
         if match is None:
@@ -166,7 +166,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 def statements(page: Path, text: str) -> Iterator[Statement]:
-    """Return the statements of a page in their order."""
+    """Return the statements of a page in order."""
     for comment in COMMENT.finditer(text):
         heading = re.compile(r"^#", re.MULTILINE).search(text, comment.end())
         stop = len(text) if heading is None else heading.start()
@@ -174,7 +174,7 @@ def statements(page: Path, text: str) -> Iterator[Statement]:
 
 
 def agree(printed: str, computed: str) -> bool:
-    """Return whether two texts agree, numbers with a fraction to a unit of their last digit: versions of libraries differ there."""
+    """Return whether two texts agree, up to a unit of a fraction's last digit."""
     pairs = list(zip(NUMBER.findall(printed), NUMBER.findall(computed), strict=False))
     return NUMBER.sub("#", printed) == NUMBER.sub("#", computed) and all(close(*pair) for pair in pairs)
 
@@ -268,9 +268,9 @@ def test_a_sentence_that_is_missing_is_noticed(tmp_path: Path) -> None:
 
 
 def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
-    """Write what is computed into a page, and return what has changed."""
+    """Write the computed numbers into a page, and return the changes."""
     changes = []
-    # One statement after the other: the text of those before it may get longer.
+    # Statements are rewritten one after the other, since an earlier text may get longer.
     for index in range(len(list(statements(page, page.read_text(encoding="utf-8"))))):
         text = page.read_text(encoding="utf-8")
         statement = list(statements(page, text))[index]
@@ -286,7 +286,7 @@ def rewrite(page: Path, wanted: Callable[[Statement], bool]) -> list[str]:
 
 
 def typed_numbers(text: str, page: Path) -> tuple[int, list[str]]:
-    """Return how many numbers a page has, and those that are neither computed nor given with a reason, each with its line."""
+    """Return a page's count of numbers, and its numbers without computation or reason."""
     hidden = [match.span() for match in CODE.finditer(text)]
     explained = [span for statement in statements(page, text) for span in statement.spans(text)]
     explained += [match.span(2) for match in REASON.finditer(text)]

@@ -12,7 +12,7 @@ import pytest
 
 import quietbits
 
-# By module name: collected by path, the checkout's folder would be imported as a second package beside quietbits.
+# Modules are found by name: collecting by path would import the checkout's folder as a second package.
 MODULES = ["quietbits", *sorted(module.name for module in pkgutil.walk_packages(quietbits.__path__, "quietbits."))]
 
 DOCS = Path(quietbits.__file__).parent / "docs"
@@ -37,7 +37,7 @@ def test_examples_print_what_they_say(package: str) -> None:
         names = [name for name in names if not name.startswith(NEED_TORCH)]
     failures = {}
     for name in names:
-        # Its debugger looks after every file whose lines have been read, in this process, for each docstring.
+        # doctest's debugger checks every cached source file for each docstring, in this process.
         linecache.clearcache()
         failures[name] = doctest.testmod(importlib.import_module(name)).failed
     assert {name: failed for name, failed in failures.items() if failed} == {}

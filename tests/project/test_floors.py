@@ -1,4 +1,4 @@
-"""The house has floors: a module imports only from its own floor and from those below it, and no modules import each other in a circle."""
+"""A module imports only from its own floor and lower floors, without import circles."""
 
 import ast
 import tomllib
@@ -15,7 +15,7 @@ import quietbits
 
 ROOT = Path(quietbits.__file__).parent
 
-# The floor of every name at the root, counted from the ground. A name that is not listed is one of the public face, `__init__`.
+# Floor of every name at the root, counted from the ground. An unlisted name belongs to the public face, `__init__`.
 FLOORS = {
     "errors": 0,
     "extras": 0,
@@ -39,7 +39,7 @@ MODULES = sorted([*ROOT.glob("*.py"), *(path for package in PACKAGES for path in
 
 
 class Import(NamedTuple):
-    """One imported name: where, what (dotted, from the top), and whether it was written relative to its module."""
+    """An imported name: its place, its dotted name, and whether the import is relative."""
 
     line: int
     name: str
@@ -47,7 +47,7 @@ class Import(NamedTuple):
 
 
 def imports(source: str, module: tuple[str, ...]) -> Iterator[Import]:
-    """Yield what a module imports, at its top or inside a function; ``("solvers", "bounds", "staircase")`` is a module."""
+    """Yield a module's imports, at its top or inside functions, as tuples of names."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (Import(node.lineno, alias.name, relative=False) for alias in node.names)
@@ -59,12 +59,12 @@ def imports(source: str, module: tuple[str, ...]) -> Iterator[Import]:
 
 @cache
 def imports_of(path: Path) -> list[Import]:
-    """Return what a file imports."""
+    """Return the imports of a file."""
     return list(imports(path.read_text(encoding="utf-8"), path.relative_to(ROOT).with_suffix("").parts))
 
 
 def violations(imported: Iterable[Import], module: tuple[str, ...]) -> list[str]:
-    """Return the imports from a floor above the module's own, and those of quietbits that are not relative."""
+    """Return the imports from a floor above the module's own, and absolute imports of quietbits."""
     result = []
     for line, name, relative in imported:
         top, *inside = name.split(".")
@@ -84,7 +84,7 @@ def test_modules_import_only_from_their_floor_and_below() -> None:
 
 
 def import_circle(graph: Mapping[str, Iterable[str]]) -> list[str]:
-    """Return modules each of which imports the next, the last one being the first again; none where there is no circle."""
+    """Return modules that import each other in a circle, or none."""
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -98,7 +98,7 @@ def dotted(path: Path) -> str:
 
 
 def imported_modules(path: Path, modules: Iterable[str]) -> set[str]:
-    """Return the modules that a file imports, at its top or inside a function, without the package that it stands in."""
+    """Return the modules that a file imports anywhere, without its package."""
     named = {name for imported in imports_of(path) for name in (imported.name, imported.name.rpartition(".")[0])}
     return named.intersection(modules) - {dotted(path), dotted(path.parent / "__init__.py")}
 
@@ -139,7 +139,7 @@ def test_packages_that_belong_to_a_floor_are_imported_there_alone(package: str, 
 
 def test_every_module_of_the_checkout_has_a_floor_and_is_installed() -> None:
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
-    # Attacks stand beside the house: nothing imports them, and they are not installed.
+    # Attacks stand outside the floors: no module imports them, and they are not installed.
     assert packages == sorted(["attack", *PACKAGES])
     assert {path.stem for path in ROOT.glob("*.py")} <= FLOORS.keys()
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["packages"]

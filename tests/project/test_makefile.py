@@ -1,4 +1,4 @@
-"""What `make` would run: which Python tests, and with which lowest versions."""
+"""Commands of `make`: its Python tests, and the lowest versions of dependencies."""
 
 import os
 import re
@@ -15,7 +15,7 @@ ROOT = Path(quietbits.__file__).parent
 
 
 def planned(*arguments: str) -> str:
-    """Return the commands that `make` would run, whatever the `make` that runs the tests was told."""
+    """Return the commands that `make` would run, for any options of the outer `make`."""
     apart = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "PYTHON"))}
     return subprocess.run(["make", "--dry-run", *arguments], cwd=ROOT, capture_output=True, text=True, check=True, env=apart).stdout
 

@@ -1,4 +1,7 @@
-"""Mutants are made and run: a few of one small module, and every accepted survivor is one of them."""
+"""Mutants of a small module are made and run.
+
+Every accepted survivor is among the mutants.
+"""
 
 import ast
 import json
@@ -43,13 +46,13 @@ def test_every_kind_of_fault_is_made() -> None:
     assert {("second * SHARE", "(second / SHARE)")} <= faults["operators"]
     assert {("0.5", "(0.5 / 2)"), ("0.5", "(0.5 * 2)"), ("3", "(2)"), ("3", "(4)")} <= faults["constants"]
     assert {('check_integer("size", size, low=1)', "pass"), ("10", "(9)")} <= faults["limits"]
-    # Texts, messages and ranges of checks stay as they are.
+    # Texts, messages and ranges of checks are never mutated.
     assert not any("must be" in mutant.before and mutant.kind != "checks" for mutant in mutants)
     assert {mutant.function for mutant in mutants} == {"", "bound"}
 
 
 def test_what_an_import_evaluates_is_tried_with_every_test_of_the_module() -> None:
-    # No test runs a field or a default while it is traced.
+    # Tracing finds no test for a field or a default.
     source = "class Sum:\n    clients: int = 5\n\n    def noise(self, rounds=6):\n        return 7 * rounds\n"
     assert {(mutant.before, mutant.function) for mutant in mutants_of("module.py", source) if mutant.kind == "constants"} == {
         ("5", ""),
@@ -101,7 +104,7 @@ def test_faults_of_a_module_are_noticed_by_its_tests_and_kept(tmp_path: Path) ->
     tried = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {line["outcome"] for line in tried} == {"killed"}
     assert f"all: {len(tried)} mutants: {len(tried)} killed" in first.stdout
-    # What was tried is not tried again; a survivor without a reason is named.
+    # A second run skips tried mutants, and names a survivor without a reason.
     tried[0]["outcome"] = "survived"
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in tried), encoding="utf-8")
     again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -1,4 +1,7 @@
-"""Each paper's page has one entry for every item of the paper, with a verdict, a place in quietbits and a reason."""
+"""Each paper's page has an entry for every item of the paper.
+
+An entry has a verdict, a place in quietbits and a reason.
+"""
 
 import math
 import re
@@ -29,7 +32,7 @@ HEAD = "| item | verdict | here | what differs, and why |"
 FOLDERS = ("analysis", "cli", "design", "figures", "solvers")
 SOURCES = "\n".join(file.read_text(encoding="utf-8") for folder in FOLDERS for file in sorted((ROOT / folder).rglob("*.py")))
 DEFINED = frozenset(re.findall(r"^\s*(?:def|class) (\w+)", SOURCES, flags=re.MULTILINE))
-# Names of things that are no functions: figures, mechanisms, accounts, models.
+# Names other than functions: figures, mechanisms, accounts, models.
 NAMED = frozenset(
     {*LISTING, *quietbits.REGISTRY, *(entry.name for entry in BASELINES), *TORCH_MODELS, SCATTER_SOFTMAX}
     | {name for entry in quietbits.REGISTRY.values() for name in entry.accounts}
@@ -58,7 +61,7 @@ def entries(paper: str) -> list[PageEntry]:
 
 
 def exists(name: str) -> bool:
-    """Return whether a name in backticks is that of a file, a function, a class or its attribute, or of something that has a name."""
+    """Return whether a name in backticks names a file, a definition or a known word."""
     if "/" in name:
         return (ROOT / name).is_file()
     if name in NAMED:
@@ -112,7 +115,7 @@ def test_a_lost_entry_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_every_numbered_figure_and_table_of_a_paper_is_listed() -> None:
-    """Runs of figures and tables have no holes: what is typed once is complete."""
+    """The numbers of figures and tables are consecutive, so the typed lists are complete."""
     for name, paper in PAPERS.items():
         for kind in ("Figure", "Table"):
             numbers = {int(match[1]) for item in paper["items"] if (match := re.match(rf"{kind} (\d+)", item))}
@@ -120,7 +123,7 @@ def test_every_numbered_figure_and_table_of_a_paper_is_listed() -> None:
 
 
 def test_numbers_of_cpsgd() -> None:
-    # Section 1.3: 4 bits for 32, each with log2(1024) bits of secure aggregation.
+    # Section 1.3 compares 4 bits with 32, each with log2(1024) bits of secure aggregation.
     assert round(1 - (4 + math.log2(1024)) / (32 + math.log2(1024)), 2) == 0.67
 
 
@@ -145,7 +148,7 @@ def test_eight_bits_on_the_page_of_dp_rec() -> None:
 
 
 def test_numbers_of_linear_compression() -> None:
-    # The largest singular value of a Gaussian ensemble is about sqrt(m) + sqrt(d); the clip that is needed is 1.1 sqrt(m).
+    # The largest singular value of a Gaussian ensemble is about sqrt(m) + sqrt(d); the necessary clip norm is 1.1 sqrt(m).
     assert [round((1 + math.sqrt(rate)) ** 2 / 1.1**2, -1) for rate in (16, 500)] == [20, 450]
     dense = network_named("mlp-200-200", 784, 62).layers
     assert dense.dimension == MODELS["femnist-mlp"].dimension == 209_662
@@ -153,7 +156,7 @@ def test_numbers_of_linear_compression() -> None:
 
 
 def test_draws_of_cldp_on_the_page_of_mvu() -> None:
-    """One draw has the second moment M**2 d; d draws from one private vector of length M have M**2 each for noise and quantiser."""
+    """d draws of one private vector of length M add M**2 each, for noise and for the quantiser."""
     mechanism = CLDPL2Mechanism(2.0, quietbits.NormBall(128, 2.0))
     assert mechanism.bits_per_client == 8
     of_vector = (mechanism.worst_variance + 1) / 128
@@ -161,7 +164,7 @@ def test_draws_of_cldp_on_the_page_of_mvu() -> None:
 
 
 def test_half_of_epsilon_on_the_page_of_mvu() -> None:
-    """Appendix B.3: an L1-metric table for epsilon/2 gives about epsilon, for two vectors at half of the largest distance."""
+    """An L1-metric table for epsilon/2 gives about epsilon at half distance (appendix B.3)."""
     table = quietbits.design_mvu(1.0, bits_in=5, bits_out=3, metric="l1")
     mechanism = VectorTableMechanism(table, quietbits.NormBall(128, 2.0), delta=1e-5)
     radii = (mechanism.input_distance / 2, mechanism.input_distance)

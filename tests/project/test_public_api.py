@@ -1,6 +1,8 @@
-"""The public face is frozen: names, parameters, defaults, fields and methods change on purpose or not at all.
+"""The public face is frozen.
 
-Run as a script, this file writes what is public now to `public_api.txt`; the difference is then part of the change.
+Points under test: names, parameters, defaults, fields and methods change only on purpose.
+
+Run as a script, this file writes the current public names to `public_api.txt`; the difference is then part of the change.
 """
 
 import ast
@@ -21,7 +23,7 @@ SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
 
 def written(function: Callable[..., Any], name: str) -> str:
-    """Return a signature without annotations, whose wording depends on numpy's version, and without the addresses of default functions."""
+    """Return a signature without annotations and function addresses."""
     signature = inspect.signature(function)
     bare = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in signature.parameters.values()]
     text = str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
@@ -29,12 +31,12 @@ def written(function: Callable[..., Any], name: str) -> str:
 
 
 def has_signature(kind: type) -> bool:
-    """Whether a class's own code says how it is made: not so for a protocol, which is never made, and for most errors."""
+    """Return whether a class defines its own constructor, unlike protocols and most errors."""
     return not getattr(kind, "_is_protocol", False) and (not issubclass(kind, Exception) or "__init__" in vars(kind))
 
 
 def members(kind: type) -> list[str]:
-    """Return methods, properties and attributes, those inherited from other classes of quietbits too, without the signature's fields."""
+    """Return methods, properties and attributes, including inherited ones, without fields."""
     own = [base for base in reversed(kind.__mro__) if base.__module__.startswith("quietbits.")]
     result = {name: value for base in own for name, value in (dict.fromkeys(inspect.get_annotations(base)) | vars(base)).items()}
     fields = {field.name for field in dataclasses.fields(kind)} if dataclasses.is_dataclass(kind) else set()
@@ -43,7 +45,7 @@ def members(kind: type) -> list[str]:
 
 
 def described(name: str) -> str:
-    """Return a function's signature, or a class's with its members in lines of their own."""
+    """Return a function's signature, or a class's with its members on separate lines."""
     value = getattr(quietbits, name)
     if not callable(value):
         return f"{name}: {type(value).__name__}"
@@ -58,7 +60,7 @@ def public_api() -> str:
 
 
 def test_the_public_face_is_the_recorded_one() -> None:
-    # Line by line, so that pytest shows the difference.
+    # The comparison is by lines, so that pytest shows the difference.
     assert public_api().splitlines() == SNAPSHOT.read_text(encoding="utf-8").splitlines(), (
         "public names, signatures or members have changed; if they should, run `python tests/project/test_public_api.py`, which writes "
         "them to tests/project/public_api.txt, and commit that file with the change"
@@ -96,7 +98,7 @@ def test_the_names_are_those_of_the_stub_and_each_once() -> None:
     assert sorted(alias.asname for _, alias in imported) == sorted(dir(quietbits))
     assert len(set(dir(quietbits))) == len(dir(quietbits))
     for module, alias in imported:
-        # Written twice, a name is re-exported for type checkers.
+        # Writing a name twice re-exports it for type checkers.
         assert alias.asname == alias.name
         assert getattr(quietbits, alias.name) is getattr(sys.modules[f"quietbits.{module}"], alias.name)
 

@@ -1,4 +1,7 @@
-"""Every public call that takes a ball, a domain or a task refuses anything else by name, before it computes anything."""
+"""Every public call refuses wrong types of balls, domains and tasks by name.
+
+The refusal comes before any computation.
+"""
 
 import inspect
 from types import SimpleNamespace
@@ -13,7 +16,7 @@ from quietbits.design.tables.randomised_response import generalised_randomised_r
 
 BALL = quietbits.NormBall(8, 2.0)
 TASK = quietbits.Task(BALL, 100, 1.0, 1e-5, "replace-one")
-# An argument of each name that would do, whatever is called.
+# Each name has an argument that would be valid for any call.
 GOOD: dict[str, Any] = {
     "adjacency": "replace-one",
     "bits": 8,
@@ -41,7 +44,7 @@ GOOD: dict[str, Any] = {
     "trials": 100,
 }
 WANTED = {"ball": "a NormBall", "domain": "an Interval, a NormBall or Categories", "task": "a Task"}
-# Records of what was computed.
+# Records of results, which users do not make.
 RECORDS = ("AccountSubject", "Calibration", "Plan")
 
 

@@ -39,9 +39,9 @@ LINES = [line for language, text in BLOCKS if language == "sh" for line in text.
 SPANS = [" ".join(span.split()) for page in (COMMANDS, README) for span in re.findall(r"`((?:make|quietbits) [^`]+)`", page)]
 MOST_WORDS = 900
 TARGETS = sorted({command for command in [*LINES, *SPANS] if command.startswith("make ")})
-# Each command may use what those before it have written.
+# Commands may use the outputs of earlier commands.
 SESSION = [command for command in [*LINES, *SPANS] if command.startswith("quietbits ")]
-# What each command leaves behind, by its first words.
+# Output files of each command, by its first words.
 WRITES = {
     "quietbits design mvu": ["table.json"],
     "quietbits design grid": [
@@ -105,7 +105,7 @@ def studies_design_once() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def study() -> quietbits.MeanStudy:
-    """What `make demo` computes."""
+    """Result of `make demo`."""
     return quietbits.study_mean(body_mass_index(), 3.0)
 
 
@@ -114,7 +114,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_tested() -> None:
-    assert [language for language, _ in BLOCKS] == ["sh", "sh", *["python", "text"] * 6]
+    assert [language for language, _ in BLOCKS] == ["sh", "console", "sh", *["python", "text"] * 6]
     assert [line for line in LINES if line not in {*TARGETS, *SESSION}] == ["pip install '.[experiments]'"]
 
 
@@ -127,7 +127,7 @@ def test_the_make_targets_exist(tmp_path: Path) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
-    # All at once: make looks for an interpreter each time.
+    # All targets run at once, since make looks for an interpreter each time.
     arguments = [argument for command in TARGETS for argument in shlex.split(command)[1:] if "=" not in argument]
     run = subprocess.run(["make", "--dry-run", *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
@@ -140,7 +140,7 @@ def test_every_quietbits_command_runs(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "sweep.toml").write_text(SWEEP)
     (tmp_path / "training.toml").write_text(TRAINING)
     (tmp_path / "grid.toml").write_text("[grid]\nepsilon = [1, 2]\nbits_in = 1\nbits_out = 2\n")
-    # Designed tables go to a cache of the user's own.
+    # Designed tables go to the user's cache.
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path.parent / "cache"))
     there = files(tmp_path)
     for command in SESSION:
@@ -165,7 +165,7 @@ def test_the_first_result_is_what_a_run_gives(study: quietbits.MeanStudy) -> Non
         assert row.ratio_to_bound is not None
         exact = (row.bits_per_client, row.estimate, row.standard_error, row.worst_standard_error, row.ratio_to_bound)
         for text, number in zip(printed, exact, strict=True):
-            # One unit of the last digit: another version of a solver may end at letters that differ in the last places.
+            # The tolerance is a unit of the last digit: another solver version may end at slightly different letters.
             unit = 10.0 ** -len(text.partition(".")[2])
             assert float(text) == pytest.approx(number, abs=unit, rel=0)
     prose = " ".join(FIRST_RESULT.split())

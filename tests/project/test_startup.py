@@ -1,21 +1,22 @@
-"""A command and a public name load what they need, and nothing that only others need and that takes long to load."""
+"""A command or a public name loads only the slow packages that it needs."""
 
 import json
 import subprocess
 import sys
 from pathlib import Path
 
-# Each of these takes a tenth of a second or more to load. `import scipy` loads none of its parts: `scipy.special` does when it is used.
+# Each of these takes a tenth of a second or more to load. `import scipy` alone loads none of its parts; using `scipy.special` loads it.
 SCIPY = {"scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.special", "scipy.stats"}
 HEAVY = {"cvxpy", "dp_accounting", "joblib", "jsonschema", "matplotlib", "numpy", "pandas", "pyarrow", *SCIPY}
-# What only a figure, or one solver, needs.
+# Packages that only a figure, or one solver, needs.
 SPECIAL = {"cvxpy", "matplotlib"}
-# What knowing all mechanisms, and all that can be done with them, does not take.
+# Packages that listing and describing all mechanisms does not need.
 UNUSUAL = HEAVY - {"numpy"}
-# scipy 1.18 loads the second with the first.
+# scipy 1.18 loads scipy.linalg with scipy.special.
 SCIPY_SPECIAL = {"scipy.special", "scipy.linalg"}
 
-# In this order, because the modules of one process add up: each loads nothing from its set. The second makes the table for the others.
+# The order matters, because modules of one process accumulate: each command loads nothing from its set. The second command makes the table
+# for the others.
 COMMANDS = [
     ("--help", HEAVY),
     ("design mvu --epsilon 1 --bits-in 1 --bits-out 1 --output table.json", UNUSUAL),
@@ -51,13 +52,13 @@ for command in commands:
 
 
 def loaded(*statements: str) -> list[set[str]]:
-    """Return the heavy modules that a new process has after each of these statements."""
+    """Return the heavy modules in a new process after each of these statements."""
     probe = "\n".join(["import sys", *(f"{statement}\nprint(*({HEAVY} & set(sys.modules)))" for statement in statements)])
     lines = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True).stdout.splitlines()
     return [set(line.split()) for line in lines]
 
 
-# In this order, as the commands: each may have loaded its set, which those before it need no more than.
+# The order matters, as for the commands: each statement may load its set, and earlier statements need no more.
 STATEMENTS = [
     ("import quietbits", set()),
     ("import quietbits.cli.main", set()),
@@ -66,7 +67,7 @@ STATEMENTS = [
     ("quietbits.design_mvu", {"numpy"}),
     ("quietbits.RenyiCurve, quietbits.renyi_matrix", {"numpy"}),
     ("import quietbits.analysis.catalogue.registry", {"numpy"}),
-    # write_report too: it loads matplotlib when it draws.
+    # write_report is included: it loads matplotlib when it draws.
     ("[getattr(quietbits, name) for name in dir(quietbits)]", HEAVY - SPECIAL - {"dp_accounting", "scipy.optimize", "scipy.stats"}),
 ]
 

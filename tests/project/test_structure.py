@@ -1,4 +1,7 @@
-"""The folders show the design: files and folders of a size that can be read, names that say what is inside, and tests where one looks."""
+"""The folders show the design.
+
+Points under test: readable sizes of files and folders, telling names, and tests that mirror modules.
+"""
 
 import ast
 import re
@@ -11,7 +14,7 @@ ROOT = Path(quietbits.__file__).parent
 FLOORS = ["analysis", "cli", "design", "figures", "solvers"]
 MOST_LINES = 600
 MOST_MODULES = 18
-# What has no name of its own has not been understood yet.
+# These names describe no content.
 NAMELESS = {"common", "helper", "helpers", "misc", "util", "utils"}
 
 FOLDERS = [*FLOORS, "attack", "benchmarks", "tests"]
@@ -53,7 +56,7 @@ def test_every_floor_has_tests() -> None:
 
 
 def items(docstring: str, section: str) -> Iterator[str]:
-    """Yield the names that a section of a numpydoc docstring describes; a line without a name comes as it is."""
+    """Yield the names that a numpydoc section describes, or its lines without names."""
     listed = re.search(rf"^{section}\n-+\n(.*?)(?=\n\n[A-Z]\w*(?: \w+)?\n-+$|\Z)", docstring, re.DOTALL | re.MULTILINE)
     for line in listed[1].splitlines() if listed else []:
         if line and not line.startswith(" "):

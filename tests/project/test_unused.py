@@ -1,4 +1,7 @@
-"""Every module and every public function of the floors has a use: in another module, in a benchmark, in an attack, or on a page."""
+"""Every module and public function of the floors is used.
+
+The use is in another module, a benchmark, an attack, or a page.
+"""
 
 import ast
 import re
@@ -11,7 +14,7 @@ import quietbits
 ROOT = Path(quietbits.__file__).parent
 FLOORS = ("analysis", "cli", "design", "figures", "solvers")
 MODULES = sorted(file for floor in FLOORS for file in (ROOT / floor).rglob("*.py") if file.name != "__init__.py")
-# Files that use modules beside other modules.
+# Further files that use modules.
 OTHERS = [ROOT / "__init__.pyi", *ROOT.glob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "attack").rglob("*.py")]
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 WORD = re.compile(r"[A-Za-z_]\w*")
@@ -26,7 +29,7 @@ def docstrings(tree: ast.Module) -> set[int]:
 
 @cache
 def used_names(file: Path) -> frozenset[str]:
-    """Return the names that a file uses, also in short texts; docstrings and definitions are left out."""
+    """Return the names that a file uses, without docstrings and definitions."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     documentation, names = docstrings(tree), set[str]()
     for node in ast.walk(tree):
@@ -49,7 +52,7 @@ def pages() -> frozenset[str]:
 
 
 def public_definitions(file: Path) -> list[str]:
-    """Return the functions and classes at the top of a file whose names are public and that nothing registers by a decorator."""
+    """Return the undecorated public functions and classes at the top of a file."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     return [
         node.name
@@ -65,13 +68,13 @@ def registers(decorator: ast.expr) -> bool:
 
 
 def unused_definitions(files: Iterable[Path], users: Iterable[Path], words: Collection[str]) -> list[str]:
-    """Return the public functions and classes that no user names, their own files included, and that are not among the words."""
+    """Return the public functions and classes that neither a file nor the words name."""
     used = {word for user in users for word in used_names(user)}
     return [f"{file.name}: {word}" for file in files for word in public_definitions(file) if word not in used and word not in words]
 
 
 def unused_modules(files: Iterable[Path], users: Collection[Path], words: Collection[str]) -> list[str]:
-    """Return the modules that no other file names, and of which neither the name nor a definition is among the words."""
+    """Return the modules that no other file and no given word names."""
     return [
         file.name
         for file in files

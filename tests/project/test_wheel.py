@@ -1,4 +1,7 @@
-"""The wheel is complete: every module of the checkout and every data file is in it, and every module can be imported from it alone."""
+"""The wheel is complete.
+
+Points under test: every module and data file of the checkout is in it, and every module imports from it alone.
+"""
 
 import subprocess
 import sys

@@ -9,7 +9,7 @@ from ....arguments import check_integer
 from ....arrays import FloatArray, IntegerArray
 from ....design.federated.model_layers import ModelLayers
 
-# Where examples have several labels, accuracy is the share of all labels among this many best scores (DP-REC's tags).
+# Examples with several labels have this accuracy: the share of all labels among this many best scores (DP-REC's tags).
 RECALL_AT = 5
 # Examples per batch of a test: a convolution takes a hundred times their memory.
 TESTED_TOGETHER = 1000
@@ -32,7 +32,7 @@ class Network(Protocol):
         """Return each client's scaled gradient of its mean loss, shape (clients, dimension).
 
         Parameters are of shape (dimension,), the same for all, or (clients, dimension); inputs of shape (clients, examples, features).
-        Labels are of shape (clients, examples), or (clients, examples, classes) of 0 and 1 where an example has several.
+        Labels are of shape (clients, examples), or (clients, examples, classes) of 0 and 1 if an example has several.
         """
 
 
@@ -46,7 +46,7 @@ class RandomNetwork(Network, Protocol):
 class SequenceNetwork(Network, Protocol):
     """A model that predicts a class at each position of its inputs.
 
-    Labels have the shape of the inputs, with -1 where no class is asked for.
+    Labels have the shape of the inputs, with -1 at positions without a required class.
     """
 
     def answers(self, parameters: FloatArray, inputs: FloatArray) -> IntegerArray:
@@ -56,7 +56,7 @@ class SequenceNetwork(Network, Protocol):
         """
 
 
-# Every round asks this, and an isinstance of protocols takes as long as a chunk's scores.
+# The test looks for a method, because it runs in every round and an isinstance of protocols takes as long as a chunk's scores.
 def is_random(network: Network) -> TypeGuard[RandomNetwork]:
     """Return whether the model's gradients may be random."""
     return hasattr(network, "drawing")
@@ -77,7 +77,7 @@ def score_errors(scores: FloatArray, labels: IntegerArray, scale: float = 1.0) -
             raise ValueError(f"model must give a score for each label, of shape {labels.shape}, got one of shape {scores.shape}")
         errors = scipy.special.expit(scores) - labels
     else:
-        # Softmax, computed in place.
+        # This is a softmax, computed in place.
         errors = np.subtract(scores, scores.max(axis=-1, keepdims=True), order="C")
         np.exp(errors, out=errors)
         errors /= errors.sum(axis=-1, keepdims=True)
@@ -98,7 +98,7 @@ def score_accuracy(scores: FloatArray, labels: IntegerArray) -> float:
 def network_accuracy(network: Network, parameters: FloatArray, inputs: FloatArray, labels: IntegerArray) -> float:
     """Return a model's accuracy on examples.
 
-    For models of sequences it is the share of the required positions with right answers.
+    The accuracy of a model of sequences is the share of the required positions with right answers.
     """
     parts = [inputs[start : start + TESTED_TOGETHER] for start in range(0, len(inputs), TESTED_TOGETHER)]
     if is_sequential(network):

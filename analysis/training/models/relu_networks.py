@@ -185,7 +185,7 @@ class ConvolutionalNetwork:
     def _patches(self, inputs: FloatArray) -> FloatArray:
         """Return the patches under the kernel.
 
-        Their shape is (clients, examples * places, 9 channels of the input).
+        The patches have the shape (clients, examples * places, 9 channels of the input).
         """
         images = inputs.reshape(*inputs.shape[:2], *self.image_shape)
         windows = np.lib.stride_tricks.sliding_window_view(images, (KERNEL, KERNEL), axis=(2, 3))
@@ -201,9 +201,9 @@ class ConvolutionalNetwork:
         return sums.reshape(len(patches), -1, *self._map_sides, self.channels)
 
     def _pooled(self, maps: FloatArray) -> FloatArray:
-        """Return means over 2 by 2 units, flat; an odd last row is left out.
+        """Return means over 2 by 2 units, flat; an odd last row is dropped.
 
-        Their shape is (clients, examples, inputs of the next layer).
+        The means have the shape (clients, examples, inputs of the next layer).
         """
         high, wide = self._pooled_sides
         cut = maps[:, :, : POOL * high, : POOL * wide].reshape(*maps.shape[:2], high, POOL, wide, POOL, self.channels)

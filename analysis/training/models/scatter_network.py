@@ -77,7 +77,7 @@ def _smoothed(moduli: FloatArray, sides: tuple[int, int]) -> FloatArray:
 def _weights(side: int, step: int) -> FloatArray:
     """Return the matrix that smooths along a side by a Gaussian, as wide as the coarse wavelets.
 
-    It maps every `step`-th pixel to every fourth pixel.
+    The matrix maps every `step`-th pixel to every fourth pixel.
     """
     spectrum = _bell(2 * WIDTH * _frequencies(side)).sum(axis=1)
     # Every second pixel has the lower half of the frequencies.
@@ -90,7 +90,7 @@ def _weights(side: int, step: int) -> FloatArray:
 def _wavelets(scale: int, height: int, width: int) -> FloatArray:
     """Return the Morlet wavelets of a scale in Fourier space, shape (angles, height, width).
 
-    There they are real.
+    The wavelets are real in the frequency domain.
     """
     filters = []
     for number in range(ANGLES):
@@ -198,7 +198,7 @@ class ScatterNetwork:
         return self._dense.gradients(parameters, features, labels, scale=scale)
 
     def _kept(self, inputs: FloatArray) -> FloatArray:
-        """Return `features` in single precision, from the cache where possible."""
+        """Return `features` in single precision, from the cache if possible."""
         rows = np.empty((len(inputs), self._dense.widths[0]))
         for row, image in zip(rows, inputs, strict=True):
             row[:] = _KEPT.of(image, self.image_shape, self.features)

@@ -1,7 +1,7 @@
 """Published models with exactly their numbers of parameters, made of torch's parts.
 
-Any module of torch is a network here: parameters lie in one numpy vector, and `torch.func` computes gradients of many clients at a time.
-Layers that torch lacks, or whose gradients of single clients it cannot compute, are made of operations that `torch.func.vmap` knows.
+Any module of torch is a network here: parameters form one numpy vector, and `torch.func` computes gradients of many clients at a time.
+Layers that torch lacks, or whose gradients of single clients it cannot compute, consist of operations that `torch.func.vmap` supports.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -67,7 +67,7 @@ class Dropout(nn.Module):
 
 
 class WordVectors(nn.Module):
-    """A vector for each word or character; these are given by numbers."""
+    """Vectors of words or characters, which are given by numbers."""
 
     def __init__(self, words: int, length: int) -> None:
         super().__init__()
@@ -102,14 +102,14 @@ class LongShortTermMemory(nn.Module):
         return torch.stack(outputs, dim=1)
 
     def first_biases(self) -> FloatArray:
-        """Return zeros, and ones for the gates that forget (Jozefowicz, Zaremba, Sutskever 2015)."""
+        """Return zeros, and ones for the forget gates (Jozefowicz, Zaremba, Sutskever 2015)."""
         parameters = np.zeros((4, self.size))
         parameters[1] = 1.0
         return parameters.ravel()
 
 
 class LastPosition(nn.Module):
-    """The end of sequences."""
+    """Layer that keeps the last position of each sequence."""
 
     def forward(self, sequences: torch.Tensor) -> torch.Tensor:
         """Return the last position's units, shape (examples, units)."""
@@ -120,7 +120,7 @@ class LastPosition(nn.Module):
 class TorchNetwork:
     """A module with outside parameters.
 
-    It computes in a single thread: results are the same with any number of workers.
+    The network computes in a single thread: results are the same with any number of workers.
 
     Attributes
     ----------
@@ -283,7 +283,7 @@ def _one_thread() -> Iterator[None]:
 
 def torch_model(name: str, classes: int, image_shape: Shape | None, precision: int) -> TorchNetwork:
     """Return a model of `named_models.TORCH_MODELS`."""
-    # This device draws nothing, and leaves torch's own random numbers alone.
+    # This device draws no random numbers, and leaves torch's generator alone.
     with torch.device("meta"):
         if name in _FOR_SEQUENCES:
             if image_shape is not None:

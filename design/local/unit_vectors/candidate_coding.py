@@ -1,4 +1,4 @@
-"""Minimal random coding: PrivUnitG as the number of a public Gaussian candidate.
+"""Minimal random coding: PrivUnitG by the index of a public Gaussian candidate.
 
 Candidates in the cap of the client's vector are likelier than the others.
 
@@ -69,7 +69,7 @@ class CandidateCodingMechanism(VectorMechanism):
 
     @abstractmethod
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of sending any candidate outside a cap that holds `inside` of them."""
+        """Return the probability of a candidate outside a cap that holds `inside` candidates."""
 
     @property
     def candidates(self) -> int:
@@ -103,7 +103,7 @@ class CandidateCodingMechanism(VectorMechanism):
     def index_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the index for a unit vector and a public seed, shape (2**b,).
 
-        This is the adversary's view.
+        An adversary sees this distribution.
         """
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
         (in_cap,) = self._in_caps(checked_direction(self.ball, direction), [seed])
@@ -114,7 +114,7 @@ class CandidateCodingMechanism(VectorMechanism):
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the candidates that were sent, shape (dimension,).
 
-        No other candidates are generated.
+        The server generates no other candidates.
         """
         check_numbered(messages, self.candidates, "indices")
         indices = messages[:, 1]
@@ -158,14 +158,14 @@ class CandidateCodingMechanism(VectorMechanism):
             yield from (candidates @ directions[part, :, None].astype(np.float32))[:, :, 0].astype(float) >= self.threshold
 
     def _draw(self, in_cap: NDArray[np.bool_], words: WordSource) -> int:
-        # A uniform number of 53 bits falls below a probability at least as often as that probability says.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability states.
         outside = words.uniforms(()) < self.outside_probability(int(np.count_nonzero(in_cap)))
         candidates = np.flatnonzero(~in_cap if outside else in_cap)
         return int(candidates[words.integers(len(candidates), ())])
 
 
 def mean_projection(threshold: float, inside: float) -> float:
-    """Return the mean of <z, v> where z lies in the cap with probability `inside`."""
+    """Return the mean of <z, v> if z lies in the cap with probability `inside`."""
     cap, beyond = float(scipy.special.ndtr(-threshold)), float(scipy.special.ndtr(threshold))
     # Means of a normal number above and below the threshold, phi / cap and -phi / (1 - cap).
     return float(math.exp(-(threshold**2) / 2) / math.sqrt(2 * math.pi) * (inside - cap) / (cap * beyond)) if cap * beyond > 0 else 0.0
@@ -175,12 +175,12 @@ def mean_projection(threshold: float, inside: float) -> float:
 class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     """Every client sends a candidate's number; candidates in its vector's cap are likelier.
 
-    PrivUnitG (`PrivUnitGMechanism`) has a density over the normal one of e^epsilon / Z in the cap, where <z, v> is at least the threshold,
-    and of 1 / Z outside. Here K = 2**b candidates z are shared, from a public seed, anew for each client. If a share s of them lies in
-    the cap, of probability q, the candidate that is sent lies there with probability min(s e^epsilon / Z, 1 - (1 - s) / Z), and is a
-    uniformly random one there, or outside. As Z is e^epsilon q + 1 - q, every candidate has a probability from 1 / (K Z) to
-    e^epsilon / (K Z): **pure epsilon privacy for every seed**, whoever chose it, and whatever the candidates. Weights in proportion
-    to the densities, minimal random coding without the modification, would lose up to twice that.
+    PrivUnitG (`PrivUnitGMechanism`) has a density over the normal density of e^epsilon / Z in the cap, where <z, v> is at least the
+    threshold, and of 1 / Z outside. Here K = 2**b candidates z are shared, from a public seed, anew for each client. If a share s of them
+    lies in the cap, of probability q, the sent candidate lies there with probability min(s e^epsilon / Z, 1 - (1 - s) / Z), and is
+    uniformly random among the candidates there, or outside. As Z is e^epsilon q + 1 - q, every candidate has a probability from 1 / (K Z)
+    to e^epsilon / (K Z): **pure epsilon privacy for every seed**, even if an adversary chose it, and for any candidates. Weights in
+    proportion to the densities, minimal random coding without the modification, would lose up to twice that.
 
     With m the mean of <z, v>, ``z clip_norm / m`` is an unbiased estimate of clip_norm v. Both m and the variance are exact for every
     K; the threshold minimises the variance for this K.
@@ -218,7 +218,7 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
     def threshold(self) -> float:
         """Threshold of <z, v> that minimises the variance, up to the accuracy of a search.
 
-        Privacy does not depend on it.
+        Privacy does not depend on the threshold.
         """
         reach = math.sqrt(2 * self.epsilon) + 3
         # The variance has a kink, and often its minimum, where K q is a whole number.
@@ -236,11 +236,11 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def scale(self) -> float:
-        """Mean of <z, v>."""
+        """Mean of the sent candidate's inner product with the unit vector."""
         return self.projection_mean
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
     @property
@@ -256,10 +256,9 @@ class MinimalRandomCodingMechanism(CandidateCodingMechanism):
         return np.asarray(self.worst_variance - np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of sending any candidate outside a cap; rounded upward.
+        """Return the probability of a candidate outside a cap that holds `inside`; upper bound.
 
-        Rounding errs toward privacy. The cap holds `inside` candidates. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon /
-        Z, written so that nothing cancels.
+        Rounding errs toward privacy. The probability is the larger of (1 - s) / Z and 1 - s e^epsilon / Z, written so that nothing cancels.
         """
         share, cap = inside / self.candidates, self.cap_probability
         part = 1 - share if share > cap else 1 - cap + math.exp(self.epsilon) * (cap - share)
@@ -332,7 +331,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     Attributes
     ----------
     coded_epsilon : float
-        Privacy parameter of the PrivUnitG that is coded, 0.0001 to 20.
+        Privacy parameter of the coded PrivUnitG, 0.0001 to 20.
     message_bits : int
         log2 of the number of candidates, which is also the length b of a message, 1 to 20.
     ball : NormBall
@@ -373,7 +372,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     def threshold(self) -> float:
         """Threshold of the coded mechanism, or the best threshold without bias.
 
-        Without bias it minimises the variance, up to the accuracy of a search.
+        Without bias, the threshold minimises the variance, up to the accuracy of a search.
         """
         if not self.unbiased:
             return self.coded.threshold
@@ -406,7 +405,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
     def bias_bound(self) -> float:
         """Bound on the bias, ``(1 - shrinking) clip_norm``.
 
-        Vectors on the sphere that all point the same way attain it.
+        Equal vectors on the sphere attain the bound.
         """
         return (1 - self.shrinking) * self.ball.clip_norm
 
@@ -419,12 +418,12 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return {"epsilon_per_round": self.epsilon}
 
     def privacy(self) -> Privacy:
-        """Pure local privacy, for every seed and for any candidates."""
+        """Return the pure local privacy, for every seed and for any candidates."""
         return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest."""
+        """Largest variance, that of the ball's centre."""
         # The mean of <z, v>**2 is 1 + threshold m, and that of the other squares is 1.
         return self.ball.clip_norm**2 * (self.ball.dimension + self.threshold * self.projection_mean) / self.scale**2
 
@@ -436,7 +435,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
         return np.asarray(self.worst_variance - self.shrinking**2 * np.square(self.ball.clip(vectors)).sum(axis=1))
 
     def outside_probability(self, inside: int) -> float:
-        """Return the probability of sending any candidate outside a cap that holds `inside` of them."""
+        """Return the probability of a candidate outside a cap that holds `inside` candidates."""
         outside = self.candidates - inside
         return outside / (inside * math.exp(self.coded_epsilon) + outside)
 

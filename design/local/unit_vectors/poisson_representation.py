@@ -2,7 +2,8 @@
 
 A message is the number of a public point.
 
-Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*. The proofs are in `docs/proofs/random-coding.md`.
+Liu, Chen, Özgür, Li 2024, *Universal exact compression of differentially private mechanisms*.
+`docs/proofs/random-coding.md` has the proofs.
 `TailPoints` are points of a Poisson process beyond a horizon: only points with rare marks are drawn, and the others are counted.
 """
 
@@ -32,14 +33,14 @@ from .random_direction import random_directions
 TRANSFORMED_FROM, NORMAL_FROM = 10.0, 2.0**26
 
 SMALLEST_ALPHA, LARGEST_ALPHA = 1.25, 8.0
-# Largest exponent: time grows with e to this power.
+# Largest exponent: the time grows with e to this power.
 LARGEST_CODED = 10.0
-# Number of public points, counted from 0: later points count as the first.
+# Number of public points, counted from 0; points beyond it count as point 0.
 MOST_POINTS = 2**62
 # Arrivals up to the horizon come in batches; a second batch is rare.
 MOST_EXTENSIONS = 100
 STREAM_POINTS = 2**32
-# Every arrival up to the time EXAMINED times the largest density, plus FEW, is examined.
+# The client examines every arrival up to the time EXAMINED times the largest density, plus FEW.
 EXAMINED, FEW = 4.0, 16.0
 
 
@@ -48,10 +49,10 @@ class PoissonRepresentationMechanism(VectorMechanism):
     """Every client sends a public sphere point's number; the point has PrivUnit's law.
 
     The client draws arrival times T_1 < T_2 < ... of a Poisson process and numbers the public points z_i by them. With r the density of
-    PrivUnit at `coded_epsilon` over the uniform one (`BestCap`), it sends i with probability in proportion to (r(z_i) / T_i)**alpha: z_i
-    then has the density r exactly. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so do
-    their sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that hardly
-    exceeds 1, and messages that are very long; it is not used.
+    PrivUnit at `coded_epsilon` over the uniform density (`BestCap`), it sends i with probability in proportion to (r(z_i) / T_i)**alpha:
+    z_i then has the density r exactly. Given the points, two vectors' weights differ by at most a factor of e^(alpha coded_epsilon), and so
+    do their sums: **2 alpha coded_epsilon pure privacy for every seed**. The paper's theorem for (epsilon, delta) needs an alpha that
+    hardly exceeds 1, and very long messages; the mechanism does not use it.
 
     `bits_of_messages` codes a number k by a prefix code for probabilities in proportion to k**-power.
 
@@ -96,8 +97,8 @@ class PoissonRepresentationMechanism(VectorMechanism):
     @cached_property
     def mean_log_number(self) -> float:
         """Bound on the mean of log2 of the number sent, counted from 1; errs upward."""
-        # The sent point has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter
-        # 1 - 1/alpha and B exponential of mean 1/Gamma(1 - 1/alpha), all independent, and at most a Poisson number of points before it.
+        # The sent point has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter 1 - 1/alpha and B
+        # exponential of mean 1/Gamma(1 - 1/alpha), all independent, and at most a Poisson number of points before it.
         shape = 1 - 1 / self.alpha
         logs = np.arange(-40 / shape, 5, 0.01)
         weights = np.exp(shape * logs - np.exp(logs))
@@ -127,18 +128,18 @@ class PoissonRepresentationMechanism(VectorMechanism):
     def bits_of_messages(self, messages: NDArray[Any]) -> FloatArray:
         """Return the length of each message, in bits.
 
-        It is -log2 of the code's probability of the number, rounded up (Kraft's inequality).
+        The length is -log2 of the code's probability of the number, rounded up (Kraft's inequality).
         """
         numbers = messages[:, 1].astype(float) + 1
         return np.asarray(np.ceil(self.power * np.log2(numbers) + math.log2(scipy.special.zeta(self.power))))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
-        """Variance of PrivUnit at the centre of the ball, the largest."""
+        """Largest variance, that of PrivUnit at the ball's centre."""
         return self.ball.clip_norm**2 * (1 + self.cap.excess)
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -162,7 +163,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     def aggregate(self, messages: NDArray[Any]) -> FloatArray:
         """Return the sum of the points that were sent, shape (dimension,).
 
-        No other points are generated.
+        The server generates no other points.
         """
         if messages.ndim != 2 or messages.shape[1] != 2:
             raise ValueError(f"messages must have the shape (clients, 2), got {messages.shape}")
@@ -183,7 +184,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
     def _draw(self, direction: FloatArray, seed: int, words: WordSource) -> int:
         """Return the number of the point with the least T V**(1/alpha) / r(z), V exponential.
 
-        This is the winner of an exponential race of the weights.
+        The point wins an exponential race of the weights.
         """
         high, low = self.cap.density, self.cap.density * math.exp(-self.coded_epsilon)
         horizon = EXAMINED * high + FEW
@@ -193,11 +194,11 @@ class PoissonRepresentationMechanism(VectorMechanism):
         races = times * exponentials(words, len(times)) ** (1 / self.alpha) / densities
         chosen = int(np.argmin(races))
         best = float(races[chosen])
-        # Later points that could still win are few, and none has a large probability. All others are only counted.
+        # Later points that could still win are few, and have small probabilities. All other points are only counted.
         for later in TailPoints(max(horizon, float(times[0])), best * high, self.alpha).draw(words):
             number = len(times) + later.before
             if number >= MOST_POINTS:
-                # The first number then stands for these points too, which is no less private.
+                # Point 0 then stands for these points too, which is no less private.
                 number = 0
             density = high if self._point(seed, number) @ direction >= self.cap.mean else low
             race = later.race / density
@@ -230,7 +231,7 @@ class TailPoint:
     Attributes
     ----------
     before : int
-        Number of points between the horizon and this one, of either kind.
+        Number of points, inside or outside the reach, between the horizon and this point.
     race : float
         ``T V**(1/alpha)``.
     """

@@ -1,7 +1,7 @@
 """PrivUnit with its best cap: the unbiased, purely private message of least variance.
 
-`BestCap` is the cap of the sphere around the client's vector with which a private message has the least variance. `CapPrivacy` accounts
-for messages that are e^epsilon times as likely in the input's cap as outside it: the messages of PrivUnit and PrivUnitG.
+`BestCap` is the cap of the sphere around the client's vector that gives a private message the least variance. `CapPrivacy` accounts for
+messages that are e^epsilon times as likely in the input's cap as outside it: the messages of PrivUnit and PrivUnitG.
 """
 
 import math
@@ -35,20 +35,22 @@ if TYPE_CHECKING:
 # `composed_loss` takes more than these units from delta.
 GRID_MARGIN = 1 + SLACK
 
-# Digits have cancelled where less than this share of the normal numbers remains beside a vector.
+# If less than this share of the normal numbers remains beside a vector, digits have cancelled.
 CANCELLED = 0.01
 
 
 @dataclass(frozen=True)
 class CapPrivacy:
-    """Randomised response, revealed with a given probability; it dominates every two inputs.
+    """Randomised response that is revealed with a given probability.
 
-    The message is revealed with probability `revealing`, and not at all otherwise. The densities of two unit vectors have the ratio
-    e^epsilon on the first one's cap without the second's, e^-epsilon the other way round, and 1 elsewhere. With w the measure of either
-    region, under the law that does not depend on the input, every f-divergence is w times a number that depends on epsilon only, and is not
-    negative. So the pair with the largest w dominates all others, and mixtures of both directions (joint convexity): opposite vectors, with
-    w the smaller of the measures of a cap and of its complement. A message then lies in one cap and not in the other with probability
-    (e^epsilon + 1) w / Z.
+    The mechanism dominates the messages of any two inputs.
+
+    The message is revealed with probability `revealing`, and otherwise not at all. The densities of two unit vectors have the ratio
+    e^epsilon on the first vector's cap without the second's, e^-epsilon on the second's without the first's, and 1 elsewhere. With w the
+    measure of either region, under the law that does not depend on the input, every f-divergence is w times a non-negative number that
+    depends on epsilon only. So the pair with the largest w dominates all others, and mixtures of both directions (joint convexity):
+    opposite vectors, with w the smaller of the measures of a cap and of its complement. A message then lies in exactly one of the two caps
+    with probability (e^epsilon + 1) w / Z.
 
     Attributes
     ----------
@@ -68,9 +70,9 @@ class CapPrivacy:
         return cls(epsilon, min(1.0, math.exp(float(np.logaddexp(epsilon, 0.0) + min(log_cap, log_rest) - log_constant))))
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism.
+        """Return the pure local privacy of the real-valued mechanism.
 
-        Over rounds it is better than that of randomised response (`loss`).
+        Over rounds the account is better than that of randomised response (`loss`).
         """
 
         def curve() -> RenyiCurve:
@@ -88,8 +90,8 @@ class CapPrivacy:
     def loss(self) -> "PrivacyLossDistribution":
         """Return the loss distribution of two opposite vectors: -epsilon, 0 and epsilon.
 
-        The pair dominates every two vectors. The grid is epsilon, a little enlarged: a round adds two places, where a fine grid takes
-        seconds to compose hundreds of rounds.
+        The pair dominates every two vectors. The grid's step is epsilon, slightly enlarged: a round adds two places, while a fine grid
+        takes seconds to compose hundreds of rounds.
         """
         from dp_accounting.pld.pld_pmf import SparsePLDPmf
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution
@@ -115,7 +117,7 @@ class CapPrivacy:
 class BestCap:
     """PrivUnit's law on the unit sphere: a cap with a density e^epsilon times that outside.
 
-    The density over the uniform one is e^epsilon / Z where <x, v> is at least the threshold, and 1 / Z elsewhere.
+    The density over the uniform density is e^epsilon / Z where <x, v> is at least the threshold, and 1 / Z elsewhere.
 
     With X a coordinate of a uniformly random unit vector, the mean of <x, v> is (e^epsilon - 1) E[X; X >= t] / Z, Z = 1 + (e^epsilon - 1)
     P(X >= t). Its derivative in t vanishes where it equals t, its largest value: **the best threshold is the mean itself**, which
@@ -152,7 +154,7 @@ class BestCap:
     def excess(self) -> float:
         """Variance of ``x / mean`` for a unit vector, ``1 / mean**2 - 1``; errs upward.
 
-        No unbiased private message has less.
+        No unbiased private message has a smaller variance.
         """
         return (1 + 2 * ROUNDING) / self.odds
 
@@ -170,7 +172,7 @@ class BestCap:
 
     @property
     def density(self) -> float:
-        """Density e^epsilon / Z of a message in the cap, over the uniform one."""
+        """Density e^epsilon / Z of a message in the cap, over the uniform density."""
         return self.keep_probability / self.probability
 
     @property
@@ -196,7 +198,7 @@ class BestCap:
         across = words.normals(directions.shape)
         _project_off(across, directions)
         lengths = np.linalg.norm(across, axis=1)
-        # The remainder of numbers that point nearly along the vector is not yet at right angles to the vector: rounding errors remain.
+        # If the normal numbers point nearly along the vector, rounding errors keep their remainder from being orthogonal to the vector.
         short = np.flatnonzero(lengths < CANCELLED * np.sqrt(self.dimension))
         if short.size:
             again = across[short]
@@ -251,17 +253,17 @@ class PrivUnitMechanism(UncompressedVectorMechanism):
         return BestCap(self.ball.dimension, self.epsilon)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism.
+        """Return the pure local privacy of the real-valued mechanism.
 
-        Over rounds it is better than that of randomised response (`CapPrivacy`).
+        Over rounds the account is better than that of randomised response (`CapPrivacy`).
         """
         return self.stated(self.cap.cap_privacy.privacy())
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``clip_norm**2 / mean**2``.
+        """Largest variance, that of the ball's centre: ``clip_norm**2 / mean**2``.
 
-        On the sphere it is clip_norm**2 less.
+        The variance on the sphere is smaller by clip_norm**2.
         """
         return self.ball.clip_norm**2 * (1 + self.cap.excess)
 

@@ -67,7 +67,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
     def threshold(self) -> float:
         """Threshold of <x, v> that minimises the variance, up to the accuracy of a search.
 
-        Privacy does not depend on it.
+        Privacy does not depend on the threshold.
         """
         reach = math.sqrt(2 * self.epsilon) + 3
         grid = np.linspace(-reach, reach, THRESHOLDS)
@@ -90,9 +90,9 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return self._projection_mean(self.threshold)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism.
+        """Return the pure local privacy of the real-valued mechanism.
 
-        Over rounds it is better than that of randomised response (`CapPrivacy`).
+        Over rounds the account is better than that of randomised response (`CapPrivacy`).
         """
         return self.stated(self._cap_privacy.privacy())
 
@@ -109,7 +109,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return self.ball.clip_norm**2 * math.exp(self._log_variance(self.threshold))
 
     def encode(self, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-        """Draw a message per vector, without its factor ``clip_norm / m``."""
+        """Return a random message per vector, without its factor ``clip_norm / m``."""
         words = self.checked_words(words)
         directions = random_directions(self.ball, vectors, words)
         messages = words.normals(directions.shape)
@@ -157,7 +157,7 @@ class PrivUnitGMechanism(UncompressedVectorMechanism):
         return math.log(self.ball.dimension + threshold * mean) - 2 * math.log(mean)
 
     def _projections(self, clients: int, words: WordSource) -> FloatArray:
-        """Draw <x, v> by the quantile function of each tail, from the tail's own side."""
+        """Return random <x, v> by the quantile function of each tail, from the tail's own side."""
         threshold = self.threshold
         below = words.uniforms(clients) < self._other_probability(threshold)
         # The mass stays above 0, where the quantile is finite.

@@ -28,7 +28,7 @@ from .shared_frames import client_chunks, frame_coordinates, frame_sum
 
 WORD_BITS = 64
 
-# A message's first number is its seed, exactly.
+# A float, the type of a message's first number, holds seeds of this many bits exactly.
 SEED_BITS = 53
 
 
@@ -61,7 +61,7 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
     @property
     @abstractmethod
     def _numbers(self) -> int:
-        """Count of the numbers in a client's projection, for `client_chunks`."""
+        """Number of numbers in a client's projection, for `client_chunks`."""
 
     def _check(self, name: str) -> None:
         object.__setattr__(self, "epsilon", check_vector_epsilon(self.epsilon))
@@ -87,9 +87,9 @@ class ProjectedPrivUnitMechanism(RealNumberMechanism, VectorMechanism):
         return 64.0 * self.projected
 
     def privacy(self) -> Privacy:
-        """Pure local privacy of the real-valued mechanism, for every seed.
+        """Return the pure local privacy of the real-valued mechanism, for every seed.
 
-        Over rounds it is that of `CapPrivacy`.
+        Over rounds the account is that of `CapPrivacy`.
         """
         return self.stated(self.cap.cap_privacy.privacy())
 
@@ -167,7 +167,7 @@ class ProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``(clip_norm / (m c))**2``."""
+        """Largest variance, that of the ball's centre: ``(clip_norm / (m c))**2``."""
         return (self.ball.clip_norm / self.scale) ** 2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -235,7 +235,7 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Bound on the variance at the centre of the ball, the largest; exact without padding.
+        """Bound on the largest variance, that of the ball's centre; exact without padding.
 
         The mean square of a message along its direction is (1 + (k - 1) m**2) / k, and (1 - m**2) / k across. The estimate leaves out the
         part of P^T u, of norm 1, on the padding, and the bound counts it in; the part of P^T P is d / space by the signs of H.
@@ -271,12 +271,12 @@ class FastProjUnitMechanism(ProjectedPrivUnitMechanism):
     def _shared(self, seeds: list[int]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return the coordinates' signs and the rows of H for each seed.
 
-        Both come from Philox, the same on every machine.
+        Signs and rows both come from Philox, the same on every machine.
         """
         sign_words = -(-self.ball.dimension // WORD_BITS)
         words = philox_words(seeds, sign_words + self.space)
         bits = np.unpackbits(words[:, :sign_words].astype("<u8").view(np.uint8), axis=1)
         signs = 2 * bits[:, : self.ball.dimension].view(np.int8) - 1
-        # Take the rows with the smallest words: all subsets are equally likely.
+        # The rows with the smallest words are a uniformly random subset.
         rows = np.argpartition(words[:, sign_words:], self.projected - 1, axis=1)[:, : self.projected]
         return signs, np.sort(rows, axis=1)

@@ -14,7 +14,7 @@ UNIT_LENGTH = 1e-9
 
 
 def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> FloatArray:
-    """Replace each vector by its direction or the opposite direction, without bias.
+    """Return each vector's direction or the opposite direction, at random and without bias.
 
     The expectation is the vector over the clip norm: a vector of norm r clip norms, after clipping, keeps its direction with probability (1
     + r) / 2.
@@ -38,7 +38,7 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
 def checked_direction(ball: NormBall, direction: ArrayLike) -> FloatArray:
     """Return a unit vector of the ball's dimension as a row, shape (1, dimension).
 
-    Other vectors are refused.
+    The function refuses other vectors.
     """
     row = ball.check(np.asarray(direction)[None])
     with np.errstate(over="ignore"):

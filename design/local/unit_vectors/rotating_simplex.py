@@ -44,10 +44,10 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     The corners are those of a public simplex.
 
-    The M = 2**b corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from
-    a public seed. Each of the k closest is sent with probability e^epsilon / (k e^epsilon + M - k), each of the others with
-    1 / (k e^epsilon + M - k): **pure epsilon privacy for every seed**. The mean of the projection on the vector is, with S the expected
-    sum of the k largest of M normal numbers and chi the mean norm of d of them,
+    The M = 2**b corners are unit vectors with the inner products -1 / (M - 1), rotated uniformly at random, anew for each client, from a
+    public seed. Each of the k closest corners is sent with probability e^epsilon / (k e^epsilon + M - k), each other corner with 1 / (k
+    e^epsilon + M - k): **pure epsilon privacy for every seed**. The mean of the projection on the vector is, with S the expected sum of the
+    k largest of M normal numbers and chi the mean norm of d normal numbers,
 
         m = sqrt(M / (M - 1)) (e^epsilon - 1) / (k e^epsilon + M - k) S / chi
 
@@ -97,7 +97,7 @@ class RotatingSimplexMechanism(VectorMechanism):
     def closest(self) -> int:
         """Number k of the likelier, closest corners, which maximises the mean.
 
-        Privacy does not depend on it.
+        Privacy does not depend on this number.
         """
         # Sums of the k largest are concave in k, so their ratio to a linear function is unimodal.
         return first_true(1, self.corners // 2, lambda number: self._mean(number + 1) <= self._mean(number))
@@ -109,19 +109,19 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Length of the number.
+        """Number of bits of a message, the length of the corner's number.
 
         The seed costs nothing: it is public randomness, which server and client share.
         """
         return float(self.message_bits)
 
     def privacy(self) -> Privacy:
-        """Pure local privacy."""
+        """Return the pure local privacy."""
         return pure_privacy(self.epsilon)
 
     @property
     def worst_variance(self) -> float:
-        """Variance at the centre of the ball, the largest: ``(clip_norm / m)**2``."""
+        """Largest variance, that of the ball's centre: ``(clip_norm / m)**2``."""
         return (self.ball.clip_norm / self.projection_mean) ** 2
 
     def variance(self, vectors: ArrayLike) -> FloatArray:
@@ -138,10 +138,10 @@ class RotatingSimplexMechanism(VectorMechanism):
         clients = len(directions)
         seeds = words(clients)
         near = self._near(directions, seeds)
-        # A uniform number of 53 bits falls below a probability at least as often as that probability says: the error adds privacy.
+        # A uniform number of 53 bits falls below a probability at least as often as that probability states: the error adds privacy.
         far = words.uniforms(clients) < self._far_probability
         places = np.where(far, words.integers(self.corners - self.closest, clients), words.integers(self.closest, clients))
-        # Put the numbers of the corners of the chosen kind before all others.
+        # The corners of the chosen kind, close or far, come before all other corners.
         order = np.argsort(near == far[:, None], axis=1, kind="stable")
         numbers = np.take_along_axis(order, places[:, None], axis=1)[:, 0]
         return np.column_stack([seeds, numbers.astype(np.uint64)])
@@ -149,7 +149,7 @@ class RotatingSimplexMechanism(VectorMechanism):
     def number_probabilities(self, direction: ArrayLike, seed: int) -> FloatArray:
         """Return the distribution of the number for a unit vector and a public seed.
 
-        This is the adversary's view; its shape is (2**b,).
+        An adversary sees this distribution; its shape is (2**b,).
         """
         seed = check_integer("seed", seed, low=0, high=2**SEED_BITS - 1)
         near = self._near(checked_direction(self.ball, direction), np.array([seed], dtype=np.uint64))[0]
@@ -172,7 +172,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def _far_probability(self) -> float:
-        """Probability of sending any corner that is not among the closest; rounded upward."""
+        """Probability of sending a corner that is not among the closest; rounded upward."""
         others = self.corners - self.closest
         return min(1.0, others / (self.closest * math.exp(self.epsilon) + others) * (1 + SHORT_SLACK))
 
@@ -197,7 +197,7 @@ class RotatingSimplexMechanism(VectorMechanism):
 
     @property
     def _numbers(self) -> int:
-        """Count of the numbers in a client's simplex, for `client_chunks`."""
+        """Number of numbers in a client's simplex, for `client_chunks`."""
         return self.ball.dimension * self.corners
 
 
@@ -218,7 +218,8 @@ def largest_normals_sum(count: int, largest: int) -> float:
     """Return the expected sum of the `largest` largest of `count` standard normal numbers.
 
     The numbers are independent. A number z is among the largest with probability P(Binomial(count - 1, 1 - Phi(z)) < largest): the sum is
-    `count` times the integral of z phi(z) times that, by the trapezoidal rule, which converges exponentially for such functions.
+    `count` times the integral of z phi(z) times that probability, by the trapezoidal rule, which converges exponentially for such
+    functions.
 
     Parameters
     ----------
@@ -237,9 +238,9 @@ def largest_normals_sum(count: int, largest: int) -> float:
     if largest in (0, count):
         return 0.0
     if largest > count / 2:
-        # All numbers together have the mean 0, and the smallest are the largest with the opposite sign.
+        # All numbers together have the mean 0, so the smallest numbers have minus the sum of the largest numbers.
         return largest_normals_sum(count, count - largest)
-    # As a function of the tail the probability falls within sqrt(largest) / count about largest / count, whose logarithm has the slope z.
+    # The probability, as a function of the tail, falls within sqrt(largest) / count about largest / count, whose logarithm has the slope z.
     width = 1 / (math.sqrt(largest) * (1 + math.sqrt(2 * math.log(count / largest))))
     points = np.linspace(-REACH, REACH, 2 * math.ceil(REACH * STEPS_PER_WIDTH / min(width, 0.5)) + 1)
     chosen = scipy.special.bdtr(largest - 1, count - 1, scipy.special.ndtr(-points))

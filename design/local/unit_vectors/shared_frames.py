@@ -15,7 +15,7 @@ import numpy as np
 from ....arrays import FloatArray
 from ...relative_entropy.shared_randomness import vectors_of_seeds
 
-# Numbers, derived from public seeds or made with them, held in memory at a time.
+# Largest number of numbers in memory at a time, derived from public seeds or computed with them.
 MOST_NUMBERS = 2**21
 
 # Normal numbers made at a time: few enough for caches, and clients enough to share the cost of a step.
@@ -66,8 +66,8 @@ def _parts(coordinates: FloatArray, dimension: int) -> Iterator[slice]:
 def _reflections(seeds: Sequence[int], dimension: int, steps: range) -> Iterator[tuple[int, FloatArray, FloatArray]]:
     """Yield each step with its normal vectors and their signed lengths.
 
-    Normal vectors have the shape (clients, dimension - step); lengths have the signs of the first numbers. The reflection is along the
-    normal vector with that length added to its first number, where nothing cancels.
+    Normal vectors have the shape (clients, dimension - step); the signed lengths have the signs of their first numbers. Adding the signed
+    length to the first number gives the direction of the reflection, without cancellation.
     """
     drawn = vectors_of_seeds(seeds, dimension, len(steps))
     for step in steps:

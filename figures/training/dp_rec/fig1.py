@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC: accuracy by round against bytes in both directions, at equal epsilon."""
+"""Federated averaging by DP-REC: accuracy against bytes in both directions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +34,7 @@ SETTING = ("label", "target_epsilon", "server_rate")
 def arrange_rounds(rows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each method and measured round, with the megabytes sent so far.
 
-    Of several steps of the server, a method keeps the step of highest final accuracy.
+    A method with several steps of the server keeps the step of highest final accuracy.
     """
     best = best_of(summarise_training(rows), SETTING[:-1])[list(SETTING)]
     kept = rows.merge(best, on=list(SETTING))

@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC: accuracy against bits of a group's index, and without compression."""
+"""Federated averaging by DP-REC: accuracy against bits of a group's index."""
 
 from collections.abc import Sequence
 from pathlib import Path

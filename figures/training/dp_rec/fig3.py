@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC: accuracy against epsilon, beside a trusted server's Gaussian noise."""
+"""Federated averaging by DP-REC: accuracy against epsilon."""
 
 from collections.abc import Sequence
 from pathlib import Path

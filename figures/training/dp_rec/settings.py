@@ -1,4 +1,4 @@
-"""Shared parts of the figures of trainings by DP-REC: settings, methods, and the paper's results.
+"""Shared parts of the figures of DP-REC's trainings: settings, methods, results.
 
 The settings are on the digits and on the paper's data.
 """
@@ -32,7 +32,7 @@ GROUP_SIZE = -(-digits_dimension("softmax") // PAPER.value("groups"))
 
 
 def best_steps(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget on each data set, with its `stated_epsilon`.
+    """Return the best step of each method and budget by data set, and the `stated_epsilon`.
 
     The argument holds the rows of all runs.
     """
@@ -43,7 +43,7 @@ def best_steps(rows: pd.DataFrame) -> pd.DataFrame:
 def stated_epsilon(frame: pd.DataFrame) -> pd.Series:
     """Return the budget of each run.
 
-    For a run with the paper's own noise or clip ratio it is the epsilon for which the paper states them.
+    A run with the paper's noise or clip ratio has the epsilon that the paper states for them.
     """
     budgets = frame["target_epsilon"].astype(float)
     for data, paper in ON_DATA.items():
@@ -65,14 +65,14 @@ def readable_columns(table: pd.DataFrame, measured: Sequence[str]) -> pd.DataFra
 
 @dataclass(frozen=True)
 class Method:
-    """A mechanism of the comparison, with its place in tables, in the paper's results and in pictures.
+    """A mechanism of the comparison, with its place in tables, results and pictures.
 
     Attributes
     ----------
     name : str
         The mechanism's name.
     columns : tuple of (str, object)
-        Columns, with their values, that distinguish the method from others of its name; None stands for an option that is left out.
+        Columns, with their values, that distinguish the method from others of its name; None stands for a missing option.
     reported : str
         Name of the method's accuracy in the paper's results.
     label : str
@@ -125,7 +125,7 @@ METHODS = (
     PROVEN,
     PUBLISHED,
 )
-# Methods whose noise is calibrated here, also where the paper states its own noise.
+# Methods whose noise is calibrated here, even if the paper states a noise.
 CALIBRATED = (DP_FEDAVG, PROVEN)
 
 
@@ -173,7 +173,7 @@ class Ground:
         return blocks
 
     def papers_noise(self, epsilons: Iterable[float]) -> list[dict[str, Any]]:
-        """Return blocks of DP-FedAvg with the noise multipliers that the paper states for the epsilons."""
+        """Return blocks of DP-FedAvg with the paper's noise multipliers for its epsilons."""
         stated = [result.noise_multiplier for result in self.reported if result.epsilon in set(epsilons)]
         return [{"name": "dp-fedavg", **self.sums, "noise_multiplier": noise} for noise in stated if noise is not None]
 
@@ -271,12 +271,12 @@ def _optimiser(paper: TrainingSettings) -> dict[str, Any]:
 
 
 def compared_with(data: str) -> TrainingSettings:
-    """Return the paper's experiment on a data set; for data that it does not use, its FEMNIST experiment."""
+    """Return the paper's experiment on a data set, or on FEMNIST for unused data."""
     return ON_DATA.get(data, PAPER)
 
 
 def reported_accuracy(method: Method, epsilon: float, data: str) -> float | None:
-    """Return the paper's accuracy of a method on a data set, in per cent; None if it reports none."""
+    """Return the paper's accuracy of a method on a data set, in per cent, or None."""
     paper = compared_with(data)
     if method is NO_PRIVACY:
         accuracy: float | None = paper.values.get("no_privacy_accuracy", {}).get("fedavg")

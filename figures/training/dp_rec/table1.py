@@ -1,4 +1,4 @@
-"""Federated averaging by DP-REC and by other methods: accuracy against bytes, at equal epsilon."""
+"""Federated averaging by DP-REC and by other methods: accuracy against bytes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ BYTES_IN_WORDS = "Megabytes of all clients and rounds: up, and where a line ends
 
 
 def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best step of each method and budget, with savings in bytes and the paper's accuracy."""
+    """Return the best step of each method and budget, with bytes saved and paper's accuracy."""
     frame = best_steps(rows)
     if frame["stated_epsilon"].isna().all():
         raise InfeasibleError("dprec-table1: no mechanism keeps a budget on any of the data")
@@ -52,7 +52,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        # On the paper's data its accuracy stands beside methods that are not calibrated here, and beside floats after as many rounds.
+        # The table shows the paper's accuracy beside methods that are not calibrated here, and beside floats after as many rounds.
         rounds = own["data"].map(lambda data: compared_with(data).value("rounds"))
         same = own["rounds"] == rounds if method is NO_PRIVACY else method not in CALIBRATED
         own = own[~own["data"].isin(list(ON_DATA)) | same]
@@ -63,7 +63,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns for readers."""
+    """Return the columns of the table that readers see."""
     sent = ["megabytes_up", "megabytes_down", "times_fewer_bytes_up", "times_fewer_bytes"]
     return readable_columns(table, ["accuracy", *sent, "paper_data", "paper_percent"])
 
@@ -122,7 +122,7 @@ def _draw_budget(axes: Axes, frame: pd.DataFrame, epsilon: float) -> None:
 
 
 def _reported(data: str, *, named: bool) -> str:
-    """Return the paper's accuracies on a data set, in words; on FEMNIST only for the last budget."""
+    """Return the paper's accuracies in words; on FEMNIST only for the last budget."""
     paper = compared_with(data)
     stated = [
         f"ε = {result.epsilon:g}: " + ", ".join(f"{name} {value:g}" for name, value in result.accuracy.items())
@@ -146,7 +146,7 @@ def paper_table_tasks(seed: int, quick: bool, folder: Path) -> Sequence[Training
     for available in found_data(folder, tuple(ON_DATA)):
         paper = ON_DATA[available.name]
         epsilons = [result.epsilon for result in paper.reported if result.epsilon]
-        # On MNIST and Shakespeare the paper has no discrete Gaussian.
+        # The paper reports no discrete Gaussian on MNIST and Shakespeare.
         sums = any("ddg16" in result.accuracy for result in paper.reported)
         tasks += _tasks(seed, paper_ground(available, quick=quick), epsilons[-1:] if quick else epsilons, sums=sums)
     return tasks

@@ -1,4 +1,4 @@
-"""Relative entropy coding without privacy: accuracy against bytes, by size of the coded groups.
+"""Relative entropy coding without privacy: accuracy against bytes, by group size.
 
 The comparison has floats, a group for each tensor, and groups of 64 coordinates.
 """
@@ -28,7 +28,7 @@ ROWS = (
 
 
 def arrange_compression(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the best clip ratio and step of each way to send an update, with the paper's accuracy."""
+    """Return the best clip ratio and step of each coding, with the paper's accuracy."""
     frame = summarise_training(rows)
     coded = frame["mechanism"] == DP_REC
     frame = best_of(
@@ -41,7 +41,7 @@ def arrange_compression(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def short_compression(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns for readers."""
+    """Return the columns of the table that readers see."""
     names = ["label", "sent", "clip_ratio", "accuracy", "standard_error", "megabytes_up", "megabytes_down", "times_fewer_bytes_up"]
     return table[[*names, "paper_femnist_percent"]]
 

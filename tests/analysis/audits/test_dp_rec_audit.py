@@ -1,4 +1,7 @@
-"""The audit of DP-REC's coder: exact, quadrature and Monte Carlo agree, and claims hold or do not. False-alarm probabilities are stated."""
+"""Audits of DP-REC's coder.
+
+Exact sums, quadrature and Monte Carlo agree, and audits refute false claims only.
+"""
 
 import math
 from functools import cache
@@ -41,22 +44,22 @@ def test_published_charge_covers_the_true_divergences(clip_ratio: float, samples
     assert (result.removed < result.proven_removed + 1e-9).all()
     assert (result.proven_added <= result.published).all()
     assert (result.proven_removed <= result.published).all()
-    # Replace-one, 2 c apart.
+    # Under replace-one adjacency the two vectors are 2 c apart.
     assert (result.opposite < 4 * result.gaussian).all()
 
 
 def test_half_the_charge_would_not_cover_removal() -> None:
-    # The divergence of the two Gaussians themselves is exceeded at high orders, more so with few samples.
+    # The audit exceeds the divergence of the two Gaussians at high orders, by more with fewer samples.
     for clip_ratio, samples in ((0.545, 16), (0.545, 128), (0.87, 2), (1.41, 128)):
         result = audit(clip_ratio, samples)
         assert result.removed[-1] > result.gaussian[-1]
-    # With two samples and high orders, nearly all of the published charge is there: (a - 1) c^2 - ln 2.
+    # With two samples, the divergence at high orders is nearly the whole published charge (a - 1) c^2 - ln 2.
     result = audit(1.41, 2)
     assert result.removed[-1] == pytest.approx(15 * 1.41**2 - math.log(2), rel=1e-3)
 
 
 def test_bound_on_removal_is_met_at_order_two() -> None:
-    # Jensen's inequality is an equation there: R itself.
+    # Jensen's inequality is an equality at the first order, so the proven divergence is R itself.
     for clip_ratio, samples in CASES:
         assert audit(clip_ratio, samples).removed[0] == pytest.approx(audit(clip_ratio, samples).proven_removed[0], abs=1e-8)
 
@@ -69,7 +72,7 @@ def test_more_samples_give_more_away_until_it_is_the_gaussian() -> None:
 
 
 def test_more_than_one_dimension_adds_nothing_on_a_line() -> None:
-    # The estimate in five dimensions against the exact one in one: within the interval, 1e-6 each.
+    # The estimate in five dimensions agrees with the exact value in one dimension within its interval, of error probability 1e-6.
     rng = np.random.default_rng(0)
     direction = np.array([0.5, -0.1, 0.3, 0.2, -0.7])
     direction /= np.linalg.norm(direction)
@@ -82,8 +85,7 @@ def test_more_than_one_dimension_adds_nothing_on_a_line() -> None:
 
 
 def test_opposite_updates_are_the_furthest_apart() -> None:
-    # Replace-one adjacency in two dimensions. The intervals are disjoint, so the chance that their order is a coincidence is below
-    # 1e-5.
+    # The adjacency is replace-one, in two dimensions. The intervals are disjoint: their order is a coincidence with probability below 1e-5.
     rng = np.random.default_rng(1)
     angles = (math.pi / 3, 2 * math.pi / 3, math.pi)
     result = [estimate_delta([1.0, 0.0], [math.cos(a), math.sin(a)], 8, 0.5, 40_000, rng) for a in angles]
@@ -102,7 +104,7 @@ def test_published_delta_is_never_below_the_true_one(clip_ratio: float, bits: in
 
 
 def test_published_delta_by_hand() -> None:
-    # c^2 (m + 1) m - m epsilon is least near m = (epsilon / c^2 - 1) / 2.
+    # The exponent c^2 (m + 1) m - m epsilon is least near m = (epsilon / c^2 - 1) / 2.
     assert published_delta(0.5, 60, 2.25) == pytest.approx(math.exp(0.25 * 5 * 4 - 4 * 2.25), rel=1e-9)
     assert published_delta(1.0, 20, 1000.0) == pytest.approx(12 * math.e / 2**20, rel=1e-9)
 
@@ -120,7 +122,8 @@ def test_sampled_clients_give_away_less_than_the_accountants_take(samples: int, 
 
 
 def test_sampled_divergences_by_simulation() -> None:
-    # Samples drawn a hundred thousand times, the drawn index averaged over: within 5 standard errors, a chance below 1e-6 each.
+    # A hundred thousand draws of the samples, averaged over the index, agree within 5 standard errors; each check fails with probability
+    # below 1e-6.
     rng = np.random.default_rng(2)
     for samples, population in ((2, 3), (8, 10)):
         ratios = np.exp(rng.standard_normal((100_000, samples)))
@@ -142,10 +145,10 @@ def test_a_client_that_is_nearly_always_drawn() -> None:
 
 
 def test_a_chosen_sample_has_no_more_than_all_the_weight() -> None:
-    # One bit, as exactly as can be: with K = 2, K w is below 2, and no epsilon above ln 2 has a delta.
+    # One bit is exact: with K = 2, K w is below 2, and delta is 0 for every epsilon from ln 2.
     assert quadrature_delta(3.0, 0.0, 2, math.log(2)) == 0
     assert quadrature_delta(3.0, 0.0, 2, math.log(2) - 0.01) > 0
-    # With three, at epsilon = 0, delta is the total variation: the same both ways.
+    # With three bits and epsilon = 0, delta is the total variation distance, which is symmetric.
     assert quadrature_delta(1.0, 0.2, 3, 0.0) == pytest.approx(quadrature_delta(0.2, 1.0, 3, 0.0), abs=1e-5)
 
 

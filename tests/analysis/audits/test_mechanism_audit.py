@@ -1,6 +1,6 @@
-"""Audits of mechanisms: no promise of the registry is refuted, much of each is found, and too little noise is found out.
+"""Audits refute no guarantee of the registry, and detect too little noise.
 
-Seeds are fixed. A bound above the true epsilon has probability 1e-3 or 1e-6 per audit, whichever confidence is given.
+Seeds are fixed. A lower bound exceeds the true epsilon with probability 1e-3 or 1e-6 per audit, by the stated confidence.
 """
 
 import math
@@ -29,7 +29,7 @@ from quietbits.design.tables.randomised_response import generalised_randomised_r
 from quietbits.design.tables.table_mean import TableMeanMechanism
 from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_discrete_gaussian_losses
 
-# Two clients, one coordinate, a norm of eight whole steps: no rounding is random, and epsilon is known exactly.
+# Two clients have one coordinate and a norm of eight whole steps: rounding is not random, and epsilon is known exactly.
 PAIR = DistributedDiscreteGaussianMechanism(NormBall(1, 2.0, 8.0), clients=2, bits=10, granularity=1.0, local_sigma=6.0, delta=1e-2)
 
 
@@ -48,7 +48,7 @@ def test_the_distributed_discrete_gaussian_is_measured_against_its_exact_epsilon
 
 
 def test_too_little_noise_is_found_out() -> None:
-    # Half the noise, twice the norm, and the noise of one client instead of two.
+    # The cheating mechanisms have half the noise, twice the norm, or the noise of one client instead of two.
     claim = PAIR.guarantee.epsilon
     assert not audit(PAIR, 200_000, rng(5)).refuted
     for forgetful in (
@@ -62,7 +62,7 @@ def test_too_little_noise_is_found_out() -> None:
 
 
 def test_a_larger_delta_takes_something_off() -> None:
-    # 8 beside a standard deviation of 6 sqrt(2): a total variation of 0.36, and no epsilon is needed beyond.
+    # A shift of 8 with standard deviation 6 sqrt(2) has total variation 0.36, so larger deltas need no epsilon.
     deltas = (1e-3, 1e-2, 0.1, 0.3, 0.4)
     bounds = [audit(PAIR, 100_000, rng(9), delta=delta).measured.epsilon_lower_bound for delta in deltas]
     assert bounds[:-1] == sorted(set(bounds[:-1]), reverse=True)
@@ -85,7 +85,7 @@ def test_neighbours_are_as_far_apart_as_the_adjacency_lets_them() -> None:
     pair = neighbours(mechanism, others="same", direction=[3.0, -4.0])
     np.testing.assert_allclose(pair.first, [[3, -4]] * 3, rtol=1e-15)
     np.testing.assert_allclose(pair.second, [[0, 0], [3, -4], [3, -4]], rtol=1e-15)
-    # Replacing is by the opposite.
+    # Replace-one neighbours hold opposite vectors.
     pair = neighbours(replace(mechanism, adjacency="replace-one"))
     np.testing.assert_array_equal(pair.first, [[5, 0], [0, 0], [0, 0]])
     np.testing.assert_array_equal(pair.second, [[-5, 0], [0, 0], [0, 0]])
@@ -125,7 +125,7 @@ def test_the_score_is_the_projection_of_the_estimate(clients: int) -> None:
 
 
 def test_rounds_are_drawn_in_blocks_without_a_difference_in_their_distribution() -> None:
-    # 300 000 rounds of two clients and four coordinates take three blocks. Means within 5 sigma.
+    # 300 000 rounds of two clients and four coordinates take three blocks. Means agree within 5 sigma.
     mechanism = DistributedDiscreteGaussianMechanism(NormBall(4, 2.0, 8.0), 2, bits=20, granularity=1.0, local_sigma=6.0, delta=1e-2)
     pair = neighbours(mechanism)
     score = secure_sum_score(mechanism, pair.first, pair.second)
@@ -142,12 +142,12 @@ def test_a_population_of_another_size_is_refused() -> None:
 
 
 def test_the_sum_tells_less_where_it_wraps() -> None:
-    # Modulo 16, noise with a standard deviation of 8.5 is nearly uniform: less is to be seen than the mechanism is charged for.
+    # Modulo 16, noise with a standard deviation of 8.5 is nearly uniform, so the sum reveals less than the stated guarantee.
     wide, narrow = (audit(replace(PAIR, bits=bits), 400_000, rng(15), delta=1e-3).measured for bits in (10, 4))
     assert narrow.epsilon_lower_bound < 0.5 < 2 < wide.epsilon_lower_bound
 
 
-# What promises more than it keeps, with little to be found beyond the truth.
+# Mechanisms that state a smaller epsilon than they have are refuted, and the measured bounds stay below the true epsilon.
 
 
 class LoudTable(TableMeanMechanism):
@@ -180,15 +180,15 @@ def test_a_promise_that_is_not_kept_is_refuted(mechanism: Mechanism, repetitions
     result = audit(mechanism, repetitions, rng(17), confidence=1 - 1e-6)
     assert result.refuted
     assert result.measured.epsilon_lower_bound > mechanism.guarantee.epsilon
-    # A promise at another delta is worked out from the mechanism's own account.
+    # The audit converts a guarantee to another delta by the mechanism's own account.
     assert not audit(mechanism, repetitions, rng(17), delta=0.05, confidence=1 - 1e-6).refuted
 
 
 def test_the_coder_of_dp_rec_is_measured_against_its_exact_delta() -> None:
-    # Two samples, one coordinate: the delta of opposite vectors is known at every epsilon.
+    # With two samples and one coordinate, delta between opposite vectors is known at every epsilon.
     mechanism = DpRecMechanism(NormBall(1, 2.0), clip_ratio=1.0, layout=uniform_layout(1, 1, 1), delta=0.05)
     low, high = 0.0, 4.0
-    # Down to 2**-7: the bound is to be within a share of it.
+    # The bisection ends at a relative width of 2**-7; the bound must be within a share of the true epsilon.
     for _ in range(9):
         middle = (low + high) / 2
         low, high = (middle, high) if quadrature_delta(1.0, -1.0, 2, middle) > 0.05 else (low, middle)
@@ -198,7 +198,7 @@ def test_the_coder_of_dp_rec_is_measured_against_its_exact_delta() -> None:
 
 
 def test_a_score_of_messages_is_that_of_their_estimates() -> None:
-    # Scores of uncompressed messages are those of the contract's default, except for a factor.
+    # Scores of uncompressed messages equal the contract's default scores up to a factor.
     for mechanism in (LaplaceMechanism(1.0, (0.0, 1.0)), PrivUnitGMechanism(1.0, NormBall(3, 2.0))):
         pair = neighbours(mechanism)
         messages = mechanism.encode(np.stack([pair.first] * 20), rng(19))
@@ -210,7 +210,7 @@ def test_a_score_of_messages_is_that_of_their_estimates() -> None:
 
 
 def test_impossible_letters_tell_all() -> None:
-    # A promise of nothing: each input has letters that the other one never gives.
+    # Each input has letters that the other input never sends, so no finite epsilon holds.
     @dataclass(frozen=True, eq=False)
     class Plain:
         weights = ((1, 0), (0, 1))

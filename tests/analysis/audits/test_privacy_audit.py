@@ -1,6 +1,6 @@
-"""Audits of scores: below what is true with the stated confidence, near it, and above claims that are wrong.
+"""Audits of scores: lower bounds come near the true epsilon with the stated confidence.
 
-Seeds are fixed. A bound above the true epsilon has probability 1e-3 per audit, or whichever confidence is given.
+Seeds are fixed. A lower bound exceeds the true epsilon with probability 1e-3 per audit, or by the stated confidence.
 """
 
 import math
@@ -31,7 +31,7 @@ def test_the_letters_of_an_optimised_table() -> None:
     log_ratio = np.log(rows[0] / rows[-1])
     result = audit_score(lambda value, count, rng: log_ratio[table.encode(np.full(count, value), rng)], 0.0, 1.0, 0.0, 100_000, rng(2))
     assert 0.85 * 2.0 < result.epsilon_lower_bound <= 2.0
-    # One value against itself tells nothing.
+    # A value audited against itself reveals nothing.
     same = audit_score(lambda value, count, rng: log_ratio[table.encode(np.full(count, value), rng)], 0.5, 0.5, 0.0, 20_000, rng(3))
     assert same.epsilon_lower_bound < 0.1
 
@@ -46,8 +46,8 @@ def test_a_coordinate_without_noise_is_found_out() -> None:
 
 
 def test_the_bound_holds_as_often_as_stated() -> None:
-    # Randomised response at its exact epsilon: 500 audits of confidence 0.9 each, so that 50 + 5 sqrt(45) = 83 may exceed it. The event
-    # is the best one there is, so that the bound would not hold without its confidence intervals.
+    # 500 audits of randomised response at its exact epsilon have confidence 0.9 each, so 50 + 5 sqrt(45) = 83 may exceed epsilon. The event
+    # is the best possible, so the bound would fail without its confidence intervals.
     def score(value: Any, count: int, generator: np.random.Generator) -> np.ndarray:
         return np.where(generator.random(count) < math.e / (1 + math.e), value, 1 - value)
 
@@ -59,7 +59,7 @@ def test_the_bound_holds_as_often_as_stated() -> None:
 
 
 def test_the_event_is_counted_on_other_draws_than_it_was_chosen_on() -> None:
-    # Outputs that tell nothing, and hundreds of events of which some look good by chance: of 200 audits, 20 + 5 sqrt(18) may exceed zero.
+    # The outputs do not depend on the input, and hundreds of events look good by chance: of 200 audits, 20 + 5 sqrt(18) may exceed zero.
     def score(_: Any, count: int, generator: np.random.Generator) -> np.ndarray:
         return generator.normal(size=count)
 
@@ -69,7 +69,7 @@ def test_the_event_is_counted_on_other_draws_than_it_was_chosen_on() -> None:
 
 
 def test_the_bound_is_that_of_clopper_and_pearson() -> None:
-    # Found by a root of binomial tails instead of the inverse of an incomplete beta function.
+    # The test finds the bound by a root of binomial tails instead of the inverse incomplete beta function.
     delta = 0.01
     for likely, unlikely in product((1, 7, 50), (0, 3, 49)):
         bound = _lower_bounds(np.array([likely]), np.array([unlikely]), 50, delta, 0.99)[0]
@@ -87,7 +87,7 @@ def test_counts_at_the_ends() -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_events_on_both_sides_and_in_both_orders(sign: int, swapped: bool) -> None:
-    # 0 is answered by 0 always, 1 by 0 or 1: only an output of 1 tells, and it is impossible for 0.
+    # Input 0 always answers 0; input 1 answers 0 or 1. Only the output 1 distinguishes the inputs, and input 0 never gives it.
     def score(value: Any, count: int, generator: np.random.Generator) -> np.ndarray:
         return sign * np.where(generator.random(count) < 0.2, value, 0)
 
@@ -97,7 +97,7 @@ def test_events_on_both_sides_and_in_both_orders(sign: int, swapped: bool) -> No
     assert (result.event, result.threshold) == ("score >= threshold" if sign == 1 else "score <= threshold", sign)
     assert (result.unlikely_count, result.draws) == (0, 5000)
     assert 800 < result.likely_count < 1200
-    # With no such output among 5000, its probability is at most 1 - 0.0005**(1/5000).
+    # If none of 5000 outputs is 1, the probability of 1 is at most 1 - 0.0005**(1/5000).
     assert math.log(0.15 / 0.00152) < result.epsilon_lower_bound < math.log(0.25 / 0.00152)
 
 

@@ -1,4 +1,7 @@
-"""Audits of shuffled letters: the guarantee holds, most of it is found, and one that forgets the blanket is refuted."""
+"""Audits of shuffled letters.
+
+Points under test: the guarantee holds, audits measure most of it, and refute a claim that ignores the blanket.
+"""
 
 import dataclasses
 
@@ -16,7 +19,7 @@ TABLE = ShuffledTableMechanism(generalised_randomised_response(3.0, 1), clients=
 ITEMS = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
 
 
-# With two letters the others hide a client best where they hold the middle, and send either letter as often.
+# With two letters, the other clients hide a client best if they hold the middle value and send either letter equally often.
 @pytest.mark.parametrize(
     ("mechanism", "others", "share"), [(TABLE, "zero", 0.3), (TABLE, "same", 0.5), (ITEMS, "zero", 0.8), (ITEMS, "same", 0.5)]
 )

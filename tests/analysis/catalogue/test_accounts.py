@@ -1,4 +1,7 @@
-"""`account` and `calibrate` over the registry: budgets without a delta, and adjacencies that a trust model allows."""
+"""`account` and `calibrate` over the registry.
+
+Points under test: budgets without a delta, and adjacencies that a trust model allows.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,7 @@
-"""Noise is not credited to clients that do not exist: numbers that contradict each other are refused, for all that has an account."""
+"""Noise of clients that do not exist is never counted.
+
+Points under test: every account refuses contradictory numbers of clients.
+"""
 
 import pytest
 
@@ -28,7 +31,7 @@ def test_every_number_of_clients_is_bounded_by_the_population() -> None:
     ],
 )
 def test_more_clients_than_there_are_are_refused(name: str, parameters: dict[str, float]) -> None:
-    # With 1000 clients' noise, 100 of whom there are, this once said epsilon = 3.612 in place of 22.38.
+    # For the noise of 1000 clients in a population of 100, the account once stated epsilon = 3.612 instead of 22.38.
     shared = {"dimension": 1, "clip": 1.0, **parameters}
     with pytest.raises(ValueError, match="clients must be at most the population, 100, got 1000"):
         account(name, delta=1e-5, sampling=SAMPLING, clients=1000, **shared)

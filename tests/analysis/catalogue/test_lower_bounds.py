@@ -1,4 +1,4 @@
-"""No mechanism of the registry states an error below what is proven of all."""
+"""No mechanism of the registry states an error below the proven lower bounds."""
 
 import math
 
@@ -37,7 +37,7 @@ def test_pure_local_mechanisms(name: str, dimension: int, epsilon: float) -> Non
     if name == "privunit-g" and dimension == 64:
         assert error.of_mean(50) <= 1.13 * bound
     if name == "privunit":
-        # Attained on the sphere.
+        # Vectors on the sphere attain the bound.
         assert error.of_mean(50) - 9.0 / 50 == pytest.approx(bound, rel=1e-8 * (1 + math.exp(epsilon)))
 
 
@@ -93,7 +93,7 @@ def test_a_replacement_is_two_steps() -> None:
     ball = NormBall(20, 2.0)
     task = Task(ball, clients=100, epsilon=0.5, delta=1e-4, adjacency="add-or-remove-one", rounds=7)
     assert central_lower_bound(task) == central_bound(20, 100, 1.0, 1e-4 * (1 + math.exp(0.5)))
-    # Rounds are private each.
+    # The lower bound of a task with several rounds is that of a single round.
     replaced = Task(ball, clients=100, epsilon=0.5, delta=1e-4, adjacency="replace-one")
     assert central_lower_bound(replaced) == central_bound(20, 100, 0.5, 1e-4)
     biased, unbiased = central_lower_bound(replaced), unbiased_central_lower_bound(replaced)
@@ -107,7 +107,7 @@ def test_where_nothing_is_known() -> None:
     bounds = (central_lower_bound, unbiased_central_lower_bound, local_lower_bound, unbiased_local_lower_bound)
     sampled = Task(ball, clients=100, epsilon=1.0, delta=1e-5, adjacency="replace-one", sampling=PoissonSampling(0.1))
     assert [bound(sampled) for bound in bounds] == [None] * 4
-    # Numbers are vectors of one coordinate for the central bounds; the local ones of vectors say nothing about them.
+    # The central bounds treat numbers as vectors of one coordinate; the local bounds for vectors do not apply to numbers.
     number = Task(Interval(0.0, 1.0), clients=100, epsilon=1.0, delta=0.0, adjacency="replace-one")
     assert [bound(number) is None for bound in bounds] == [False, False, True, True]
     vague = Task(ball, clients=100, epsilon=30.0, delta=1e-5, adjacency="add-or-remove-one")

@@ -1,4 +1,4 @@
-"""Mechanisms of other packages and of scripts: in the registry, in every list and command, and in the keys and rows of results."""
+"""Mechanisms of plug-in packages and scripts appear in registry, commands and results."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ from quietbits.design.contracts.task import Task
 from quietbits.errors import DataError, PlugInError
 
 NUMBERS = Task(Interval(0.0, 1.0), 100, 1.0, 0.0, "replace-one")
-# A copy of a mechanism of quietbits under another name, with an option that has the name of a column.
+# The plug-in copies a mechanism of quietbits under another name, with an option named like a column.
 COPY = """
 from dataclasses import replace
 from quietbits import REGISTRY
@@ -42,13 +42,13 @@ Install = Callable[..., None]
 
 
 def copy_of(name: str) -> str:
-    """Return the module of the copy."""
+    """Return the source text of the module of a plug-in that copies a mechanism."""
     return COPY.replace("NAME", name)
 
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Install:
-    """Return a function that installs a package, with its entry points and the text of its module, for this test."""
+    """Return a function that installs a package with given entry points for this test."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def installed(distribution: str, module: str, text: str, *points: str, version: str = "1.0") -> None:
@@ -136,12 +136,12 @@ def test_keys_and_rows_name_the_provider_and_its_version(install: Install) -> No
         assert {row["version_mechanism"] for row in rows} == {f"copies {version}"}
         assert (rows[0]["clients"], rows[0]["option_clients"], rows[0]["own"]) == (100, 5, 0.5)
         values.append(rows[0]["value"])
-        # Only its own rows have its columns.
+        # Only the plug-in's own rows have its columns.
         other = task("cldp").run(task("cldp").prepare(None))[0]
         assert {"own", "option_clients", "version_mechanism"}.isdisjoint(other)
     assert names[0] != names[1]
     assert "copies 1.0" in names[0]
-    # Both versions see the same draws.
+    # Both versions of the plug-in see the same draws.
     assert values[0] == values[1]
     assert json.loads(task("cldp").name).keys() == {"clients", "design", "nonzero", "population", "repetition", "scale"}
 
@@ -179,7 +179,7 @@ def test_tables_of_each_version_have_a_folder_of_their_own(install: Install, tmp
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["tables-1.0"]
 
 
-# Scripts
+# Tests of scripts
 
 
 def test_a_script_registers_replaces_and_removes_entries() -> None:
@@ -211,7 +211,7 @@ def test_what_is_no_entry_or_has_another_name_is_not_registered() -> None:
 
 def test_a_script_is_named_with_a_digest_of_its_file() -> None:
     def build(*_: object) -> None:
-        """Stand for a script's function."""
+        """Build nothing: a stand-in for a script's function."""
 
     named = script_of(replace(BUILT_IN["cldp"], build=build))
     assert named.startswith(f"{__name__} (sha256 ")

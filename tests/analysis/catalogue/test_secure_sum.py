@@ -1,4 +1,7 @@
-"""What entries of secure sums promise beyond every entry: closeness, drop-outs, adjacencies, and bits that are too many."""
+"""Entries of secure sums.
+
+Points under test: closeness of sums, drop-outs, adjacencies, and refusals of too many bits.
+"""
 
 import dataclasses
 import functools
@@ -17,10 +20,10 @@ from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
 NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and NormBall in entry.domains]
-# As long as the vectors: shorter ones are refused by default, where compression costs more than noise.
+# Sketches are as long as the vectors: by default an entry refuses shorter sketches, because compression costs more than noise.
 SKETCH = {"rows": 1, "sketch_dimension": 20}
 OPTIONS: dict[str, dict[str, Any]] = {"sketched-discrete-gaussian": SKETCH, "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH}}
-# With a sketch, the seed is that of the sketch as well.
+# With a sketch, the seed also determines the sketch.
 SEEDS = dict.fromkeys(OPTIONS, "sketch_seed")
 
 
@@ -45,7 +48,7 @@ def test_after_drop_outs_the_mechanism_for_those_that_remain_decodes_the_sum(nam
     everyone = dataclasses.replace(built(name), rotated=False) if name == "cpsgd" else built(name)
     vectors = np.random.default_rng(6).normal(size=(130, 20))
     if isinstance(everyone, SketchedSecureSum):
-        # What adds up are sketches: that they are decoded to vectors has an error of its own.
+        # The messages that add up are sketches; decoding sketches to vectors adds another error.
         everyone, vectors = everyone.inner, everyone.sketched(vectors)
     messages = everyone.encode(vectors, np.random.default_rng(7))
     masked_sum = SecureSum(130, everyone.padded_dimension, everyone.modulus, neighbours=20)
@@ -103,14 +106,14 @@ def test_too_few_bits_are_refused_with_the_fewest_that_are_enough(name: str) -> 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_more_bits_than_are_of_use_do_no_harm(name: str) -> None:
-    # The clip norm would be more steps than can be rounded.
+    # The clip norm would have more steps than the encoder can round.
     mechanism = built(name, bits=62, domain=NormBall(20, 2.0, 1e-30))
     assert 0.95 * 3.0 < mechanism.guarantee.epsilon <= 3.0
     assert mechanism.worst_variance / 1e-60 <= built(name).worst_variance / 9.0
 
 
 def test_noise_of_more_steps_than_can_be_drawn_is_not_asked_for() -> None:
-    # Noise of 300 000 clip norms: it is what limits the number of steps, not the clip norm.
+    # The noise is 300 000 clip norms wide, so it limits the number of steps, not the clip norm.
     task = Task(NormBall(1, 2.0), 1, 1e-5, 1e-9, "add-or-remove-one")
     mechanism = build_mechanism("distributed-discrete-gaussian", task, {"bits": 62})
     estimate = mechanism.decode(mechanism.aggregate(mechanism.encode([[1.0]], np.random.default_rng(5))), 1)

@@ -1,4 +1,7 @@
-"""The registry's tables for vectors by Rényi divergence: what is kept in a cache, and what is refused."""
+"""The registry's vector tables by Rényi divergence.
+
+Points under test: what the cache keeps, and which arguments are refused.
+"""
 
 from pathlib import Path
 
@@ -18,7 +21,7 @@ OPTIONS = {"bits_in": 2, "bits_out": 2, "metric": "l1", "objective": "renyi"}
 
 def test_tables_by_divergence_and_by_metric_are_kept_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = build_mechanism("mvu", TASK, {**OPTIONS, "cache": tmp_path})
-    # The table that the search started from is kept as well.
+    # The cache also keeps the table from which the search started.
     assert len(list(tmp_path.iterdir())) == 2
     for name in ("calibrate_vector_table", "improve_vector_table"):
         monkeypatch.setattr(tables, name, lambda *_, **__: pytest.fail("designed again"))

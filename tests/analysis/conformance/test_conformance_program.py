@@ -1,4 +1,4 @@
-"""The conformance suite by a mechanism's name: as a class of tests, and as a program that finds what is wrong with a plug-in."""
+"""The conformance suite as a class of tests, and as a program."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from quietbits.analysis.conformance.__main__ import main
 from quietbits.analysis.conformance.mechanism_cases import Trial
 from quietbits.analysis.conformance.mechanism_suite import conformance_suite
 
-# A copy of a mechanism that states less than it reveals.
+# The copied mechanism states a smaller epsilon than it has.
 BOASTFUL = """
 from dataclasses import replace
 from quietbits import REGISTRY, pure_privacy

@@ -1,4 +1,7 @@
-"""CIFAR-10's pickled batches: read as they are written, and never run."""
+"""Tests of CIFAR-10's pickled batches.
+
+Points under test: the reader reads the published format and never executes a pickle.
+"""
 
 import os
 import pickle
@@ -19,7 +22,7 @@ MINUS_ONE = b"J\xff\xff\xff\xff"
 
 
 def batch(images: np.ndarray, labels: list[int]) -> bytes:
-    """Return a batch as Python 2 has written the published ones, with protocol 2."""
+    """Return a batch as Python 2 wrote the published batches, with protocol 2."""
     pieces = [b"\x80\x02}q\x01(U\x0bbatch_labelq\x02U\x15training batch 1 of 5q\x03U\x06labelsq\x04]q\x05("]
     pieces += [b"K" + bytes([label]) for label in labels]
     pieces += [b"eU\x04dataq\x06cnumpy.core.multiarray\n_reconstruct\nq\x07cnumpy\nndarray\nq\x08K\x00\x85U\x01b\x87Rq\x09"]
@@ -44,7 +47,7 @@ def write(folder: Path, **changed: bytes) -> Path:
 
 
 def test_a_batch_is_read_as_python_reads_it() -> None:
-    # Our own bytes, which may be run.
+    # The test wrote these bytes itself, so unpickling them is safe.
     expected = pickle.loads(GOOD, encoding="bytes")  # noqa: S301
     content = read_pickled_dictionary(GOOD, "here")
     assert list(content) == list(expected)
@@ -78,7 +81,7 @@ def test_images_are_dealt_out_by_row_column_and_colour(tmp_path: Path) -> None:
 
 
 class Shell:
-    """What a malicious pickle holds."""
+    """Object of a malicious pickle, which runs a shell command when unpickled."""
 
     def __init__(self, command: str) -> None:
         self.command = command
@@ -94,7 +97,7 @@ def test_nothing_is_run(tmp_path: Path, protocol: int) -> None:
     with pytest.raises(DataError, match=r"here: the pickle names \w+\.system, which data do not need: it is not called"):
         read_pickled_dictionary(content, "here")
     assert not proof.exists()
-    # It would have been run.
+    # pickle itself executes the command, so the pickle is malicious.
     pickle.loads(content)  # noqa: S301
     assert proof.exists()
 

@@ -1,4 +1,7 @@
-"""Digits among clients: the same whoever asks, in whatever company, and still digits when they are deformed."""
+"""Tests of digits among clients.
+
+Points under test: the same for every caller and order of requests, and recognisable after deformation.
+"""
 
 import itertools
 import tracemalloc
@@ -31,7 +34,7 @@ def assert_same(result: Cohort, data: FederatedData, clients: list[int]) -> None
 @pytest.mark.parametrize("file", [digit_gradients.DIGITS_FILE, "sklearn/somewhere/else"])
 def test_the_images_are_those_that_scikit_learn_loads(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(digit_gradients, "DIGITS_FILE", file)
-    # As in a new process.
+    # The unwrapped function loads the data without the cache, as a new process does.
     result, whole = digit_gradients.digits.__wrapped__(), load_digits()
     np.testing.assert_array_equal(result.images, whole.data / 16)
     np.testing.assert_array_equal(result.labels, whole.target)
@@ -89,7 +92,7 @@ def test_dirichlet_shares_have_their_alpha() -> None:
     for alpha in (0.05, 1.0, 100.0):
         dealt = digits_data(3000, seed=0, split="dirichlet", alpha=alpha, samples=50).cohort(np.arange(150))
         shares = np.stack([np.bincount(item, minlength=10) for item in dealt.examples.labels.reshape(150, 50)]) / 50
-        # Of 50 draws: the sum of the shares' squares is (1 + alpha) / (1 + 10 alpha), and the draws' own variance.
+        # Over 50 draws: the sum of squared shares is (1 + alpha) / (1 + 10 alpha), and the draws add their own variance.
         exact = (1 + alpha) / (1 + 10 * alpha)
         assert (shares**2).sum(axis=1).mean() == pytest.approx(exact + (1 - exact) / 50, rel=0.1)
 
@@ -99,7 +102,7 @@ def test_nothing_deformed_is_the_image_and_parts_of_a_deformation_are_what_they_
     still = Deformation(degrees=0.0, scale=0.0, shift=0.0, bend=0.0)
     uniforms = np.random.default_rng(1).random((1, NUMBERS))
     assert deformed(image, uniforms, still) == pytest.approx(image, abs=1e-12)
-    # The largest uniform numbers: all of the rotation, or of the shift.
+    # The largest uniform numbers give the full rotation, or the full shift.
     ends = np.full((1, NUMBERS), 1.0)
     square = image[:, :, :6]
     turned = deformed(square, ends, Deformation(degrees=90.0, scale=0.0, shift=0.0, bend=0.0))
@@ -108,18 +111,18 @@ def test_nothing_deformed_is_the_image_and_parts_of_a_deformation_are_what_they_
     assert shifted[0, :4, :7] == pytest.approx(image[0, 2:, 2:], abs=1e-12)
     assert (shifted[0, 4:] == 0).all()
     assert (shifted[0, :, 7:] == 0).all()
-    # All knots alike move the image as a whole.
+    # Equal displacements of all knots shift the whole image.
     bent = deformed(image, ends, Deformation(degrees=0.0, scale=0.0, shift=0.0, bend=2.0))
     assert bent == pytest.approx(shifted, abs=1e-9)
 
 
 def test_counted_numbers_are_uniform_and_unrelated() -> None:
     numbers = counted_uniforms(5, "test", np.arange(20_000), 4)
-    # Pairs of columns in a grid of 10 by 10: chi-square with 99 degrees of freedom exceeds 160 with probability 1e-4.
+    # The test counts pairs of columns in a 10 by 10 grid: chi-square with 99 degrees of freedom exceeds 160 with probability 1e-4.
     for first, other in itertools.combinations(range(4), 2):
         cells = np.bincount((numbers[:, first] * 10).astype(int) * 10 + (numbers[:, other] * 10).astype(int), minlength=100)
         assert ((cells - 200) ** 2 / 200).sum() < 160
-    # And of one client with the next.
+    # The numbers of successive clients are also independent.
     cells = np.bincount((numbers[:-1, 0] * 10).astype(int) * 10 + (numbers[1:, 0] * 10).astype(int), minlength=100)
     assert ((cells - 200) ** 2 / 200).sum() < 160
     assert (counted_uniforms(5, "other", np.arange(10), 4) != numbers[:10]).all()

@@ -1,4 +1,4 @@
-"""What the documentation of the data says comes out."""
+"""The commands and figures in the documentation of the data give the stated results."""
 
 import re
 from pathlib import Path

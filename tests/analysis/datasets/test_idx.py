@@ -1,4 +1,7 @@
-"""MNIST and EMNIST from tiny files of the true format; damaged ones are refused before anything is made of them."""
+"""MNIST and EMNIST from tiny files of the original format.
+
+Damaged files are refused before any array is built.
+"""
 
 import gzip
 import struct
@@ -63,7 +66,7 @@ def test_letters_are_turned_upright_and_counted_from_zero(tmp_path: Path) -> Non
 
 
 def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -> None:
-    """One image of each class, a bar whose place says which: it is found again where it is put."""
+    """Each deformed image has its bar at the place of its class."""
     bars = np.zeros((20, 28, 28), dtype=np.uint8)
     for number in range(20):
         bars[number, 4:24, 4 + 2 * (number % 10)] = 255
@@ -76,7 +79,7 @@ def test_images_without_end_are_deformed_ones_of_their_classes(tmp_path: Path) -
     assert (data.client_examples(24_999_999).inputs == result.examples.inputs[-2:]).all()
     across = result.examples.inputs.reshape(-1, 28, 28).sum(axis=1)
     places = (across @ np.arange(28)) / across.sum(axis=1)
-    # Shifted, bent, turned and scaled: by these pixels at most, and hardly on average.
+    # Shifts, bends, turns and scalings move a bar by at most these pixels, and hardly at all on average.
     away = places - (4 + 2 * result.examples.labels)
     assert np.abs(away).max() < 2.1 + 2.8 + 0.1 * 10 + 3
     assert abs(away.mean()) < 0.2

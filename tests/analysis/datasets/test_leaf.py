@@ -88,7 +88,7 @@ def test_a_user_is_one_client_and_never_two(tmp_path: Path) -> None:
         femnist_data(tmp_path)
     write(tmp_path, leaf(USERS), leaf({"f0009_00": user(1)}))
     assert femnist_data(tmp_path).clients == 4
-    # The second of two objects of one user's: json's own reader drops the first without a word.
+    # The file has two objects of the same user; Python's json reader drops the first object silently.
     path = tmp_path / "train" / "all_data_1.json"
     path.write_text(path.read_text().replace('"user_data": {', '"user_data": {"f0009_00": {"x": [], "y": []}, '))
     with pytest.raises(DataError, match=r"all_data_1\.json: is not a file of LEAF, ValueError: 1 keys of an object occur twice"):
@@ -120,7 +120,7 @@ def test_absent_files_are_named_with_their_source(tmp_path: Path) -> None:
 
 
 def role(*lines: str) -> dict[str, Any]:
-    """Return what LEAF writes of a role: every 80 characters of its lines, and the one that follows."""
+    """Return LEAF's examples of a role: 80 characters and the following character."""
     pairs = [(line[start : start + 80], line[start + 80]) for line in lines for start in range(len(line) - 80)]
     return {"x": [text for text, _ in pairs], "y": [character for _, character in pairs], "raw": "".join(lines)}
 
@@ -138,9 +138,9 @@ def test_characters_become_numbers_that_say_what_follows(tmp_path: Path) -> None
     read = ["".join(CHARACTERS[int(number) - 1] for number in numbers) for numbers in examples.inputs]
     assert read == ROLES["HAMLET"]["x"]
     assert [CHARACTERS[number - 1] for number in examples.labels] == ROLES["HAMLET"]["y"]
-    # A brace and a dash are other characters.
+    # Characters outside the alphabet, such as a brace and a dash, share one code.
     assert data.client_examples(1).inputs[0, :3].tolist() == [87, 87, 1 + CHARACTERS.index("T")]
-    # The first of the test's five examples, the third and the last.
+    # The test set keeps the first, third and last of the test's five examples.
     assert data.test.labels.tolist() == [examples.labels[0], examples.labels[2], data.client_examples(1).labels[0]]
     assert len(shakespeare_data(tmp_path).test) == 5
 

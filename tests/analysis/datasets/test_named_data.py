@@ -1,4 +1,4 @@
-"""Data by name."""
+"""Data sets by name: arguments, refusals and files."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_images_that_are_too_few_are_refused_before_a_file_is_read(tmp_path: Pat
         named_data("mnist", 10, 0, folder=tmp_path, images=2.5)
     with pytest.raises(ValueError, match="clients must be at most 9, the number of images that are dealt out, got 10"):
         named_data("mnist", 10, 0, folder=tmp_path, images=9)
-    # Deformed images have no end.
+    # Deformed images are unlimited, so a limit on images is refused.
     with pytest.raises(DataError, match=r"there is no .*https://"):
         named_data("mnist", 10, 0, folder=tmp_path, images=9, samples=3)
 

@@ -1,4 +1,4 @@
-"""Splits: everything is dealt out, once, and as unevenly as was asked for."""
+"""Splits: every example goes to exactly one client, as unevenly as requested."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""StackOverflow from tiny files of TensorFlow Federated's formats, and TensorFlow's messages in them."""
+"""StackOverflow from tiny files of TensorFlow Federated's formats."""
 
 import json
 import sqlite3
@@ -14,7 +14,7 @@ import pytest
 from quietbits.analysis.datasets.stackoverflow import read_example, stackoverflow_tags, stackoverflow_words
 from quietbits.errors import DataError, MissingExtraError
 
-# Posts of TensorFlow Federated's synthetic data, and a post without known words.
+# The posts are those of TensorFlow Federated's synthetic data, with a post without known words.
 POSTS = {
     "00000002": [
         ("css3 does finally define the", "creating rounded corners using css", "css|cross-browser|rounded-corners|css3"),
@@ -94,13 +94,13 @@ def test_sentences_become_shares_of_words_and_tags(tmp_path: Path, write: Any) -
 def test_sentences_become_numbers_of_words_and_of_those_that_follow(tmp_path: Path, write: Any) -> None:
     data = stackoverflow_words(write(tmp_path), words=3, positions=4)
     assert (data.clients, data.features, data.classes) == (2, 4, 7)
-    # 1 to 3 are the, css and using; 4 is any other word, 5 the beginning and 6 the end.
+    # Tokens 1 to 3 are "the", "css" and "using"; 4 is any other word, 5 the beginning and 6 the end.
     first, second = (data.client_examples(client) for client in range(2))
     assert (first.inputs.tolist(), first.labels.tolist()) == ([[5, 4, 4, 6]], [[4, 4, 6, -1]])
-    # Of five words four are there, and no end.
+    # Only four of the five words fit, and the end token does not.
     assert second.inputs.tolist() == [[5, 4, 4, 4], [5, 4, 4, 6]]
     assert second.labels.tolist() == [[4, 4, 4, 4], [4, 4, 6, -1]]
-    # The ends and other words are not asked for in the test.
+    # The test set does not score end tokens and unknown words.
     assert data.test.inputs.tolist() == [[5, 1, 2, 6], [5, 6, 0, 0]]
     assert data.test.labels.tolist() == [[1, 2, -1, -1], [-1, -1, -1, -1]]
 
@@ -120,7 +120,7 @@ def test_tags_are_ordered_by_their_counts(tmp_path: Path) -> None:
 
 
 def test_a_message_of_tensorflow_is_read() -> None:
-    # The one that TensorFlow's tutorial on TFRecord prints.
+    # TensorFlow's tutorial on TFRecord prints this message.
     message = (
         b"\nR\n\x14\n\x08feature2\x12\x08\n\x06\n\x04goat\n\x14\n\x08feature3\x12\x08\x12\x06\n\x04[\xd3|?"
         b"\n\x11\n\x08feature0\x12\x05\x1a\x03\n\x01\x00\n\x11\n\x08feature1\x12\x05\x1a\x03\n\x01\x04"
@@ -181,17 +181,17 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(DataError, match=r"stackoverflow\.sqlite: cannot be read as TensorFlow Federated's database: it does not begin"):
             stackoverflow_tags(tmp_path, words=3, tags=2)
-    # sqlite reads the first of these without a word, and finds fewer users.
+    # sqlite reads the first of these truncated files without an error, and finds fewer users.
     for length in (len(whole) - 1, 2 * 4096, 4096, 2000, 100):
         path.write_bytes(whole[:length])
         with pytest.raises(DataError, match=rf"sqlite: is cut off: it has {length} bytes, of {len(whole)} by its header"):
             stackoverflow_tags(tmp_path, words=3, tags=2)
-    # A name in sqlite's message that is no text.
+    # sqlite's message contains a name that is no valid text.
     assert b"CREATE TABLE" in whole
     path.write_bytes(whole.replace(b"CREATE TABLE", b"CREATE \xf9ABLE"))
     with pytest.raises(DataError, match=r"stackoverflow\.sqlite: cannot be read as TensorFlow Federated's database: 'utf-8' codec"):
         stackoverflow_tags(tmp_path, words=3, tags=2)
-    # As versions of sqlite before 3.7 leave it: no page is counted.
+    # sqlite before version 3.7 leaves the header's page count zero.
     path.write_bytes(whole[:92] + bytes(4) + whole[96:-1])
     with pytest.raises(DataError, match=rf"is cut off: it has {len(whole) - 1} bytes, of {len(whole)} by"):
         stackoverflow_tags(tmp_path, words=3, tags=2)
@@ -236,7 +236,7 @@ def test_a_user_of_hdf5_with_columns_of_different_lengths_is_refused(tmp_path: P
         tokens = [*group["tokens"][:], b"one more"]
         del group["tokens"]
         group["tokens"] = tokens
-    # Of the first post alone all columns have one.
+    # All columns have a value for the first post only.
     with pytest.raises(DataError, match="a user has 2, 1, 1 tokens, titles and tags"):
         stackoverflow_tags(tmp_path, words=3, tags=2, most_examples=1).client_examples(0)
 
@@ -289,7 +289,7 @@ def test_damaged_h5_files_are_refused(tmp_path: Path) -> None:
         del file["examples/00000001/tags"]
         for name in ("tokens", "title", "tags"):
             del file[f"examples/00000002/{name}"]
-            # A size that is only claimed.
+            # The file claims a size without having the data.
             file.create_dataset(f"examples/00000002/{name}", shape=(2**31,), dtype="S5", chunks=(16,))
     data = stackoverflow_tags(tmp_path, words=3, tags=2, most_examples=4)
     with pytest.raises(DataError, match=r"train\.h5: cannot be read as TensorFlow Federated's HDF5: .*tags"):

@@ -1,4 +1,7 @@
-"""A federation in one process: a grid that hands messages to ClientApps, and may lose some on the way."""
+"""A federation in one process.
+
+A grid hands messages to ClientApps, and may lose some messages.
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -12,13 +15,13 @@ from flwr.supercore.task_identity import TaskIdentity
 
 from quietbits.analysis.federation.client_mod import PrivateUpdateMod
 
-# Ledgers of one client each.
+# Each client has its own ledger.
 LEDGER = "spent-{partition-id}.sqlite"
 Lost = Callable[[int, str], bool]
 
 
 def trained(msg: Message, context: Context) -> Message:
-    """Move every array by what the node's configuration says."""
+    """Train a model by adding a constant of the node's configuration to every array."""
     record = ArrayRecord({name: Array(array.numpy() + context.node_config["step"]) for name, array in msg.content["arrays"].items()})
     assert list(msg.content.config_records) == ["config"]
     return Message(RecordDict({"arrays": record, "metrics": MetricRecord({"num-examples": 10, "loss": 0.5})}), reply_to=msg)
@@ -26,7 +29,7 @@ def trained(msg: Message, context: Context) -> Message:
 
 @dataclass
 class Loop(Grid):
-    """`lost(node, stage)` says whose messages of which stage nobody answers."""
+    """Grid of nodes in this process, which loses messages if `lost(node, stage)` is true."""
 
     steps: dict[int, float]
     mod: PrivateUpdateMod = field(default_factory=PrivateUpdateMod)
@@ -51,9 +54,9 @@ class Loop(Grid):
             self.stages.append((node, stage))
             if not self.lost(node, stage):
                 answers.append(self.app(message, self.contexts[node]))
-                # Replies say who sent them.
+                # A reply names its sender.
                 answers[-1].metadata.__dict__["_src_node_id"] = node
-        # The strategy may change what it is handed.
+        # The grid copies the contents, because the strategy may change the messages that it gets.
         self.contents += [dict(answer.content) for answer in answers if answer.has_content()]
         self.errors += [str(answer.error.reason) for answer in answers if answer.has_error()]
         return answers
@@ -68,7 +71,7 @@ class Loop(Grid):
 
 @pytest.fixture(autouse=True)
 def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Messages say whose they are, which Flower's processes know from their start."""
+    """Give messages the node numbers that Flower's processes otherwise set at their start."""
     for name in ("_task_id", "_run_id", "_node_id"):
         monkeypatch.setattr(TaskIdentity, name, 1)
 

@@ -1,4 +1,7 @@
-"""A model's arrays as one vector: what training changed, and how a mean of it moves the model."""
+"""A model's arrays as one vector.
+
+Points under test: the update of a training, and the step by a mean of updates.
+"""
 
 import numpy as np
 import pytest

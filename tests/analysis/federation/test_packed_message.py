@@ -1,4 +1,7 @@
-"""Messages as bytes: as many bits as the mechanism says, and the same numbers again."""
+"""Tests of messages as bytes.
+
+Requirements: as many bits as the mechanism states, and the same numbers after decoding.
+"""
 
 import numpy as np
 import pytest
@@ -24,7 +27,7 @@ def test_numbers_come_back_from_as_few_bytes_as_they_fill(width: int) -> None:
         (np.array([[3, 14, 15, 9, 2]], dtype=np.uint16), 5 * np.log2(17), 4),
         (np.array([[0.5, -0.5]]), 128.0, 16),
         (np.array([[-3, 4]], dtype=np.int16), 32.0, 4),
-        # A seed and an index: the numbers are of different widths.
+        # The message has a seed and an index, numbers of different widths.
         (np.array([[2**63, 3]], dtype=np.uint64), 5.0, 16),
     ],
 )

@@ -1,4 +1,7 @@
-"""A client's ledger: what it adds up, what it refuses, and that its record is kept whatever happens."""
+"""Tests of a client's ledger.
+
+Points under test: sums of epsilons, refusals, and records that survive errors and restarts.
+"""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +34,7 @@ def test_a_task_is_paid_for_once_and_again_beyond_its_rounds(tmp_path: Path) -> 
 
 
 def test_sums_are_exact(tmp_path: Path) -> None:
-    # In floating point ten tenths are less than 1; as what they are, they are more.
+    # Ten times 0.1 is less than 1 in floating-point addition, but more than 1 in exact arithmetic of the same doubles.
     for number in range(9):
         ledger(tmp_path).record(f"task {number}", local(0.1), 1)
     with pytest.raises(InfeasibleError):
@@ -51,7 +54,7 @@ def test_add_or_remove_one_counts_twice_towards_replace_one(tmp_path: Path) -> N
     ledger(tmp_path).record("two", half, 1)
     with pytest.raises(InfeasibleError, match=r"got 1\.5 with this message"):
         ledger(tmp_path).record("three", half, 1)
-    # For its own adjacency the same record is half of that.
+    # Under add-or-remove-one adjacency, the same record costs half of the epsilon.
     ledger(tmp_path, epsilon=0.75, adjacency="add-or-remove-one").record("three", half, 1)
     with pytest.raises(InfeasibleError, match="adjacency must be replace-one, of which the guarantee is"):
         ledger(tmp_path, adjacency="add-or-remove-one").record("four", local(0.01), 1)
@@ -120,7 +123,7 @@ def test_several_runs_share_a_budget_at_the_same_time(tmp_path: Path) -> None:
             return False
         return True
 
-    # Each opens the file for itself, as processes do.
+    # Each thread opens the file by itself, as separate processes do.
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(is_recorded, range(16))) == 4
     assert ledger(tmp_path).spent() == (local(0.25),) * 4

@@ -1,4 +1,7 @@
-"""A mod and a strategy in one process: what is decoded, what is guaranteed, what is refused, and what never leaves a client."""
+"""A client's mod and the server's strategy in one process.
+
+Points under test: decoding, guarantees and refusals.
+"""
 
 import json
 import math
@@ -44,7 +47,7 @@ def arrays(record: ArrayRecord) -> np.ndarray:
 
 @pytest.mark.parametrize("mechanism", SUMS)
 def test_a_sum_without_drop_outs_is_the_mean_within_its_stated_error(mechanism: str, model: ArrayRecord) -> None:
-    # A large budget: the noise is small, and what is left of the error is stated.
+    # A large budget makes the noise small, and the remaining error is the stated error.
     wide = task(mechanism, epsilon=500.0)
     federation = strategy(mechanism, wide, OPTIONS.get(mechanism))
     result = federation.start(Loop({1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4, 5: 0.5}), model, num_rounds=1)
@@ -53,7 +56,7 @@ def test_a_sum_without_drop_outs_is_the_mean_within_its_stated_error(mechanism: 
     assert report.guarantee is not None
     assert report.guarantee.epsilon <= 500.0
     built = RoundPlan("", mechanism, wide, OPTIONS.get(mechanism, {})).built()
-    # Markov's inequality on the squared error, with probability 1/100 at most.
+    # By Markov's inequality, the squared error exceeds 100 times its mean with probability at most 1/100.
     allowed = math.sqrt(100 * built.error().of_mean(5))
     assert np.linalg.norm(arrays(result.arrays) - 0.3) < allowed
     assert result.train_metrics_clientapp[1]["clients"] == 5
@@ -73,7 +76,7 @@ def test_the_masked_sum_is_decoded_exactly_as_the_mechanisms_own(model: ArrayRec
 
     monkeypatch.setattr(PrivateUpdateMod, "_train", with_words)
     options = {"rotation_seed": 3}
-    # Node 4 trains, and its message is lost; the task counts on the noise of five.
+    # Node 4 trains, and its message is lost; the task counts on the noise of five clients.
     loop = Loop(steps)
     federation = strategy("distributed-discrete-gaussian", options=options)
     sent = loop.send_and_receive
@@ -139,7 +142,8 @@ def test_one_client_may_leave_at_any_other_stage(stage: str, model: ArrayRecord)
     result = federation.start(loop, model, num_rounds=1)
     stayed = 5 if stage == "reveal" else 4
     assert federation.reports[0].stayed == stayed
-    # Eight times the stated error, which noise of eight degrees of freedom exceeds with probability 1e-10; a mask that is left is far more.
+    # The error is at most eight times the stated error, which noise of eight degrees of freedom exceeds with probability 1e-10; a leftover
+    # mask is far larger.
     stated = RoundPlan("", "distributed-skellam", wide).built_for(stayed).error().of_mean(stayed)
     assert np.sum((arrays(result.arrays) - 0.1) ** 2) < 8 * stated
 
@@ -226,7 +230,7 @@ def test_no_client_reveals_a_sum_of_fewer_than_it_accepts(model: ArrayRecord, tm
 def test_no_client_is_told_of_more_survivors_than_there_are(
     repeated: bool, model: ArrayRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The server lies about who stayed, by naming some twice or by another plan of the same name.
+    # The server lies about the survivors: it names clients twice, or uses another plan of the same name.
     loop = Loop(
         dict.fromkeys((1, 2, 3, 4, 5), 0.1),
         mod=limited(8.001, tmp_path),
@@ -261,7 +265,7 @@ def test_rounds_beyond_the_task_are_refused_by_server_and_client(model: ArrayRec
     assert [report.refusal is None for report in federation.reports] == [True, True, False]
     assert federation.guarantee().epsilon <= 8.0
     assert federation.guarantee().epsilon > federation.reports[0].guarantee.epsilon
-    # Another server, which has forgotten, meets the same clients.
+    # Another server, without the records of the first, meets the same clients.
     forgetful = strategy("skellam", two, on_refusal="skip")
     forgetful.start(loop, model, num_rounds=1)
     assert "clients must be at least 1 of 3 to decode a mean, got 0 that sent their messages" in str(forgetful.reports[0].refusal)
@@ -269,14 +273,14 @@ def test_rounds_beyond_the_task_are_refused_by_server_and_client(model: ArrayRec
 
 
 def test_a_message_counts_when_it_leaves_and_not_when_its_masks_are_taken_off(model: ArrayRecord) -> None:
-    # Client 3 is never asked to reveal, and the sum contains its message.
+    # Client 3 never gets the request to reveal its shares, and the sum contains its message.
     loop = Loop(dict.fromkeys((1, 2, 3, 4, 5), 0.1), lost=lambda node, stage: (node, stage) == (3, "reveal"))
     two = task("distributed-skellam", rounds=2)
     federation = strategy("distributed-skellam", two)
     federation.start(loop, model, num_rounds=2)
     assert [report.stayed for report in federation.reports] == [5, 5]
     assert [int(context.state["quietbits.state"]["rounds"]) for context in loop.contexts.values()] == [2] * 5
-    # A server that has forgotten finds no client that takes part in a third round.
+    # A server that has lost its records finds no client that takes part in a third round.
     forgetful = strategy("distributed-skellam", two, on_refusal="skip")
     forgetful.start(loop, model, num_rounds=1)
     assert "must be at least 3 of 5 to recover masks, got 0 that sent their messages" in str(forgetful.reports[0].refusal)
@@ -297,13 +301,13 @@ def test_no_server_gets_more_than_a_clients_budget_by_changing_its_task(model: A
     mod = PrivateUpdateMod(largest_epsilon=1.0, ledger=tmp_path / LEDGER)
     answered = []
     for rounds in (1, 2, 3, 4, 5, 6):
-        # New contexts each time, as after a restart.
+        # New contexts stand for a restart of the clients.
         loop = Loop(dict.fromkeys((1, 2, 3), 0.1), mod=mod)
         asked = task("sqkr", epsilon=0.4, rounds=rounds)
         federation = strategy("sqkr", asked, on_refusal="skip")
         federation.start(loop, model, num_rounds=rounds)
         answered.append(sum(report.refusal is None for report in federation.reports))
-    # Two tasks of 0.4 each; a third one would make 1.2.
+    # Two tasks cost 0.4 each; a third task would bring the sum above 1.
     assert answered == [1, 2, 0, 0, 0, 0]
     assert "epsilon must be at most 1 for this client over all its tasks, replace-one adjacency, got 1.1" in loop.errors[-1]
     spent = PrivacyLedger(tmp_path / LEDGER.format_map({"partition-id": 2}), 1.0, 0.01, "replace-one").spent()
@@ -320,7 +324,7 @@ def test_the_same_task_is_paid_for_again_in_another_run(model: ArrayRecord, tmp_
         federation = strategy("sqkr", two, on_refusal="skip")
         federation.start(loop, model, num_rounds=run_rounds)
         stayed += [report.stayed for report in federation.reports]
-    # Three entries of two messages each; the fourth one would make 4.
+    # Three entries of two messages each fit; a fourth entry would make eight messages.
     assert stayed == [2] * 6 + [0] * 3
 
 
@@ -349,7 +353,7 @@ def test_masked_messages_are_paid_for_before_they_leave_and_again_for_fewer_surv
 
 
 def test_a_budget_for_one_adjacency_is_not_compared_with_a_guarantee_for_another(model: ArrayRecord, tmp_path: Path) -> None:
-    # 8 for add-or-remove-one adjacency is 16 for replace-one, at (1 + e^8) times its delta.
+    # epsilon = 8 for add-or-remove-one adjacency is 16 for replace-one adjacency, at (1 + e^8) times its delta.
     for mechanism, adjacency, said in (
         (
             "distributed-skellam",

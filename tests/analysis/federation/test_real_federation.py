@@ -1,6 +1,8 @@
 """The app of docs/how-to/flower.md on a real SuperLink and real SuperNodes, of which two are killed as they train.
 
-The round of a local mechanism is right for all, that of a secure sum for those who stayed, or refused where too few did.
+The test kills two nodes while they train.
+
+The mean of a local mechanism is right for all clients; that of a secure sum covers the survivors, or is refused with too few survivors.
 """
 
 import json
@@ -30,15 +32,16 @@ from quietbits.analysis.federation.round_plan import RoundPlan
 ROOT = Path(quietbits.__file__).parent
 DOCUMENT = (ROOT / "docs" / "how-to" / "flower.md").read_text(encoding="utf-8")
 EPSILON, LARGEST, LOCAL_EPSILON = 1000.0, 2500.0, 20.0
-# Of the second round's training.
+# Timeout of the second round's training, in seconds.
 TIMEOUT = 10.0
-# The app's data, which its clients read from a file: scikit-learn would take each of their many processes longer to import than all else.
+# The clients read the app's data from a file: importing scikit-learn in each of their many processes takes longer than the rest of the
+# test.
 DATA = """    from sklearn.datasets import load_digits
 
     pixels, digits = load_digits(return_X_y=True)
 """
 APP = "app = ClientApp(mods=[PrivateUpdateMod()])"
-# In a secure sum's first round the last node says that it trains, and does not stop; in the second one the node before.
+# In a secure sum's first round the last node says that it trains and does not stop; in the second round, the node before it.
 LOST = """
 def stay_away(msg, context, call_next):
     from pathlib import Path
@@ -56,8 +59,8 @@ app = ClientApp(mods=[PrivateUpdateMod(), stay_away])
 
 START = "strategy.start(grid,"
 CHOICE = 'min_train_nodes=run["clients"], min_available_nodes=run["clients"]'
-# In the first round, what a timeout does that would have to suit the slowest machine: stop waiting for the node that was killed, and for no
-# other one. In the second one Flower's own timeout ends the training, and who is late is lost, too.
+# In the first round, the server waits for all nodes but the killed one: a timeout would have to suit the slowest machine. In the second
+# round Flower's own timeout ends the training, and late replies are lost, too.
 IMPATIENT = """
 
 class Impatient:
@@ -89,8 +92,9 @@ class Impatient:
 """
 
 
-# Nearly all the time of Flower's processes, of which there are thirty, is that of importing it. Here one process has imported it, and its
-# copies run Flower's commands: those of the test, and those that Flower starts, as the command of that name comes first on the path.
+# Flower starts thirty processes, which spend nearly all of their time importing Flower. Here a single process imports Flower, and its
+# copies run Flower's commands: the commands of the test, and the commands that Flower starts itself, since a command of the same name comes
+# first on the path.
 ALL_IMPORTED = """
 import gc, json, os, signal, socket, sys, traceback
 
@@ -149,7 +153,7 @@ with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rw") as a
 
 
 def block(kind: str, having: str) -> str:
-    """Return the code block of the document that has a line in it."""
+    """Return the code block of the document that contains a line."""
     (results,) = (code for code in re.findall(rf"```{kind}\n(.*?)```", DOCUMENT, re.DOTALL) if having in code)
     return results
 
@@ -171,7 +175,7 @@ def wait_for(condition: Callable[[], bool], what: str, log: Path, seconds: float
 
 @contextmanager
 def process(command: list[str], log: Path, environment: dict[str, str]) -> Iterator[None]:
-    """Run a command and its copies as a group of processes, and kill them all in the end."""
+    """Run a command and its copies as a group of processes, and kill the group at the end."""
     with log.open("wb") as output:
         started = subprocess.Popen(
             command, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=log.parent, start_new_session=True
@@ -205,13 +209,13 @@ def client_module() -> ModuleType:
 
 
 def test_a_run_of_the_app_starts_with_flowers_default_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The default connection is the local simulation, which installs an app's dependencies before all else, or ends with exit code 608.
+    # Flower's default connection is the local simulation, which installs an app's dependencies first, or ends with exit code 608.
     (tmp_path / "pyproject.toml").write_text(block("toml", "[tool.flwr.app]"))
     for name, value in {"FLWR_HOME": str(tmp_path), "UV_OFFLINE": "1", "PATH": os.environ["PATH"], "VIRTUAL_ENV": sys.prefix}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "path", [*sys.path])
     install_app_dependencies(tmp_path, run_id=1)
-    # What is installed on the machine is still there.
+    # The installation left the machine's other packages untouched.
     assert (
         subprocess.run([sys.executable, "-c", "import quietbits"], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}).returncode
         == 0
@@ -231,7 +235,7 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
         client = client.replace(stated, changed)
     (app / "digits" / "client.py").write_text(client)
     server = block("python", START).replace(START, f"strategy.start(Impatient(grid, {str(tmp_path / 'killed')!r}),") + IMPATIENT
-    # Whoever is there, as a node that was killed may have been noticed; and the adjacency of local mechanisms.
+    # The app accepts any two nodes, as Flower may have noticed a killed node; and it uses the adjacency of local mechanisms.
     for stated, changed in ((CHOICE, "min_train_nodes=2, min_available_nodes=2"), ('"add-or-remove-one"', '"replace-one"')):
         assert stated in server
         server = server.replace(stated, changed)
@@ -247,12 +251,12 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
         "FLWR_DISABLE_UPDATE_CHECK": "1",
         "OMP_NUM_THREADS": "1",
         "PATH": os.pathsep.join([str(home), os.environ["PATH"]]),
-        # The checkout that is tested, whatever is installed.
+        # The processes import the tested checkout, even if another version is installed.
         "PYTHONPATH": str(ROOT.parent) if ROOT.name == "quietbits" else os.environ.get("PYTHONPATH", ""),
     }
     log, apps, imported = tmp_path / "superlink.log", tmp_path / "apps.log", tmp_path / "imported.log"
     with ExitStack() as stack:
-        # Names of sockets are short.
+        # Names of sockets must be short.
         address = Path(stack.enter_context(TemporaryDirectory())) / "socket"
         for command in ("flower-superexec", "flwr-serverapp", "flwr-clientapp"):
             (home / command).write_text(COMMAND.format(python=sys.executable, address=str(address), log=str(apps), command=command))
@@ -287,12 +291,12 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
             return loaded
 
         local_output = begin("local", f'mechanism="sqkr" epsilon={LOCAL_EPSILON} largest-epsilon={LOCAL_EPSILON}')
-        # The other run starts while the nodes train: nobody is killed before they have answered.
+        # The other run starts while the nodes train: the test kills no node before it has answered.
         wait_for(lambda: log.read_text().count("[Fleet.GetRun]") == 3, "inviting SuperNodes", log)
         output = begin("sums", f"epsilon={EPSILON} largest-epsilon={LARGEST} rounds=2 training-timeout={TIMEOUT}")
         local = result(local_output)
         for number in (1, 2):
-            # Where the second training is over before a slow machine has begun it, there is nobody to kill.
+            # On a slow machine the second training may end before the node begins it; then there is no node to kill.
             wait_for(lambda path=Path(f"{lost}{number}"): path.exists() or output.exists(), "training", log)
             kill(supernodes[-number])
             (tmp_path / "killed").touch()
@@ -303,17 +307,17 @@ def test_rounds_are_right_for_those_who_stay_or_refused(tmp_path: Path, client_m
     assert (report["invited"], report["stayed"], report["refusal"]) == (3, 3, None)
     messages = RoundPlan("", "sqkr", Task(ball, 3, LOCAL_EPSILON, 1e-5, "replace-one")).built()
     assert report["guarantee"]["epsilon"] == messages.privacy().report(1e-5, "replace-one").epsilon <= LOCAL_EPSILON
-    # Within the error that is stated: Markov's inequality, with probability 1/100 at most.
+    # By Markov's inequality, the squared error exceeds 100 times the stated error with probability at most 1/100.
     error = np.array(local["weights"]).ravel() - updates.mean(axis=0)
     assert 0 < np.sum(error**2) < 100 * messages.error().of_mean(3)
     first, second = sums["reports"]
     assert (first["invited"], first["stayed"], first["refusal"]) == (3, 2, None)
-    # The guarantee is that of the noise of two, which is less than what was built for three.
+    # The guarantee is that of two clients' noise, which is less than the noise planned for three clients.
     plan = RoundPlan("", "distributed-discrete-gaussian", Task(ball, 3, EPSILON, 1e-5, "replace-one", rounds=2))
     mechanism = plan.built_for(2)
     assert first["guarantee"]["epsilon"] == pytest.approx(mechanism.guarantee.epsilon, rel=1e-9)
     assert first["guarantee"]["epsilon"] > plan.built().guarantee.epsilon
-    # Of one client nothing is unmasked: the model stays that of the first round.
+    # The server unmasks nothing for a single client: the model stays that of the first round.
     assert second["stayed"] <= 1
     assert "clients must be at least 2 of" in second["refusal"]
     assert second["guarantee"] is None

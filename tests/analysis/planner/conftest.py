@@ -1,4 +1,4 @@
-"""Plans of a few mechanisms, where the others have no part in what is tested."""
+"""Plans of a few mechanisms, for tests that do not need the others."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from quietbits.design.contracts.registry import Entry
 
 @pytest.fixture
 def plan_only(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Return what lets plans be of some mechanisms alone, each an entry or the name of one."""
+    """Return a function that limits plans to given mechanisms, each an entry or its name."""
     every = registry.REGISTRY
 
     def restrict(*mechanisms: str | Entry) -> None:

@@ -1,4 +1,7 @@
-"""Plans: who can serve and who cannot, in what order, with which errors, bits, guarantees and bounds."""
+"""Tests of plans.
+
+Points under test: feasible and infeasible mechanisms, their order, errors, bits, guarantees and bounds.
+"""
 
 import math
 from collections.abc import Callable
@@ -82,11 +85,11 @@ def test_no_error_is_below_a_proven_bound(plan: Plan, other: Plan) -> None:
 
 def test_bounds_are_for_mechanisms_that_meet_their_hypotheses(plan: Plan) -> None:
     bounds = {mechanism.name: mechanism for mechanism in plan.mechanisms}
-    # Purely private mechanisms are held against the bound for pure privacy, which is larger than that for the task's delta.
+    # The plan compares purely private mechanisms with the bound for pure privacy, which is larger than that for the task's delta.
     pure = REGISTRY["privunit-g"].lower_bound(replace(VECTORS, delta=0.0))
     assert bounds["privunit-g"].lower_bound == pytest.approx(pure, rel=1e-6)
     assert bounds["mvu"].lower_bound == REGISTRY["mvu"].lower_bound(VECTORS) < pure
-    # Rejection biases the estimate: it is compared with the bound for biased mechanisms.
+    # Rejection biases the estimate, so the plan compares it with the bound for biased mechanisms.
     rejecting = REGISTRY["mvu"].mechanism_for(replace(VECTORS, epsilon=20.0), {"bits_in": 4, "bits_out": 1, "dithering": "rejection"})
     assert rejecting.bias_bound > 0
     assert proven_bound(REGISTRY["mvu"], VECTORS, rejecting, None).value == local_lower_bound(VECTORS) < bounds["mvu"].lower_bound
@@ -136,7 +139,7 @@ def test_messages_of_one_index_are_as_long_as_the_limit_allows(plan_only: Callab
         result = plan_task(replace(task, message_bits=bits), timed=False)
         assert all(mechanism.bits_per_client <= bits for mechanism in result.feasible)
         assert {"sqkr", "rotating-simplex"} <= {mechanism.name for mechanism in result.feasible if mechanism.bits_per_client == bits}
-    # The shortest message that is tried would be enough.
+    # The shortest message that the plan tries would suffice.
     refused = {mechanism.name: mechanism.reason for mechanism in plan_task(replace(task, message_bits=0.5), timed=False).infeasible}
     for name, fewest in (("sqkr", 1), ("rotating-simplex", 1), ("minimal-random-coding", 2)):
         assert refused[name] == f"message_bits must be at least {fewest} for {name}, got 0.5"
@@ -149,7 +152,7 @@ def test_a_budget_of_bits_is_kept_by_every_message() -> None:
         assert mechanism.bits_per_coordinate <= 4
     refused = {mechanism.name: mechanism.reason for mechanism in short.infeasible}
     assert refused["gaussian"].startswith("bits must be at least 64 a coordinate for gaussian, got 4")
-    # What was filled in is in the command.
+    # The command contains the options that the plan chose.
     sketched = next(mechanism for mechanism in short.feasible if mechanism.name == "sketched-discrete-gaussian")
     assert {"--bits", "--sketch-dimension"} <= set(sketched.command.split())
 
@@ -164,7 +167,7 @@ def test_options_that_are_asked_for_are_kept(plan_only: Callable[..., None]) -> 
     assert (with_sparsity.nonzero, sparse.command.split()[-2:]) == (4, ["--nonzero", "4"])
     without = plan_task(task, trust="secure-sum", population="sparse-mean", timed=False)
     sparse = next(mechanism for mechanism in without.mechanisms if mechanism.name == "sparse-discrete-gaussian")
-    # One in 16 is too many to be decoded from fewer measurements.
+    # One nonzero coordinate in 16 is too many for a decoder with fewer measurements than coordinates.
     assert without.nonzero == 18
     assert "sparsity must be smaller for 411 measurements to be fewer than 300 coordinates, got 18" in sparse.reason
     assert population_in_words(without).startswith("Population: sparse-mean (18 of 300 coordinates are not zero); its mean is 100 % of ")
@@ -175,7 +178,7 @@ def test_options_that_are_asked_for_are_kept(plan_only: Callable[..., None]) -> 
 
 
 def test_a_mechanism_without_privacy_is_never_feasible(plan_only: Callable[..., None]) -> None:
-    """A new entry appears by itself; one whose guarantee does not keep the budget is refused."""
+    """A new entry appears in plans, and is infeasible if its guarantee exceeds the budget."""
     leaky = replace(REGISTRY["laplace"], name="leaky", build=lambda task, _: REGISTRY["laplace"].mechanism_for(replace(task, epsilon=50.0)))
     plan_only(leaky, "laplace")
     result = plan_task(VECTORS, timed=False)
@@ -283,7 +286,7 @@ def test_processes_change_nothing() -> None:
 
 def test_build_fills_bits_in_and_refuses_longer_messages() -> None:
     entry = REGISTRY["distributed-discrete-gaussian"]
-    # 100 coordinates are padded to 128: 20 bits of a coordinate of the vector are 15 of a coordinate of the message.
+    # 100 coordinates are padded to 128: 20 bits per coordinate of the vector are 15 per coordinate of the message.
     task = replace(VECTORS, domain=NormBall(100, 2.0), bits=20)
     built = entry.design_for(task)
     assert built.values["bits"] == 15

@@ -1,4 +1,7 @@
-"""Predictions: a population's sample stands for all clients, and simulations agree."""
+"""Tests of predictions.
+
+Points under test: a sample of the population stands for all clients, and simulations agree with the predicted errors.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -56,7 +59,7 @@ def test_populations_are_the_usual_ones() -> None:
 
 
 def test_the_first_three_are_simulated_and_agree(plan_only: Callable[..., None]) -> None:
-    # Of every trust model that vectors have.
+    # The mechanisms cover every trust model of vectors.
     plan_only("gaussian", "privunit-g", "distributed-discrete-gaussian", "distributed-skellam", "central-sketch")
     task = Task(NormBall(64, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     plan = check_plan(plan_task(task, timed=False))
@@ -68,11 +71,11 @@ def test_the_first_three_are_simulated_and_agree(plan_only: Callable[..., None])
 
 
 def test_predictions_of_random_tasks_are_within_a_tenth_of_simulations(plan_only: Callable[..., None]) -> None:
-    """Two of the benchmark's tasks, of fewer clients, for messages that are private by themselves; it runs 50 tasks."""
-    # Without three that take as long to simulate as all others: that their variances are as stated is tested of every mechanism.
+    """Simulations of two of the benchmark's 50 tasks confirm predictions."""
+    # The test omits the three slowest simulations: other tests cover the variances of every mechanism.
     plan_only(*(name for name in REGISTRY if name not in ("minimal-random-coding", "poisson-private-representation", "projunit")))
     pure = [task for task in random_tasks(60) if task.delta == 0 and task.adjacency == "replace-one" and 16 <= task.dimension <= 64]
-    # Of 25 clients' vectors, a quarter of plain random coding's error is still its bias.
+    # For 25 clients' vectors, a quarter of plain random coding's error is still bias.
     counts = ((Categories, 100), (NormBall, 25))
     small = [replace(next(task for task in pure if isinstance(task.domain, kind)), clients=clients) for kind, clients in counts]
     result = compare_with_simulations(small)

@@ -1,4 +1,7 @@
-"""Gradients of networks of the digits: against finite differences, for exact dimensions, in bounded memory."""
+"""Gradients of networks on digits.
+
+The tests run against finite differences, for exact dimensions, in bounded memory.
+"""
 
 import tracemalloc
 from itertools import pairwise
@@ -22,7 +25,7 @@ def model() -> DigitModel:
 
 
 def moved(model: DigitModel, step: np.ndarray) -> DigitModel:
-    """Return the network with all parameters moved, in the order of a gradient."""
+    """Return the network with all its parameters moved by a step along a direction."""
     weights, biases = [], []
     for part, weight in zip(model.layers.places, model.weights, strict=True):
         weights.append(weight + step[part][: weight.size].reshape(weight.shape))
@@ -40,7 +43,7 @@ def test_gradients_are_finite_differences_of_the_mean_loss(model: DigitModel, sa
     for _ in range(5):
         direction = rng.standard_normal(model.dimension) * 1e-6
         ahead, behind = (moved(model, sign * direction).losses(images, labels).mean(axis=1) for sign in (1, -1))
-        # A unit whose sum is within the step of zero would be off by more; none is.
+        # A unit whose sum is within the step of zero would make a larger error, but no unit has such a sum.
         assert (ahead - behind) / 2e-6 == pytest.approx(result @ direction / 1e-6, rel=1e-5, abs=1e-7)
 
 
@@ -88,7 +91,7 @@ def test_a_long_gradient_is_made_in_chunks_of_bounded_memory() -> None:
     finally:
         tracemalloc.stop()
     assert clients == 20
-    # A chunk, its scaled copy, and the one before.
+    # Memory holds a chunk, its scaled copy, and the previous chunk.
     assert peak < 5 * 8 * CHUNK_COORDINATES
 
 

@@ -1,4 +1,7 @@
-"""DP-REC's mean: the law of a message against messages that are really coded, errors against enumeration and references."""
+"""Tests of DP-REC's mean.
+
+Points under test: the law of a message against coded messages, and errors against enumeration and references.
+"""
 
 import math
 
@@ -23,7 +26,7 @@ def vectors(clients: int, dimension: int, length: float, seed: int) -> np.ndarra
     return length * directions / np.linalg.norm(directions, axis=1, keepdims=True)
 
 
-# The law of a message.
+# Tests of the law of a message
 
 
 @pytest.mark.parametrize("clip_ratio", [0.3, 1.0, 3.0])
@@ -37,7 +40,7 @@ def test_the_law_agrees_with_the_mechanism_s_own_expectations(clip_ratio: float)
 
 @pytest.mark.parametrize("bits", [1, 5])
 def test_draws_from_the_law_are_distributed_as_messages_that_are_coded(bits: int) -> None:
-    # Two Kolmogorov-Smirnov tests of 1000 draws each way, and one of the two groups together; each fails by chance with probability 1e-4.
+    # Two Kolmogorov-Smirnov tests compare 1000 draws of each kind, one per projection; each fails by chance with probability 1e-4.
     coder = mechanism(1.6, (3, 2), (bits, bits))
     vector = np.array([0.6, -0.2, 0.1, 0.5, 0.4])
     inputs = np.tile(vector, (1000, 1))
@@ -47,7 +50,7 @@ def test_draws_from_the_law_are_distributed_as_messages_that_are_coded(bits: int
     across = np.array([0.2, 0.6, 0.0, 0.0, 0.0])
     for direction in (vector, across, np.where(np.arange(5) < 3, vector, 0.0)):
         assert stats.ks_2samp(coded @ direction, drawn @ direction).pvalue > 1e-4
-    # They would not be told from anything if the test were blind: uncoded samples differ.
+    # The test has power: uncoded samples fail it.
     assert stats.ks_2samp(coded @ vector, coder.sigma * rng.standard_normal((1000, 5)) @ vector).pvalue < 1e-4
 
 
@@ -57,11 +60,11 @@ def test_draws_have_the_predicted_mean_and_variance() -> None:
     law = coder.law(inputs[:1])
     drawn = draw_decoded(coder, inputs, np.random.default_rng(4))
     errors = drawn - inputs[0] - law.bias[0]
-    # Eight coordinates, and one variance, each within 5 standard errors: fails with probability 5e-6.
+    # The eight coordinates and the variance are each within 5 standard errors: the test fails with probability 5e-6.
     assert np.abs(errors.mean(axis=0)).max() <= 5 * errors.std(axis=0).max() / 200
     squares = np.sum(errors**2, axis=1)
     assert abs(squares.mean() - law.variance[0]) <= 5 * squares.std() / 200
-    # The bias would be seen.
+    # The test would detect a missing bias.
     assert np.abs(drawn.mean(axis=0) - inputs[0]).max() > 10 * errors.std(axis=0).max() / 200
 
 
@@ -80,7 +83,7 @@ def test_the_worst_error_is_that_of_equal_vectors_with_equal_groups() -> None:
     assert worst_mean_error(1.2, dimension=4, groups=2, bits=4, clients=50) == pytest.approx(error, rel=1e-9)
 
 
-# Vectors, and the simulated mean.
+# Tests of vectors, and of the simulated mean
 
 
 def test_vectors_of_half_of_the_clients_are_near_equal_coordinates() -> None:
@@ -94,12 +97,12 @@ def test_vectors_of_half_of_the_clients_are_near_equal_coordinates() -> None:
     assert distances[:1501].mean() == pytest.approx(0.01, abs=0.001)
     assert distances[1501:].mean() == pytest.approx(2 - math.sqrt(2), abs=0.01)
     assert distances[:1501].max() < 0.02 < 0.3 < distances[1501:].min()
-    # Half way between the two kinds: cosines of 0.995 and 0.71 with equal coordinates.
+    # The mean cosine is half way between those of the two kinds of vectors, 0.995 and 0.71 with equal coordinates.
     assert every.mean(axis=0) @ prior == pytest.approx((0.995 + math.sqrt(0.5)) / 2, abs=0.002)
 
 
 def test_one_bit_gives_the_papers_errors_with_both_priors() -> None:
-    # Section D.2: 0.3 with the prior at zero, 0.03 with the better one. The clip ratio that is best at zero gives both to a digit.
+    # Section D.2 states 0.3 with the prior at zero, and 0.03 with the better prior, at the clip ratio that is best at zero.
     errors = {}
     for name, prior, norm in (("zero", None, 1.0), ("better", equal_coordinates(200), math.sqrt(2 - math.sqrt(2)))):
         coder = DpRecMechanism(NormBall(200, 2.0, norm), 0.7, uniform_layout(200, 1, 1))
@@ -125,7 +128,8 @@ def test_measured_errors_are_those_predicted(coded: bool) -> None:
         )
         for run in range(6)
     ]
-    # The same vectors and draws each time: the prediction is one number. About chi-square with 6 * 40 degrees: 5 sigma are 0.46.
+    # All runs have the same vectors and draws, so the prediction is a single number. The error is about chi-square with 6 * 40 degrees of
+    # freedom: 5 sigma are 0.46.
     assert len({run.predicted_squared_error for run in runs}) == 1
     assert {run.messages for run in runs} == {150}
     predicted = runs[0].predicted_squared_error
@@ -139,7 +143,7 @@ def test_coding_with_one_bit_has_the_bias_of_two_samples() -> None:
     summary = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(9))
     missing = 1 - resampled_moments(0.7, 2).mean / 0.7
     assert summary.squared_bias == pytest.approx(missing**2, rel=1e-6)
-    # The error is nearly all bias: its standard deviation is about 2 |bias| sigma / sqrt(4000), and 5 of them are 0.14.
+    # The error is nearly all bias: its standard deviation is about 2 |bias| sigma / sqrt(4000), and 5 standard deviations are 0.14.
     assert abs(summary.squared_error - summary.predicted_squared_error) < 0.14
     assert summary.squared_bias > 0.3
 
@@ -148,7 +152,7 @@ def test_the_bias_counts_clipping_and_who_was_drawn() -> None:
     coder = DpRecMechanism(NormBall(4, 2.0, 0.5), 0.01, uniform_layout(4, 1, 20))
     chunk = np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 0.25, 0.0, 0.0]])
     once = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(0))
-    # With this many bits coding has no bias worth speaking of: half of the first vector is cut off, a quarter of the mean's norm.
+    # With enough bits the coder's bias is negligible: clipping halves the first vector, a quarter of the mean's norm.
     assert once.clipped == 1
     assert once.squared_bias == pytest.approx(0.25**2, abs=1e-5)
     first = simulate_dp_rec_mean(coder, [chunk], np.random.default_rng(0), copies=np.array([2, 0]))

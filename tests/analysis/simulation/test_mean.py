@@ -1,4 +1,7 @@
-"""One simulated round: every number by hand, the same whatever the chunks and masks, and errors that variances predict."""
+"""Tests of one simulated round.
+
+Points under test: numbers by hand, independence of chunks and masks, and errors that agree with variances.
+"""
 
 import math
 import tracemalloc
@@ -38,7 +41,10 @@ MECHANISM = DistributedDiscreteGaussianMechanism(NormBall(5, 2.0, 10.0), clients
 
 @dataclass(frozen=True)
 class Offset(VectorMechanism):
-    """Sends the clipped vector and a constant: no privacy, so that every number can be worked out by hand."""
+    """Mechanism without privacy that sends the clipped vector plus a constant.
+
+    Every number follows by hand.
+    """
 
     ball: NormBall
     offset: float
@@ -65,7 +71,10 @@ class Offset(VectorMechanism):
 
 @dataclass(frozen=True)
 class WholeNumbers(SecureSumMechanism, VectorMechanism):
-    """Sends clipped vectors of whole numbers as they are: no privacy, so that every number can be worked out by hand."""
+    """Mechanism without privacy that sends clipped vectors of whole numbers.
+
+    Every number follows by hand.
+    """
 
     ball: NormBall
     clients: int
@@ -114,7 +123,7 @@ def whole_numbers(**changes: Any) -> WholeNumbers:
 def test_every_number_by_hand() -> None:
     ball = NormBall(2, 2.0, 1.0)
     chunks = [np.array([[3.0, 4.0], [0.0, 0.5]]), np.array([[0.0, -1.0]])]
-    # Clipped, the first vector is (0.6, 0.8); the estimate is off by the offset in both coordinates.
+    # The clipped first vector is (0.6, 0.8); the estimate is off by the offset in both coordinates.
     assert simulate_mean(Offset(ball, 0.25), chunks, rng(1)) == SimulatedMean(
         clients=3,
         clipped=1,
@@ -166,9 +175,9 @@ def test_numbers_of_an_interval_by_hand() -> None:
     assert (result.clients, result.clipped) == (3, 1)
     assert result.squared_error == pytest.approx((messages.mean() - 3.5 / 3) ** 2, rel=1e-12)
     assert result.unclipped_squared_error == pytest.approx((messages.mean() - 4.5 / 3) ** 2, rel=1e-12)
-    # Laplace noise of scale 2: a variance of 8.
+    # Laplace noise of scale 2 has variance 8.
     assert result.predicted_squared_error == result.worst_squared_error == pytest.approx(8 / 3, rel=1e-12)
-    # The mean of what is clipped, 3.5 / 3, from the middle of the interval.
+    # The mean of the clipped numbers is 3.5 / 3, compared with the middle of the interval.
     assert result.zero_squared_error == pytest.approx(0.5**2 / 9, rel=1e-12)
 
 
@@ -192,7 +201,7 @@ def test_masks_change_nothing(clients: int) -> None:
 
 
 def test_masks_of_many_chunks_add_up_modulo_a_large_number() -> None:
-    # Residues below 2**62 that are not a power of two: four of them would be more than a word holds.
+    # Residues are below 2**62, and the modulus is no power of two: four residues can exceed a 64-bit word.
     protocol = whole_numbers(clients=40, modulus=2**62 - 1)
     vectors = np.rint(rng(4).normal(scale=2.0, size=(40, 2)))
     assert simulate_mean(protocol, np.array_split(vectors, 40), rng(5), masked=True).squared_error < 1e-20
@@ -248,7 +257,7 @@ def test_bad_vectors_are_errors(mechanism: VectorMechanism, chunk: np.ndarray, m
 
 
 def test_the_mean_of_items_is_how_frequent_they_are() -> None:
-    # Without noise, to 43 digits.
+    # At epsilon = 100 the response has no noise to 43 digits.
     result = simulate_mean(FrequencyRandomisedResponse(100.0, 4), [np.array([0, 0, 3]), np.array([0])], rng(1))
     assert (result.clients, result.clipped) == (4, 0)
     assert result.squared_error < 1e-30
@@ -270,8 +279,8 @@ def test_long_messages_of_items_are_not_held_all_at_once(monkeypatch: pytest.Mon
     assert 0.3 < result.squared_error / result.predicted_squared_error < 3
 
 
-# What a simulation handles in a way of its own; every mechanism's errors are those of its conformance tests. Each with as few clients as
-# it is fast for.
+# The simulation treats these mechanisms specially; conformance tests cover the errors of all mechanisms. The numbers of clients keep each
+# case fast.
 CASES = [
     *(("laplace", domain, 500) for domain in (Interval(-1.0, 3.0), NormBall(8, 2.0, 2.0))),
     *(("cldp", NormBall(8, norm, 2.0), 500) for norm in (1.0, 2.0, np.inf)),
@@ -298,8 +307,8 @@ def test_errors_are_what_variances_predict(name: str, domain: Any, clients: int)
     measured, predicted, worst = np.array(
         [(item.squared_error, item.predicted_squared_error, item.worst_squared_error) for item in results]
     ).T
-    # 5 standard errors of the mean of 30 runs; the mean of a chi-square-like quantity is close to normal. The bias of random
-    # coding is predicted; of that of secure sums a bound is known.
+    # The margin is 5 standard errors of the mean of 30 runs, which is nearly normal. Predictions include the bias of random coding; for
+    # secure sums only a bound on the bias is known.
     margin = 5 * (measured - predicted).std(ddof=1) / math.sqrt(30)
     unknown_bias = 0.0 if name in ("dp-rec", "minimal-random-coding-plain") else mechanism.bias_bound
     assert -margin <= (measured - predicted).mean() <= margin + unknown_bias**2
@@ -312,13 +321,13 @@ def test_the_bias_of_plain_random_coding_is_predicted() -> None:
     result = simulate_mean(mechanism, [np.tile([[3.0, 0.0, 0.0, 0.0, 0.0]], (2000, 1))], rng(1))
     noise = mechanism.worst_variance / 2000
     assert mechanism.bias_bound**2 > 100 * noise
-    # 5 standard errors of the noise along the bias.
+    # The margin adds 5 standard errors of the noise along the bias.
     margin = noise + 10 * mechanism.bias_bound * np.sqrt(noise / 5)
     assert result.squared_error == pytest.approx(result.predicted_squared_error, abs=margin)
 
 
 def test_a_bias_that_is_known_is_predicted() -> None:
-    # One bit of coding loses much of a vector, and many clients leave little noise.
+    # One bit of coding loses much of a vector, and with many clients little noise remains.
     mechanism = DpRecMechanism(NormBall(2, 2.0), clip_ratio=3.0, layout=uniform_layout(2, 1, 1))
     vectors = np.tile([[1.0, 0.0]], (1000, 1))
     result = simulate_mean(mechanism, [vectors], rng(1))
@@ -344,7 +353,7 @@ def peak_memory(clients: int) -> int:
 
 
 def test_memory_does_not_grow_with_the_clients() -> None:
-    # A chunk has 32 clients: 2 MiB. All 640 would take 40 MiB.
+    # A chunk has 32 clients and 2 MiB. All 640 clients would take 40 MiB.
     few, many = peak_memory(64), peak_memory(640)
     assert many < 1.05 * few
     assert many < 2**25
@@ -379,7 +388,7 @@ def test_the_central_reference() -> None:
         Guarantee(float("inf"), "replace-one", "local", delta=1e-5),
     ):
         assert central_squared_error(ball, 50, guarantee) is None
-    # A number's sensitivity is the interval's length, as that of a vector of one coordinate is twice the radius.
+    # The sensitivity of a number is the interval's length, as that of a vector of one coordinate is twice the radius.
     guarantee = Guarantee(1.0, "replace-one", "local", delta=1e-5)
     assert central_squared_error(Interval(4.0, 10.0), 50, guarantee) == central_squared_error(NormBall(1, 2.0, 3.0), 50, guarantee)
     assert central_squared_error(ball, 50, guarantee, rounds=7) == pytest.approx(7 * replaced, rel=1e-14)

@@ -1,4 +1,7 @@
-"""Populations for every domain: vectors scaled by the ball, numbers scaled by the interval, chunk by chunk."""
+"""Populations for every domain.
+
+Points under test: vectors scaled by the ball, numbers scaled by the interval, chunk by chunk.
+"""
 
 import numpy as np
 import pytest
@@ -20,7 +23,7 @@ def test_vectors_are_scaled_by_the_ball() -> None:
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_numbers_lie_in_the_interval_and_its_ends_are_exact(kind: str) -> None:
-    # Neither end, nor the length, is a multiple of a power of two.
+    # Neither the ends nor the length of the interval are multiples of a power of two.
     interval = Interval(0.1, 0.7)
     result = numbers(kind, interval, 10_000)
     assert interval.clipped_count(result) == 0

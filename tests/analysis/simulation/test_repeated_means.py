@@ -1,4 +1,7 @@
-"""Repeated rounds: independent of each other and of their number, wrapping within its bound, and summed up with the same keys always."""
+"""Repeated rounds.
+
+Rounds are independent of each other and of their number, with bounded wrapping, and summaries with fixed keys.
+"""
 
 import math
 from dataclasses import fields, replace
@@ -26,7 +29,8 @@ LAPLACE = build_mechanism("laplace", Task(Interval(0.0, 5.0), 40, 1.0, 0.0, "rep
 
 
 def test_measured_errors_are_as_predicted() -> None:
-    # Squared errors are nearly chi-square with 5 degrees: a relative standard deviation of sqrt(2/5) each, and 5 sigma of the mean.
+    # Squared errors are nearly chi-square with 5 degrees of freedom: each has a relative standard deviation of sqrt(2/5), and the margin is
+    # 5 sigma of the mean.
     mechanism = replace(MECHANISM, bits=16, granularity=0.125)
     results = repeat_mean(mechanism, "uniform-l1", 400, seed=7)
     assert abs(results["squared_error"].mean() / results["predicted_squared_error"].mean() - 1) < 5 * np.sqrt(2 / 5 / 400)
@@ -36,8 +40,8 @@ def test_measured_errors_are_as_predicted() -> None:
 
 
 def test_with_few_bits_coordinates_wrap_and_no_more_than_the_bound_says() -> None:
-    # Wrapped coordinates of a round are at most 8, and rounds are independent: by Hoeffding, a mean above the bound's expectation by
-    # 8 sqrt(ln(1/1e-6) / (2 * 300)) has probability 1e-6.
+    # At most 8 coordinates of a round wrap, and rounds are independent: by Hoeffding, the mean exceeds the bound's expectation by 8
+    # sqrt(ln(1/1e-6) / (2 * 300)) with probability 1e-6.
     rounds = 300
     results = repeat_mean(FEW_BITS, "sphere", rounds, seed=8)
     measured, bound = results["wrapped_coordinates"].mean(), results["wrapped_coordinates_bound"].iloc[0]
@@ -72,7 +76,7 @@ def test_a_repetition_is_one_round_of_streams_with_names() -> None:
     guarantee = MECHANISM.guarantee
     assert row["epsilon"] == guarantee.epsilon
     assert row["central_gaussian_squared_error"] == central_gaussian_error(MECHANISM.ball, 30, guarantee.epsilon, 1e-5, "add-or-remove-one")
-    # Vectors of the cube, scaled by the clip norm, are longer than it.
+    # Vectors of the cube, scaled by the clip norm, are longer than the clip norm.
     assert repeat_mean(MECHANISM, "uniform-cube", 1).iloc[0]["clipped"] > 5
 
 

@@ -1,4 +1,4 @@
-"""Two rounds: the guarantees add up, the second is for no fewer items than the first allows for, and both are better than ignorance."""
+"""Two rounds: guarantees add up, and both errors beat a constant answer."""
 
 import numpy as np
 import pytest
@@ -28,11 +28,11 @@ def test_the_sketch_is_for_the_number_that_the_count_allows_for() -> None:
         reckoned.append(result.counted.upper)
         assert getattr(result.mechanism, "distinct_items", None) == result.distinct_items == max(1, result.counted.upper)
         assert np.sum((result.estimate.decoded - true) ** 2) < 1e-5
-        # Shorter than a histogram of all items.
+        # The sketch is shorter than a histogram of all items.
         assert result.bits_per_client < 0.7 * CATEGORIES * np.log2(result.mechanism.modulus)
-    # Each is below the true number with probability 0.05 at most.
+    # Each estimated number is below the true number with probability at most 0.05.
     assert sum(number < 20 for number in reckoned) <= 3
-    # The budget of round two does not depend on what round one has shown.
+    # The budget of the second round does not depend on the result of the first.
     assert len(set(reckoned)) > 3
 
 

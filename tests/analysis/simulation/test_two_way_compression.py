@@ -1,4 +1,7 @@
-"""Bytes in both directions: the packages themselves, all draws of small federations, and many draws of a larger one."""
+"""Bytes in both directions.
+
+Points under test: real packages, all draws of small federations, and many draws of a larger federation.
+"""
 
 import itertools
 from typing import Any
@@ -68,7 +71,7 @@ def test_bytes_are_those_of_packages_that_are_sent(optimiser: ServerOptimiser, w
 def test_the_expectation_is_the_mean_over_all_draws(
     population: int, clients: int, rounds: int, with_replacement: bool, public_start: bool
 ) -> None:
-    # Packages of 29, 29 + 4 + 20 clients, ... bytes; the model has 31 + 60, which is shorter than two rounds of two messages.
+    # Packages have 29, 29 + 4 + 20 clients, ... bytes; the model has 31 + 60, fewer than two rounds of two messages.
     full = full_model_bytes(60)
     lengths = [min(history_package_bytes(gap, gap * clients, 20), full) for gap in range(rounds)]
     one_round = (
@@ -90,7 +93,7 @@ def test_the_expectation_is_the_mean_over_all_draws(
 
 @pytest.mark.parametrize(("with_replacement", "public_start"), CHOICES)
 def test_simulations_average_to_the_expectation(with_replacement: bool, public_start: bool) -> None:
-    # 60 independent totals: a mean beyond 5 standard errors has a probability of about 1e-6; the seed is fixed.
+    # The 60 totals are independent: their mean is beyond 5 standard errors with probability about 1e-6; the seed is fixed.
     frames = [
         simulate_participation(
             500, 20, 100, 5000, 15, np.random.default_rng([6, number]), with_replacement=with_replacement, public_start=public_start
@@ -106,7 +109,7 @@ def test_simulations_average_to_the_expectation(with_replacement: bool, public_s
 def test_without_replacement_every_round_has_its_clients() -> None:
     frame = simulate_participation(50, 50, 20, 1000, 15, np.random.default_rng(7), with_replacement=False)
     assert set(frame["clients"]) == {50}
-    # Everyone is there every time: a model each at first, then one round of messages.
+    # All clients take part in every round: each downloads the model at first, then the messages of one round.
     assert frame["bytes_down"].tolist() == [50 * 1031] + [50 * (29 + 4 + 750)] * 19
     assert frame["bytes_down"].tolist() == pytest.approx(frame["expected_bytes_down"].tolist(), rel=1e-12)
 

@@ -1,11 +1,14 @@
-"""Populations of vectors: what they are uniform on, and that their chunks depend on nothing but the dimension."""
+"""Tests of populations of vectors.
+
+Points under test: the sets on which populations are uniform, and chunks that depend on the dimension only.
+"""
 
 import numpy as np
 import pytest
 
 from quietbits.analysis.simulation.populations import CHUNK_COORDINATES, POPULATIONS, population_chunks
 
-# Those of any dimension.
+# These populations exist in every dimension.
 SYNTHETIC = [kind for kind in POPULATIONS if kind != "digits-gradients"]
 
 
@@ -60,7 +63,7 @@ def test_norms_and_signs() -> None:
 
 
 def test_moments() -> None:
-    # Means of 20 000 x 5 coordinates, in units of their standard error from the sample: 5 sigma, one false alarm in 10**6 for each.
+    # Means of 20 000 x 5 coordinates agree within 5 of their standard errors from the sample: each fails by chance with probability 1e-6.
     dimension = 5
     ball_mean = 3 / 8  # E|u_1| on the unit sphere in 5 dimensions: Gamma(5/2) / (sqrt(pi) Gamma(3)) = 3/8
     expected = {
@@ -70,7 +73,7 @@ def test_moments() -> None:
         "uniform-cube": (0.0, 1 / 3),
         "sparse": (0.0, 1 / dimension),
     }
-    # That of sparse-mean is a vector, and always the same.
+    # The mean of sparse-mean is a fixed vector.
     assert expected.keys() == set(SYNTHETIC) - {"sparse-mean"}
     for kind, (mean, square) in expected.items():
         result = vectors(kind, 20_000, dimension, seed=3)
@@ -83,7 +86,7 @@ def test_moments() -> None:
 
 
 def test_a_part_of_the_l1_simplex_is_what_normalised_uniform_numbers_are() -> None:
-    # For two uniform numbers the share of the first, x / (x + y), is below t <= 1/2 with probability t / (2 (1 - t)).
+    # For two uniform numbers the share x / (x + y) of the first is below t <= 1/2 with probability t / (2 (1 - t)).
     shares = vectors("uniform-l1", 40_000, 2, seed=5)[:, 0]
     for place in (0.1, 0.25, 0.4):
         probability = place / (2 * (1 - place))
@@ -107,7 +110,7 @@ def test_a_sparse_mean_is_the_same_for_all_clients_in_all_chunks() -> None:
     places = np.flatnonzero(result[0])
     assert len(places) == 100
     assert (result[0, places] == 0.1).all()
-    # Not all at one end.
+    # The nonzero coordinates are spread over the vector.
     assert places.max() - places.min() > CHUNK_COORDINATES // 8
 
 

@@ -1,4 +1,4 @@
-"""Columns of files: no row is lost or made up on the way from the file to the values."""
+"""Columns of files: the loaded values are exactly the rows of the file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A csv file has as many records as its bytes say, in one reading, or is refused."""
+"""The reader of csv files counts the records right in a single pass, or refuses the file."""
 
 import csv
 import io
@@ -88,6 +88,6 @@ def test_bytes_are_read_as_pythons_strict_reader_reads_them_or_refused(tmp_path_
         values = [value for batch in csv_batches(column) for value in batch.to_pylist()]
     except DataError:
         return
-    # Python leaves an empty line without a field.
+    # Python's csv reader returns an empty line as a row without fields.
     expected = [row[0] if row else "" for row in csv.reader(io.StringIO(content.decode(), newline=""), strict=True)]
     assert values == expected[1:]

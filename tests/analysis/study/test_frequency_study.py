@@ -1,4 +1,4 @@
-"""Private frequencies of a column of items: what is read, what is estimated, and what is refused."""
+"""Private frequencies of a column of items: reading the column, estimates, and refusals."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from quietbits.analysis.study.frequency_study import study_frequencies
 from quietbits.analysis.study.item_column import HASHED, LISTED, TAKEN, bucket_of, load_items
 from quietbits.errors import DataError
 from quietbits.figures.report.frequency_report import frequency_report_html
-from quietbits.tests.project.docs_numbers.frequency_sums import description_words
+from quietbits.tests.project.docs_numbers.how_to.word_frequencies import description_words
 
 WORDS = ["pear"] * 600 + ["apple"] * 300 + ["fig <b>"] * 100
 
@@ -64,7 +64,7 @@ def test_hashed_items_fall_into_public_buckets(words: Path) -> None:
     column = load_items(words, None, buckets=2)
     assert (column.categories, column.numbering, column.is_public) == (2, HASHED, True)
     assert column.items.tolist() == [bucket_of(word, 2) for word in WORDS]
-    # Three items in two buckets: one name at least is of two of them.
+    # Three items share two buckets, so at least one name lists two items.
     assert any(" / " in name for name in column.names.values())
 
 
@@ -103,7 +103,7 @@ def test_estimates_stand_beside_what_was_true(words: Path) -> None:
     study = study_frequencies(load_items(words, None), "frequency-randomised-response", 3.0, seed=1)
     assert [item.item for item in study.items] == ["pear", "apple", "fig <b>"]
     assert [item.true_frequency for item in study.items] == [0.6, 0.3, 0.1]
-    # A seeded draw; five standard errors.
+    # The draw has a fixed seed; the margin is five standard errors.
     for entry in study.items:
         assert abs(entry.frequency - entry.true_frequency) < 5 * entry.standard_error
     assert study.guarantee.epsilon == 3

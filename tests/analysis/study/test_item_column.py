@@ -1,4 +1,4 @@
-"""Items are taken as they are written, one for each row, or refused with the row and the reason."""
+"""Items are read exactly as written, one per row, or refused with the row and the reason."""
 
 import datetime as dt
 import os
@@ -121,7 +121,7 @@ def test_parquet_values_with_one_spelling_are_items(tmp_path: Path, array: pa.Ar
     path = tmp_path / "data.parquet"
     pa.parquet.write_table(pa.table({"x": array}), path)
     assert items_of(path, "x") == items
-    # A text that only a dictionary has is no item.
+    # A dictionary value that no row uses is no item.
     assert load_items(path, "x").categories == len(set(items))
 
 
@@ -135,7 +135,7 @@ def test_nulls_are_refused(tmp_path: Path, values: Any) -> None:
 
 def test_long_texts_are_not_copied_for_every_row(tmp_path: Path) -> None:
     path, rows = tmp_path / "data.parquet", 100_000
-    # 100 GB, if every row had its own.
+    # The column would take 100 GB if every row had its own copy.
     column = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * 10**6])
     pa.parquet.write_table(pa.table({"x": column}), path)
     assert load_items(path, "x").items.tolist() == [0] * rows

@@ -1,4 +1,7 @@
-"""Estimates are unbiased, their predicted errors are right, and nothing depends on chunks or on the company they are in."""
+"""Estimates of a mean are unbiased, with right predicted errors.
+
+Results do not depend on chunks or on other mechanisms.
+"""
 
 import math
 
@@ -26,7 +29,7 @@ PROTOCOLS: dict[str, ScalarMechanism] = {
     "laplace": LaplaceMechanism(2.0, INTERVAL),
 }
 
-# The first draws of the stream of seed 0 and the name "MVU, 3 bits".
+# First draws of the stream of seed 0 and the name "MVU, 3 bits".
 STREAM = [3876892506, 3338916967, 3052295561]
 
 
@@ -51,8 +54,8 @@ def test_the_mean_of_the_largest_numbers_is_finite() -> None:
 
 
 def test_errors_are_unbiased_and_of_the_predicted_size() -> None:
-    # 400 seeds: the mean score is within 5 standard errors of 0, and their chi-square within 5 sigma of 400. Chance of a false alarm
-    # below 1e-6 for each.
+    # Over 400 seeds, the mean score is within 5 standard errors of 0, and the chi-square of the scores within 5 sigma of 400. Each check
+    # fails by chance with probability below 1e-6.
     scores = np.array(
         [
             [(row.estimate - run.clipped_mean) / row.standard_error for row in run.estimates]
@@ -175,7 +178,7 @@ def test_a_prior_of_nothing_is_refused() -> None:
 
 
 def test_streams_are_pinned_to_seed_and_name() -> None:
-    # These draws are part of every published result: they must not change from run to run, nor from version to version.
+    # Every published result uses these draws: they must stay the same in all runs and versions.
     assert named_stream(0, "MVU, 3 bits").integers(2**32, size=3).tolist() == STREAM
     assert named_stream(1, "MVU, 3 bits").integers(2**32, size=3).tolist() != STREAM
     assert named_stream(0, "MVU, 2 bits").integers(2**32, size=3).tolist() != STREAM

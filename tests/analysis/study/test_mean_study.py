@@ -1,4 +1,7 @@
-"""The main job as a call: which mechanisms are compared, with what, and what is promised."""
+"""The study of a mean as a call.
+
+Points under test: the compared mechanisms, the reference errors, and the guarantees.
+"""
 
 import json
 from dataclasses import replace
@@ -45,7 +48,7 @@ def test_every_mechanism_keeps_the_same_epsilon_and_none_beats_the_certified_bou
     assert study.comparison.bound is not None
     assert study.comparison.bound.value == pytest.approx((study.table.certificate.lower_bound or 0) * 60**2)
     for row in study.comparison.estimates:
-        # What whole-number weights realise is just below what they were designed for.
+        # Whole-number weights realise slightly less than the epsilon of their design.
         assert 0 <= study.table.guarantee.epsilon - row.guarantee.epsilon < 1e-6
         assert str(row.guarantee) == str(study.table.guarantee)
         assert row.ratio_to_bound is not None
@@ -109,7 +112,7 @@ def test_results_for_machines(study: MeanStudy, tmp_path: Path) -> None:
         assert row["guarantee"] == {"delta": 0.0, "metric": None, "adjacency": "replace-one", "trust_model": "local"}
     assert document["provenance"]["seed"] == 1
     assert document["provenance"]["command"] == "quietbits estimate mean"
-    # A table taken out of the results is a table's file.
+    # A table in the results has the format of a table's file.
     table_path = tmp_path / "table.json"
     table_path.write_text(json.dumps(document["tables"]["MVU, 2 bits"]))
     np.testing.assert_array_equal(read_table(table_path).weights, study.table.weights)

@@ -1,4 +1,7 @@
-"""Sweeps over tasks of any kind: what they give, which faults are collected, and what stays done."""
+"""Sweeps over tasks of any kind.
+
+Points under test: results, collected errors, and finished tasks that are kept.
+"""
 
 import os
 import sqlite3
@@ -19,14 +22,17 @@ from quietbits.errors import ConvergenceError, TableError
 
 
 def finished(folder: Path) -> dict[str, int]:
-    """Return the numbers of the rows of finished tasks, by key: a task that is done again has another row."""
+    """Return the numbers of the rows of finished tasks, by key; a repeated task has another row."""
     with closing(sqlite3.connect(folder / STORE_NAME)) as database:
         return {key.hex(): number for key, number in database.execute("SELECT key, rowid FROM results")}
 
 
 @dataclass(frozen=True)
 class Toss:
-    """A task that says its number, and fails if it is told to; with two workers, so that what it raises travels."""
+    """Task that returns its number, or fails on request.
+
+    Two workers run it, so errors cross processes.
+    """
 
     number: int
     fault: Exception | None = None
@@ -54,7 +60,10 @@ class Toss:
 
 @pytest.fixture
 def tasks_that_travel() -> Iterator[None]:
-    """Send what this module defines to workers as it is: they cannot import it."""
+    """Send the task classes of this module to workers by value.
+
+    Workers cannot import the module.
+    """
     module = sys.modules[__name__]
     cloudpickle.register_pickle_by_value(module)
     yield
@@ -95,7 +104,7 @@ def test_faults_of_any_kind_are_collected(workers: int, tmp_path: Path) -> None:
     assert str(error).endswith("toss 0 (2 repetitions): the coin is lost")
     assert error.results["number"].tolist() == [10, 10, 12, 12]
     assert steps[-1][:2] == (9, 9)
-    # The next run does what is left.
+    # The next run computes only the missing tasks.
     mended = [Toss(number) for number in (0, 1, 2, 3, 6, 8, 10, 12)]
     before = finished(tmp_path)
     assert len(run_tasks(mended, tmp_path)) == 16
@@ -123,7 +132,7 @@ def test_what_nobody_expected_is_raised_and_what_is_done_stays_done(tmp_path: Pa
 
 @dataclass(frozen=True)
 class Fatal(Toss):
-    """A task that ends the process it runs in, as the system does when memory is short."""
+    """Task that ends its process, as the system does when memory is short."""
 
     def run(self, _: str) -> list[dict[str, object]]:
         os._exit(1)
@@ -131,7 +140,7 @@ class Fatal(Toss):
 
 @dataclass(frozen=True)
 class FatalDesign(Toss):
-    """A task of which even the preparation ends the process."""
+    """Task whose preparation ends its process."""
 
     def prepare(self, _: Path | None) -> str:
         os._exit(1)
@@ -161,7 +170,7 @@ def test_a_fault_without_words_is_named_by_its_kind() -> None:
 
 
 def test_libraries_are_held_to_one_thread_until_the_last_call_ends() -> None:
-    """Calls of two threads of one process, as a worker of Dask may have, of which the first ends first."""
+    """Two threads of one process make overlapping calls, and the first call ends first."""
     first, second = calls.ONE_THREAD.held(), calls.ONE_THREAD.held()
     before = [library["num_threads"] for library in threadpool_info()]
     with threadpool_limits(2):

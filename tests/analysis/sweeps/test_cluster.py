@@ -1,4 +1,7 @@
-"""Sweeps on a real Dask cluster: a scheduler and workers in processes of their own, which come late, are killed, or have other code."""
+"""Sweeps on a real Dask cluster.
+
+The workers are separate processes that start late, are killed, or have other code.
+"""
 
 import json
 import logging
@@ -31,7 +34,7 @@ PATIENCE = 30.0
 
 
 class Cluster:
-    """A scheduler, and workers that are started on request; a task is given up when more than `allowed_failures` of them died with it."""
+    """Dask scheduler with workers on request and a limit on dead workers."""
 
     def __init__(self, folder: Path, allowed_failures: int = 1) -> None:
         self._folder = folder
@@ -39,12 +42,12 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
         self._file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", self._file)
-        # An empty file is one that is being written.
+        # The scheduler creates the file empty before it writes the address.
         wait_until(lambda: self._file.exists() and self._file.stat().st_size > 0)
         self.address: str = json.loads(self._file.read_text())["address"]
 
     def _start(self, kind: str, *arguments: object, bare: bool = False) -> "subprocess.Popen[bytes]":
-        # For as long Dask would try to reach a worker that was killed while it had results: it is half a minute.
+        # Dask tries this long to reach a killed worker that held results; its default is half a minute.
         settings = {"SCHEDULER__ALLOWED_FAILURES": self._failures, "COMM__TIMEOUTS__CONNECT": "5s"}
         environment = os.environ | {f"DASK_DISTRIBUTED__{name}": value for name, value in settings.items()}
         environment["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -56,7 +59,7 @@ class Cluster:
         return process
 
     def worker(self, *, nanny: bool = False, bare: bool = False) -> "subprocess.Popen[bytes]":
-        """Start a worker of one thread; with a nanny, it starts again when it ends; a bare one does not find the package."""
+        """Start a single-threaded worker with or without a nanny; a bare worker lacks the package."""
         watched = "--nanny" if nanny else "--no-nanny"
         return self._start(
             "worker", self.address, watched, "--nthreads", "1", "--no-dashboard", "--local-directory", self._folder, bare=bare
@@ -64,11 +67,11 @@ class Cluster:
 
     @property
     def last(self) -> "subprocess.Popen[bytes]":
-        """What was started last."""
+        """The worker or scheduler that was started last."""
         return self._processes[-1]
 
     def close(self) -> None:
-        """End all processes, the scheduler last: workers that cannot tell it that they leave wait for it."""
+        """End all processes, the scheduler last: workers that cannot report their end to it wait."""
         for process in reversed(self._processes):
             process.send_signal(signal.SIGTERM)
             try:
@@ -87,7 +90,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def served_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Return a cluster that always has a worker, the last one that was started."""
+    """Return a cluster that always has a worker, the most recently started."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.worker()
     yield cluster
@@ -96,7 +99,7 @@ def served_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster
 
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for workers more often than once in a second."""
+    """Look for workers more often than once per second."""
     monkeypatch.setattr(engine, "WAIT_SECONDS", 0.1)
     monkeypatch.setattr(workers, "POLL_SECONDS", 0.1)
 
@@ -110,7 +113,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def unforgiving_cluster(tmp_path: Path) -> Iterator[Cluster]:
-    """Return a cluster that gives up a task, and those beside it, with the first worker that is lost: fewer have to start again."""
+    """Return a cluster that gives up a task at the first lost worker."""
     cluster = Cluster(tmp_path, allowed_failures=0)
     yield cluster
     cluster.close()
@@ -197,7 +200,7 @@ def test_a_cluster_designs_tables_that_are_written_where_the_command_was_given(s
 
 @pytest.mark.parametrize("who", ["the worker at tcp://", "a worker has"])
 def test_workers_with_other_code_are_refused(who: str, served_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When they are first seen; and if one came a moment before a call, when that brings what it did."""
+    """Workers with other code are refused at their first appearance."""
     monkeypatch.setattr(calls, "code_version", lambda: "another")
     if who == "a worker has":
         monkeypatch.setattr(workers.DaskWorkers, "_check_software", lambda *_: None)
@@ -206,7 +209,7 @@ def test_workers_with_other_code_are_refused(who: str, served_cluster: Cluster, 
 
 
 class Answering:
-    """A client whose worker gives an answer when it is asked for its software."""
+    """Dask client whose worker gives a fixed answer about its software."""
 
     status = "running"
 
@@ -261,7 +264,7 @@ def test_the_death_of_the_scheduler_is_noticed_while_there_are_no_workers(cluste
 def test_the_death_of_the_scheduler_takes_one_line_and_loses_nothing(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A scheduler that dies just when it is asked for its workers is waited for for half a minute.
+    # A call waits half a minute for a scheduler that dies while it lists its workers.
     monkeypatch.setattr(workers, "POLL_SECONDS", 1.0)
     cluster.worker()
     done: list[int] = []

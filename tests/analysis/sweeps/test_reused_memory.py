@@ -1,4 +1,7 @@
-"""Memory that is freed between tasks is used again, as a count of page faults shows; also under a Dask nanny's setting."""
+"""Tasks reuse freed memory.
+
+Counts of page faults show the reuse, also under a Dask nanny's setting.
+"""
 
 import os
 import platform
@@ -8,7 +11,7 @@ import sys
 import pytest
 
 PAGES = 512
-# Arrays of 2 MiB, as those of a chunk of clients: made, filled, freed.
+# The program makes, fills and frees arrays of 2 MiB, the size of a chunk of clients.
 ROUNDS = """
 import resource
 import numpy as np
@@ -37,5 +40,5 @@ def faults(reused: bool) -> int:
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc's memory that is set")
 def test_arrays_of_a_chunk_are_made_in_memory_that_others_have_left() -> None:
     assert faults(reused=True) < PAGES
-    # Without, every array is new memory.
+    # Without reuse, every array takes new memory.
     assert faults(reused=False) > 20 * PAGES

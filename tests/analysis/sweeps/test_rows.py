@@ -1,4 +1,4 @@
-"""Rows of a sweep's table: they come back as they were, in as many pieces as there are."""
+"""Rows of a sweep's table: they survive storage unchanged, in any number of pieces."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Sweeps: the same table to the last bit whatever the workers, and whatever was killed; nothing lost, nothing done twice."""
+"""Tests of sweeps.
+
+Requirements: identical tables for any workers and after any kill; no task is lost or done twice.
+"""
 
 import hashlib
 import logging
@@ -42,7 +45,7 @@ delta = 1e-5
 adjacency = "replace-one"
 mechanism = [{ name = "cldp" }, { name = "gaussian" }]
 """
-# What a mechanism measures that adds nothing up modulo M.
+# Metrics of mechanisms without a modular sum.
 LOCAL_METRICS = METRICS[:-1]
 FEW = {
     "population": "sphere",
@@ -66,7 +69,7 @@ def spec(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(spec: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the 200 tasks, done by one worker in one go."""
+    """Folder of the 200 tasks, done by one worker without interruption."""
     folder = tmp_path_factory.mktemp("whole")
     run_tasks(load_sweep(spec).tasks(), folder)
     return folder
@@ -77,7 +80,7 @@ def digest(folder: Path) -> str:
 
 
 def finished(folder: Path) -> dict[str, int]:
-    """Return the numbers of the rows of finished tasks, by key: a task that is done again has another row."""
+    """Return the numbers of the rows of finished tasks, by key; a repeated task has another row."""
     with closing(sqlite3.connect(folder / STORE_NAME)) as database:
         return {key.hex(): number for key, number in database.execute("SELECT key, rowid FROM results")}
 
@@ -109,7 +112,7 @@ def test_what_a_finished_sweep_leaves(whole: Path, spec: Path) -> None:
 
 
 def test_every_task_has_randomness_of_its_own(whole: Path) -> None:
-    # The error of Gaussian noise over its expectation depends on nothing but the random numbers.
+    # The ratio of the error of Gaussian noise to its expectation depends on the random numbers only.
     results = pd.read_parquet(whole / "results.parquet").query("mechanism == 'gaussian'")
     errors, expected = (results[results["metric"] == metric]["value"].to_numpy() for metric in ("squared_error", "predicted_squared_error"))
     assert len(set((errors / expected).round(6))) == 100
@@ -139,10 +142,10 @@ if __name__ == "__main__":
 def test_a_sweep_that_was_killed_goes_on(whole: Path, spec: Path, tmp_path: Path) -> None:
     script, output = tmp_path / "run.py", tmp_path / "output"
     script.write_text(SCRIPT)
-    # Killed with SIGKILL, workers and all, some time after a number of tasks that is drawn here: in the middle of whatever it is doing.
+    # SIGKILL ends the process with its workers at a random time after a random number of tasks, in the middle of their work.
     rng = np.random.default_rng(4)
     enough, delay = int(rng.integers(1, 80)), float(rng.uniform(0, 0.05))
-    # Found where this process finds it, quietbits is of the same version there.
+    # The subprocess finds quietbits on this process's path, so both have the same version.
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(script), str(spec), str(output)]
     with subprocess.Popen(command, start_new_session=True, env=environment, stdout=subprocess.PIPE, text=True) as process:
@@ -176,7 +179,7 @@ def test_workers_end_with_the_process_that_started_them_and_in_silence(sign: sig
             pass
         process.send_signal(sign)
         try:
-            # Read to the end, which is there when the last process has ended: workers, and what removes their semaphores.
+            # The pipe closes after the last process has ended, including workers and the process that removes their semaphores.
             _, complaint = process.communicate(timeout=60)
         finally:
             with suppress(ProcessLookupError):
@@ -218,9 +221,9 @@ def test_more_repetitions_and_mechanisms_leave_the_others_as_they_were(tmp_path:
     after = run_tasks(few(repetitions=4, mechanism=[{"name": "cldp"}, *FEW["mechanism"]]), tmp_path)
     assert done.items() <= finished(tmp_path).items()
     same = after[(after["mechanism"] != "cldp") & (after["repetition"] < 3)].reset_index(drop=True)
-    # Columns without any value have no type of their own.
+    # Columns without values have no type.
     pd.testing.assert_frame_equal(*(frame.dropna(axis="columns", how="all") for frame in (same, before)))
-    # Where a mechanism brings numbers into a column, it is no longer empty for the others.
+    # A column that a mechanism fills with numbers is no longer empty for the other mechanisms.
     other = run_tasks(few(mechanism=[{"name": "skellam"}, *FEW["mechanism"]]), tmp_path)
     same = other[other["mechanism"] != "skellam"].reset_index(drop=True)
     assert same.columns.tolist() == before.columns.tolist()
@@ -252,7 +255,7 @@ def test_tasks_that_cannot_be_done_are_named_and_the_others_are_saved(tmp_path: 
     results = pd.read_parquet(tmp_path / "output" / "results.parquet")
     pd.testing.assert_frame_equal(results, error.results)
     assert len(finished(tmp_path / "output")) == 6
-    # What is there is what a sweep without the mechanism gives.
+    # The kept rows equal those of a sweep without the failing mechanism.
     feasible = [*tasks[:3], *tasks[6:]]
     pd.testing.assert_frame_equal(results, run_tasks(feasible, tmp_path / "feasible"))
 
@@ -285,7 +288,7 @@ def test_a_table_is_designed_once_for_all_tasks_and_sweeps(
     pd.testing.assert_frame_equal(first, second)
     assert first["realised_epsilon"].between(4 - 1e-6, 4).all()
     assert set(first["table_metric"]) == {"l1"}
-    # A table in the wrong place, here one that is less private, is not believed.
+    # The sweep rejects a less private table that was put in the place of the cached table.
     (path,) = cache.folder.iterdir()
     less_private = calibrate(5.0, 1e-5, NormBall(4, 2.0), 2, 1, "l1").table
     cache.fetch({"other": 1}, lambda: less_private)
@@ -326,7 +329,7 @@ def test_the_documentation_names_every_column_and_its_examples_run(whole: Path, 
     examples = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     assert "run_tasks" in examples[0]
     assert "def prepare" in examples[1]
-    # Workers import this process's main module, which is not a script here.
+    # Workers import this process's main module, which is no script here.
     exec("".join(examples).replace("workers=2", "workers=1"), {})  # noqa: S102 - the examples are the project's own
     assert len(pd.read_parquet("results/results.parquet")) == 8 * len(LOCAL_METRICS)
     assert pd.read_parquet("tosses/results.parquet")["count"].tolist() == [10, 1000]

@@ -1,4 +1,7 @@
-"""Sweeps as files: every fault is named when the file is read, and every combination becomes one task with a name of its own."""
+"""Tests of sweeps as files.
+
+Points under test: reading names every fault, and every combination is a task with a unique name.
+"""
 
 import dataclasses
 import json
@@ -123,7 +126,7 @@ def test_names_say_everything_but_the_seed() -> None:
 
 
 def test_a_name_is_kept_for_ever() -> None:
-    # Streams derive from names: a name that changes changes every published number.
+    # Random streams derive from task names, so a changed name would change all published numbers.
     task = parse_sweep(SMALLEST | {"mechanism": [{"name": "mvu", "bits_in": 3, "bits_out": 2, "metric": "l1"}]}).tasks()[3]
     assert json.loads(task.name) == {
         "clients": 50,
@@ -172,7 +175,7 @@ def test_numbers_of_intervals() -> None:
     tasks = parse_sweep(NUMBERS_ONLY | {"interval": [[0, 1], [-1, 1]], "population": ["uniform", "ends"], "repetitions": 2}).tasks()
     assert [task.population for task in tasks] == ["uniform"] * 4 + ["ends"] * 4
     assert [task.task.domain for task in tasks[:4:2]] == [Interval(0.0, 1.0), Interval(-1.0, 1.0)]
-    # All intervals see the same draws.
+    # All intervals share the same draws.
     assert len({task.data_name for task in tasks}) == 4
 
 
@@ -193,7 +196,7 @@ def test_items_of_categories() -> None:
     assert [(task.population, task.task.domain) for task in tasks] == [
         (population, Categories(size)) for population in ("zipf", "geometric") for size in (5, 50)
     ]
-    # Other lists of items have other draws.
+    # Different lists of items have different draws.
     assert len({task.data_name for task in tasks}) == 4
     (rows,) = {len(task.run(task.prepare(None))) for task in tasks}
     assert rows == len(METRICS) - 1

@@ -1,4 +1,7 @@
-"""The file of finished tasks: what is damaged is computed again, whatever is damaged, and one process uses it at a time."""
+"""The file of finished tasks.
+
+Points under test: damaged results are computed again, and only one process uses the file at a time.
+"""
 
 import logging
 import os
@@ -119,7 +122,7 @@ with SweepStore(Path(sys.argv[1]), []):
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """Let this process write no larger files: a full disk, as SQLite sees it."""
+    """Limit this process's file sizes, which SQLite reports as a full disk."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -134,7 +137,7 @@ def test_a_disk_that_is_full_names_the_file_and_loses_nothing(tmp_path: Path) ->
     with files_of_at_most(2000), pytest.raises(OSError, match="disk I/O error") as full:
         run_tasks(squares(), tmp_path)
     assert full.value.filename == str(tmp_path / STORE_NAME)
-    # Nothing was set aside, and what was saved is not computed again.
+    # The run set no file aside, and does not repeat saved tasks.
     assert [path.name for path in tmp_path.iterdir() if "damaged" in path.name or path.name == OWNER_NAME] == []
     steps: list[int] = []
     run_tasks(squares(), tmp_path, on_step=lambda done, *_: steps.append(done))
@@ -163,7 +166,7 @@ def test_tables_of_other_columns_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("renamed", [0, 1])
 def test_a_repair_that_is_killed_loses_nothing(renamed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed when as many files have their new names."""
+    """A repair loses no result if it is killed after any number of renamed files."""
     many = damaged_in_the_middle(tmp_path)
     results, rename, moves = (tmp_path / RESULTS_NAME).read_bytes(), Path.rename, list[Path]()
 
@@ -186,7 +189,7 @@ def test_a_repair_that_is_killed_loses_nothing(renamed: int, tmp_path: Path, mon
 
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
-    """Another process that uses the folder."""
+    """Start another process that uses the folder."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -201,7 +204,7 @@ def test_two_sweeps_do_not_use_one_folder(holder: "subprocess.Popen[str]", tmp_p
         run_tasks(squares(), tmp_path)
     holder.kill()
     holder.wait()
-    # What a killed process leaves locks nobody out.
+    # The lock of a killed process does not block others.
     assert (tmp_path / OWNER_NAME).exists()
     assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS
     assert not (tmp_path / OWNER_NAME).exists()
@@ -223,7 +226,7 @@ sys.stdin.readline()
 
 @contextmanager
 def opened(store: Path, how: str) -> Iterator[None]:
-    """Have another program read the file, in the middle of a query, or write to it."""
+    """Let another program hold the file open, for a query or for writing."""
     command = [sys.executable, "-c", READ, str(store), how]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -234,7 +237,7 @@ def opened(store: Path, how: str) -> Iterator[None]:
 
 def test_a_program_that_reads_the_file_keeps_no_sweep_out(tmp_path: Path) -> None:
     run_tasks(squares()[:5], tmp_path)
-    # The number of a dead process.
+    # The process with this number has ended.
     (tmp_path / OWNER_NAME).write_text('{"process": 17778, "host": "here"}')
     with opened(tmp_path / STORE_NAME, "read"):
         assert len(run_tasks(squares(), tmp_path)) == 2 * TASKS

@@ -1,4 +1,7 @@
-"""Summaries of sweeps: averages over repetitions beside what a trusted server would pay, whatever mechanisms are in the table."""
+"""Tests of summaries of sweeps.
+
+Points under test: averages over repetitions, and the errors of a trusted server for comparison.
+"""
 
 import math
 from pathlib import Path
@@ -37,7 +40,7 @@ def test_averages_and_ratios(tmp_path: Path) -> None:
     assert summary["label"].tolist() == ["laplace", "gaussian"] * 4
     assert summary["epsilon"].tolist() == [1, 1, 3, 3] * 2
     assert summary["repetitions"].tolist() == [3] * 8
-    # All clipped on the sphere of radius 0.75; of the others, whose L1 norm is 0.75, those with an L2 norm above 0.5.
+    # Clipping shortens all vectors of the sphere of radius 0.75, and vectors with an L1 norm of 0.75 if the L2 norm is above 0.5.
     assert summary["clipped_share"].tolist()[:4] == [1.0] * 4
     assert 0 <= summary["clipped_share"].iloc[4] < 1
     for row in summary.to_dict("records"):
@@ -73,7 +76,7 @@ def test_trust_models_side_by_side(tmp_path: Path) -> None:
     assert summary["modulus"].dropna().tolist() == [2**16] * 2
     assert (summary["realised_epsilon"] <= 2).all()
     assert summary["bias_bound"].gt(0).tolist() == [False, True, True] * 2
-    # A secure sum is nearly as exact as a trusted server; local noise is added once for each client.
+    # A secure sum is nearly as exact as a trusted server, which adds noise once; local mechanisms add noise for each client.
     local, secure = (summary[summary["mechanism"] == name].set_index("clients")["predicted_squared_error"] for name in names[:2])
     central = summary.drop_duplicates("clients").set_index("clients")["central_error"]
     np.testing.assert_allclose(secure, central, rtol=0.01)
@@ -103,7 +106,7 @@ def test_rounds_share_the_budget(tmp_path: Path) -> None:
     once, often = (summary[summary["rounds"] == rounds].set_index("mechanism") for rounds in (1, 9))
     assert often["realised_epsilon"].between(3.99, 4).all()
     ratio = often["predicted_squared_error"] / once["predicted_squared_error"]
-    # Gaussian noise of nine rounds has nine times the variance, as the reference has; it keeps its distance from it.
+    # Nine rounds of Gaussian noise have nine times the variance, and so has the reference: their ratio stays.
     assert ratio["gaussian"] == pytest.approx(9, rel=1e-6)
     assert often["central_error"].to_numpy() == pytest.approx(9 * once["central_error"].to_numpy(), rel=1e-12)
     assert 7 < ratio["distributed-discrete-gaussian"] < 10

@@ -1,4 +1,7 @@
-"""A task of a sweep of means: any mechanism of the registry, prepared once and sent to workers, gives rows that say all there is."""
+"""A task of a sweep of means.
+
+Each mechanism of the registry is prepared once, sent to workers, and gives complete rows.
+"""
 
 import math
 import pickle
@@ -52,7 +55,7 @@ def test_every_mechanism_travels_to_workers_and_makes_rows(name: str, domain: Do
     modular = REGISTRY[name].trust_model == "secure-sum"
     assert [row["metric"] for row in rows] == list(METRICS if modular else METRICS[:-1])
     words = named_stream(5, f"messages: {task.name}")
-    # Public randomness that the error is stated over is the repetition's own.
+    # The error averages over public randomness, so each repetition has its own.
     renewed = prepared.mechanism.renewed(int(named_stream(5, f"sketch: {task.name}").integers(2**63)))
     result = simulate_mean(renewed, input_chunks(task.population, domain, 20, named_stream(5, task.data_name)), words)
     assert rows[0]["value"] == result.squared_error
@@ -85,16 +88,16 @@ def test_guarantees_are_of_all_rounds_with_their_sampling() -> None:
         report = result.mechanism.privacy().report(1e-3, "add-or-remove-one", 5, sampling)
         assert result.guarantee == report.guarantee
         assert 2.9 < result.guarantee.epsilon <= 3.0
-    # Sampled rounds need less noise, each of them.
+    # With sampled clients, each round needs less noise.
     assert sampled.mechanism.worst_variance < whole.mechanism.worst_variance / 2
 
 
 def test_references_are_those_of_the_budget_that_was_asked_for() -> None:
-    # Purely private, and compared with Gaussian noise at the delta that would have been allowed.
+    # The purely private mechanism is compared with Gaussian noise at the delta that the task allows.
     assert task_of("cldp", NormBall(3, 2.0)).prepare(None).central_error is not None
     assert task_of("cldp", NormBall(3, 2.0), delta=0.0).prepare(None).central_error is None
     bounds = [task_of("cldp", Interval(0.0, 2.0), delta=delta).prepare(None).lower_bound for delta in (0.0, 1e-3)]
-    # The messages are purely private, whatever delta is allowed.
+    # The messages are purely private for any allowed delta.
     assert bounds[1] == bounds[0]
     assert bounds[0] is not None
     assert 0 < bounds[0] < math.inf

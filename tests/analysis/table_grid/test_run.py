@@ -1,4 +1,7 @@
-"""Tables in bulk: the files that a single design gives, byte for byte, whatever the workers and whatever was killed or changed."""
+"""Tests of tables in bulk.
+
+Requirements: byte for byte the files of single designs, for any workers, kills and changed files.
+"""
 
 import os
 import signal
@@ -23,7 +26,7 @@ from quietbits.design.tables.mvu import design_mvu
 from quietbits.errors import ConvergenceError
 
 GRID = TableGrid(epsilon=(1.0, 2.5), bits_in=(1, 2), bits_out=(1, 3), metric=(None, "l1"), interval=((0.0, 1.0), (-5.0, 5.0)), seed=4)
-# Slow enough to be killed half-way.
+# The program is slow enough for a kill half-way.
 PROGRAM = """
 import sys
 import time
@@ -115,7 +118,7 @@ def test_tables_are_designed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     few = TableGrid(epsilon=(1.0,), bits_in=(1,), bits_out=(1, 2), interval=((0.0, 1.0), (0.0, 2.0)))
     design_tables(few, tmp_path)
     assert sorted(designed) == [(1.0, 1, 1), (1.0, 1, 2)]
-    # More values add to what is there; files that were changed or removed are written again.
+    # More values add to the existing files; a run rewrites changed or removed files.
     before = contents(tmp_path)
     (tmp_path / "epsilon_1_bits_1_1.json").unlink()
     (tmp_path / "epsilon_1_bits_1_2.h").write_text("")
@@ -133,7 +136,7 @@ def test_tables_that_cannot_be_designed_are_named_and_the_others_written(tmp_pat
         return design_mvu(epsilon, bits_in, bits_out, **options)
 
     monkeypatch.setattr(task_module, "design_mvu", design)
-    # Above 20 a metric with a power is needed.
+    # Above epsilon = 20, a metric needs a power.
     grid = TableGrid(epsilon=(1.0, 30.0), bits_in=(2,), bits_out=(1, 3), metric=(None, "l2"))
     with pytest.raises(IncompleteSweepError) as caught:
         design_tables(grid, tmp_path)
@@ -143,7 +146,7 @@ def test_tables_that_cannot_be_designed_are_named_and_the_others_written(tmp_pat
         caught.value
     )
     assert pq.read_metadata(caught.value.results_path).num_rows == len(list(tmp_path.glob("*.json"))) == 3
-    # Nothing that failed is remembered.
+    # The cache keeps no failed designs.
     monkeypatch.undo()
     with pytest.raises(IncompleteSweepError, match=r"^2 of 8 tasks failed"):
         design_tables(grid, tmp_path)

@@ -1,4 +1,7 @@
-"""Grids as files: every combination once, names that tell tables apart, and faults that are named before any work begins."""
+"""Tests of grids as files.
+
+Points under test: every combination occurs once, with a unique name, and faults are named before any work.
+"""
 
 import itertools
 import tomllib
@@ -28,7 +31,7 @@ def test_every_combination_is_a_task_in_the_order_of_the_file() -> None:
     assert tasks[5:7] == [tasks[5], tasks[6]]
     assert len({task.stem for task in tasks}) == len({task.name for task in tasks}) == len(tasks) == 144
     assert tasks[-1].stem == "epsilon_20_bits_2_1_l2_worst_from_-1.5_to_2"
-    # Tables that differ in the interval only are designed once.
+    # Tables that differ only in the interval share one design.
     assert len({task.design for task in tasks}) == 72
 
 

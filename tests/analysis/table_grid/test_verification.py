@@ -1,4 +1,7 @@
-"""A folder of tables: each thing that may be wrong with it is found, and named with its file."""
+"""A folder of tables.
+
+Points under test: the verification detects every kind of fault and names it with its file.
+"""
 
 import shutil
 from collections.abc import Callable
@@ -67,7 +70,7 @@ def test_what_is_wrong_is_named(spoil: Callable[[Path], object], name: str, chec
     result = verify_folder(folder)
     assert not result.verified
     named = {(fault.path.name, fault.check) for fault in result.faults}
-    # Where another table stands in the first one's place, the header is not that table's either.
+    # If another table replaces the first table, the first header does not match the new table.
     assert (name, check) in named
     assert {path for path, _ in named} <= {name, f"{FIRST}.h"}
     assert all(str(fault).startswith(f"{fault.path}: refused: {fault.check}: ") for fault in result.faults)
@@ -84,7 +87,7 @@ def test_tables_without_an_index_are_verified_too(folder: Path) -> None:
 def test_a_folder_without_tables_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"it has no tables: there must be \.json files, or an index\.parquet"):
         verify_folder(tmp_path)
-    # Nor has that of a grid whose tables could all not be designed.
+    # The folder of a grid whose designs all failed has no tables.
     pd.DataFrame().to_parquet(tmp_path / INDEX_NAME)
     with pytest.raises(DataError, match="it has no tables"):
         verify_folder(tmp_path)

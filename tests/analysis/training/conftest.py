@@ -1,4 +1,4 @@
-"""A small federation of scikit-learn's digits."""
+"""A small federation on scikit-learn's digits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,13 +14,13 @@ USUAL: dict[str, Any] = {"clients": 200, "clients_per_round": 40, "rounds": 5, "
 
 @pytest.fixture
 def setting() -> Callable[..., TrainingSetting]:
-    """Return what makes a setting from some of its fields."""
+    """Return a function that makes a setting from some of its fields."""
     return lambda **fields: TrainingSetting(**(USUAL | fields))
 
 
 @pytest.fixture
 def task() -> Callable[..., TrainingTask]:
-    """Return what makes a task from a mechanism, its options, and fields of the setting."""
+    """Return a function that makes a task from a mechanism and fields of the setting."""
 
     def make(name: str, options: dict[str, Any] | None = None, *, seed: int = 0, **fields: Any) -> TrainingTask:
         return TrainingTask(TrainingSetting(**(USUAL | fields)), TrainedMechanism(name, tuple((options or {}).items())), seed)
@@ -30,7 +30,7 @@ def task() -> Callable[..., TrainingTask]:
 
 @pytest.fixture
 def federation() -> Callable[[TrainingTask], Federation]:
-    """Return what makes a federation that has not begun, from a task."""
+    """Return a function that makes an unstarted federation from a task."""
 
     def make(task: TrainingTask) -> Federation:
         return Federation(task.training, task.prepare(None), task.training.federated_data(task.seed), task.seed, task.stream)

@@ -1,4 +1,7 @@
-"""Who takes part: numbers, shares, repeats, and what accounting may make of it."""
+"""Tests of client sampling.
+
+Points under test: numbers of clients, shares, repeats, and the sampling that accounts may use.
+"""
 
 import itertools
 import math
@@ -30,13 +33,13 @@ def test_kinds_draw_what_they_say() -> None:
     repeated = ClientSampling("with-replacement", 5, 20)
     assert len(repeated.draw(1, rng, repeats=True)) == 20
     assert len(repeated.draw(1, rng)) <= 5
-    # Millions of clients take no memory.
+    # Sampling among billions of clients takes no memory.
     assert len(np.unique(ClientSampling("fixed", 10**11, 10_000).draw(1, rng))) == 10_000
 
 
 def test_seats_are_enough_but_for_a_millionth_of_delta() -> None:
     seats = ClientSampling("poisson", 1000, 100).seats(50, 1e-5)
-    # The 999 others take all seats with this probability.
+    # The 999 other clients take all seats with this probability.
     assert 50 * binom.sf(seats - 1, 999, 0.1) <= 1e-11 < 50 * binom.sf(seats - 2, 999, 0.1)
     assert ClientSampling("poisson", 120, 100).seats(50, 1e-5) == 120
     assert ClientSampling("poisson", 1, 1).seats(50, 1e-5) == 1
@@ -47,7 +50,8 @@ def test_seats_are_enough_but_for_a_millionth_of_delta() -> None:
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("value", [1, 5])
 def test_a_round_without_a_seat_costs_no_more_than_its_probability(epsilon: float, value: int) -> None:
-    # Four others of value 1 and a client, each drawn with probability 1/2, for three seats or five; the sum has geometric noise.
+    # Four other clients of value 1 and the client itself are drawn with probability 1/2 each, for three or five seats; the sum has
+    # geometric noise.
     def law(seats: int, present: int) -> FloatArray:
         result = np.zeros(120)
         noise = np.exp(-epsilon * np.abs(np.arange(-50, 51))) * np.tanh(epsilon / 2)

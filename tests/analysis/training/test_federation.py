@@ -1,4 +1,7 @@
-"""The engine against plain numpy; what clipping, sampling and histories do; that learning happens, and does not without a budget."""
+"""The engine against plain numpy.
+
+Points under test: clipping, sampling, histories, and learning with and without a budget.
+"""
 
 import math
 from collections.abc import Callable
@@ -23,7 +26,7 @@ Federations = Callable[[TrainingTask], Federation]
 
 
 def softmax_gradient(weights: np.ndarray, inputs: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the gradient of the mean loss of all examples, laid out as the engine's vectors are."""
+    """Return the gradient of the mean loss of all examples, in the engine's order of parameters."""
     matrix, biases = weights[:640].reshape(64, 10), weights[640:]
     errors = softmax(inputs @ matrix + biases, axis=1)
     errors[np.arange(len(labels)), labels] -= 1
@@ -31,7 +34,7 @@ def softmax_gradient(weights: np.ndarray, inputs: np.ndarray, labels: np.ndarray
 
 
 def test_without_noise_and_rounding_it_is_gradient_descent(task: Tasks, federation: Federations) -> None:
-    # Every client has one image, and all take part.
+    # Every client has one image, and all clients take part.
     run = federation(
         task("none", {"bits": 64}, clients=1442, clients_per_round=1442, rounds=8, precision=64, server="momentum", momentum=0.5)
     )
@@ -45,7 +48,7 @@ def test_without_noise_and_rounding_it_is_gradient_descent(task: Tasks, federati
 
 
 def test_local_epochs_are_federated_averaging(task: Tasks, federation: Federations) -> None:
-    # 1442 images of 200 clients: some have 7, others 8.
+    # 1442 images are split among 200 clients: some have 7, others 8.
     run = federation(task("none", {"bits": 64}, clients_per_round=200, rounds=3, precision=64, local_epochs=2, client_rate=0.3))
     run.run()
     weights = np.zeros(650)
@@ -61,7 +64,7 @@ def test_local_epochs_are_federated_averaging(task: Tasks, federation: Federatio
 
 
 def test_batches_cover_a_clients_examples_once_an_epoch(task: Tasks, federation: Federations) -> None:
-    # With a tiny rate the order does not matter: an epoch of batches moves the model as far as one step for each.
+    # At a tiny rate the order does not matter: an epoch of batches moves the model as far as one step per batch.
     common = {"clients_per_round": 200, "rounds": 1, "precision": 64, "client_rate": 1e-6, "clients": 180, "local_epochs": 1}
     common["clients_per_round"] = 180
     whole, batches = (federation(task("none", {"bits": 64}, batch=batch, **common)) for batch in (None, 1))
@@ -85,7 +88,7 @@ def test_chunks_change_rounding_only(task: Tasks, federation: Federations, monke
 
 @pytest.mark.parametrize("clipping", ["flat", "per-layer"])
 def test_no_client_moves_the_model_farther_than_the_clip_norm(clipping: str, task: Tasks, federation: Federations) -> None:
-    # One client, and noise that is far below the clip norm. At first only the last layer of an MLP has a gradient.
+    # There is one client, with noise far below the clip norm. At first only the last layer of an MLP has a gradient.
     fields = {"clients": 1442, "clients_per_round": 1, "rounds": 1, "clip": 0.01, "clipping": clipping, "precision": 64, "model": "mlp-8"}
     run = federation(task("dp-fedavg", {"noise_multiplier": 1e-3}, sampling="passes", **fields))
     before = run.state.parameters
@@ -112,7 +115,7 @@ def test_a_client_that_is_emptied_moves_the_count_by_a_half(sampling: str, task:
     fields = {"clients": 10, "clients_per_round": 10, "clip": 0.1, "sampling": sampling, "adjacency": "add-or-remove-one"}
     training = task("dp-fedavg", {"noise_multiplier": 1.0}, clipping="adaptive", rounds=1, **fields)
     data = training.training.federated_data(0)
-    # The same noise in both runs. All updates are longer than the clip norm: answers of -1/2.
+    # Both runs have the same noise. All updates are longer than the clip norm, so their answers are -1/2.
     client = int(training.training.cohorts.draw(1, NumberedStreams(0, f"training, clients: {training.training.cohorts}").at(1))[0])
 
     def emptied(number: int) -> Examples:
@@ -124,7 +127,7 @@ def test_a_client_that_is_emptied_moves_the_count_by_a_half(sampling: str, task:
         run = Federation(training.training, training.prepare(None), clients, 0, "neighbours")
         run.run()
         fractions.append(0.5 - math.log(run._clipping.clip_norm / 0.1) / 0.2)
-    # Its answer would be yes, and move the count by 1, if it gave one.
+    # A client that answers would answer yes, and move the count by 1.
     assert (fractions[1] - fractions[0]) * 10 == pytest.approx(0.5, rel=1e-9)
 
 
@@ -190,7 +193,7 @@ def test_almost_no_budget_leaves_the_model_at_chance(name: str, task: Tasks, fed
     run = federation(task(name, {"noise_multiplier": 3e3}, clients=1442, clients_per_round=600, rounds=10))
     run.run()
     assert run.plan.epsilons[-1] < 0.02
-    # Ten models that are nearly noise: each guesses a tenth of 355 images right, give or take a few hundredths.
+    # The ten models are nearly noise: each classifies a tenth of 355 images correctly, within a few hundredths.
     assert np.mean(run.records["accuracy"]) < 0.2
 
 
@@ -272,10 +275,10 @@ def test_dp_rec_learns_within_bytes_that_are_those_of_its_messages(task: Tasks, 
     fields = {"sampling": "with-replacement", "download": "history", "clients": 50, "clients_per_round": 20, "rounds": 8, "clip": 0.5}
     run = federation(task("dp-rec-training", {"clip_ratio": 2.0, "group_size": 65}, local_epochs=1, client_rate=1.0, **fields))
     run.run()
-    # 10 groups of 7 bits, a seed of 64 bits.
+    # A message has 10 groups of 7 bits, and a seed of 64 bits.
     assert run.records["bytes_up"] == [20 * 17] * 8
     assert max(run.records["bytes_down"]) < 20 * 2600
-    # What is not proven is for the other adjacency, and has its own name.
+    # Unproven accounts are for the other adjacency, and have separate names.
     assert {"published", "conservative", "any-bits"} == set(run.plan.others)
     with pytest.raises(ValueError, match="sampling must be with-replacement for dp-rec-training"):
         task("dp-rec-training", {"clip_ratio": 2.0}).prepare(None)

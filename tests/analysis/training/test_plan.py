@@ -1,4 +1,7 @@
-"""What every round reveals: the numbers of `account` for as many rounds, amplified or not, and budgets that are kept."""
+"""Privacy of every round.
+
+Requirements: the values of `account` for the same number of rounds, amplified or not, within the budget.
+"""
 
 import math
 from collections.abc import Callable
@@ -101,11 +104,11 @@ def test_secure_sums_have_the_noise_that_is_given_and_keep_what_their_account_sa
     plan = task(name, options, **fields).prepare(None)
     mechanism: Any = plan.mechanism
     inner = getattr(mechanism, "inner", mechanism)
-    # Of sketches, their clip norm counts.
+    # The sensitivity of sketches is their own clip norm.
     norms = inner.ball.clip_norm * (2 if setting.adjacency == "replace-one" else 1)
     assert inner.ball.clip_norm == pytest.approx(setting.clip * (1.1 if "sketch" in name else 1.0), rel=1e-12)
     assert math.sqrt(inner.clients) * inner.local_sigma == pytest.approx(0.5 * norms, rel=1e-12)
-    # Whoever is drawn has a seat, as good as always.
+    # Every drawn client has a seat, except with negligible probability.
     if setting.sampling == "poisson":
         assert 70 < inner.clients == setting.cohorts.seats(setting.rounds, setting.delta) < 100
     else:
@@ -120,7 +123,7 @@ def test_secure_sums_have_the_noise_that_is_given_and_keep_what_their_account_sa
             assert plan.epsilons.tolist() == of_sum
         else:
             assert (plan.epsilons > of_sum).all()
-    # Rounding costs more than Gaussian noise of this size does alone, by little.
+    # Rounding costs slightly more privacy than Gaussian noise of this size alone.
     assert plan.unamplified is not None
     multiplier = 0.5 if plan.count is None else combined_noise_multiplier(0.5, plan.count.deviation, setting.adjacency)
     alone = gaussian_privacy(multiplier, setting.adjacency, "central").epsilon(setting.delta, setting.adjacency, setting.rounds)
@@ -148,7 +151,7 @@ def test_a_given_noise_needs_no_budget_and_a_sketch_of_given_size(task: Tasks) -
         task("distributed-discrete-gaussian", {"noise_multiplier": 0.5, "bits": 3}).prepare(None)
     with pytest.raises(InfeasibleError, match=r"noise_multiplier must be at least 0\.\d+ in steps that fit 5 bits, got 0.001"):
         task("distributed-discrete-gaussian", {"noise_multiplier": 1e-3, "bits": 5}).prepare(None)
-    # Budgets are what mechanisms keep everywhere else.
+    # Only trainings have this option: elsewhere mechanisms take budgets.
     assert "noise_multiplier" not in {option.name for option in entry_named("distributed-discrete-gaussian").options}
 
 
@@ -167,7 +170,7 @@ def test_other_adjacencies_are_refused_before_anything_is_run(task: Tasks) -> No
 def test_noise_on_each_message_may_be_given(task: Tasks) -> None:
     plan = task("gaussian", {"noise_multiplier": 1.5}, rounds=3, sampling="passes").prepare(None)
     assert plan.trust_model == "local"
-    # A fifth of the clients a round: three rounds are within one pass.
+    # A fifth of the clients take part in each round: three rounds are within one pass.
     assert plan.epsilons.tolist() == [gaussian_privacy(1.5).epsilon(1e-5)] * 3
     mechanism: Any = plan.mechanism
     assert mechanism.standard_deviation == 1.5 * 2 * task("gaussian", {"noise_multiplier": 1.5}).training.clip
@@ -194,7 +197,7 @@ def test_what_is_for_budgets_alone_is_refused_beside_a_tables_epsilon(task: Task
         task("mvu", {**given, "bits_in": 1}).prepare(None)
     with pytest.raises(ValueError, match="table_epsilon must be"):
         task("mvu", {**given, "table_epsilon": 0.0})
-    # Budgets are what mechanisms keep everywhere else.
+    # Only trainings have this option: elsewhere mechanisms take budgets.
     assert "table_epsilon" not in {option.name for option in entry_named("mvu").options}
 
 
@@ -206,7 +209,7 @@ def test_what_sampling_does_not_amplify_is_stated_once(task: Tasks) -> None:
 
 def test_passes_compose_over_the_rounds_of_one_client(task: Tasks) -> None:
     plan = task("cldp", sampling="passes", round_epsilon=1.0, rounds=11, delta=0.0).prepare(None)
-    # 40 of 200 clients a round: the sixth round begins the second pass. Without delta, epsilons add up.
+    # 40 of 200 clients take part in each round: the sixth round begins the second pass. Without delta, epsilons add up.
     assert (plan.epsilons / plan.epsilons[0]).tolist() == pytest.approx([1.0] * 5 + [2.0] * 5 + [3.0], rel=1e-9)
     assert plan.amplified is None
 
@@ -249,7 +252,7 @@ def test_dp_rec_states_what_is_proven_and_what_is_published(task: Tasks) -> None
 def test_large_tensors_are_several_groups(task: Tasks) -> None:
     fields = {"sampling": "with-replacement", "clients": 100, "clients_per_round": 10, "rounds": 2, "adjacency": "add-or-remove-one"}
     plan = task("dp-rec-training", {"clip_ratio": 0.5, "largest_group": 300}, **fields).prepare(None)
-    # 640 weights and 10 biases.
+    # The model has 640 weights and 10 biases.
     assert plan.mechanism.layout.sizes == (214, 213, 213, 10)
     with pytest.raises(ValueError, match="largest_group must be left out where group_size is given, got 300 and 65"):
         task("dp-rec-training", {"clip_ratio": 0.5, "largest_group": 300, "group_size": 65}, **fields).prepare(None)
@@ -314,12 +317,12 @@ CLIPPED = {"clients": 1200, "clients_per_round": 12, "sampling": "poisson", "cli
 def test_sum_and_count_about_one_sample_reveal_at_most_what_is_stated(
     name: str, noise: float | None, fields: dict[str, Any], tmp_path: Path
 ) -> None:
-    # The joint loss of both releases by quadrature, against epsilon of the last round; budgets are kept.
+    # The joint loss of both releases by quadrature agrees with epsilon of the last round, and budgets are kept.
     trainings.check(tmp_path, "losses", name, noise, {**CLIPPED, "rounds": 1, "delta": 1e-5, **fields}, 0)
 
 
 def test_the_joint_epsilon_of_a_sampled_secure_sum_is_that_of_the_joint_noise(task: Tasks) -> None:
     fields = {**CLIPPED, "rounds": 1, "samples": 1}
     plan = task("distributed-discrete-gaussian", {"bits": 32, "noise_multiplier": 1.0}, **fields).prepare(None)
-    # Amplified apart and added up, sum and count would be said to have 0.372.
+    # Amplifying sum and count separately and adding the results would wrongly give 0.372.
     assert plan.epsilons[0] == pytest.approx(0.574, abs=2e-3)

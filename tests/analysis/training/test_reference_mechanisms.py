@@ -1,4 +1,4 @@
-"""Mechanisms that only trainings have: bits, bias, variance, and what they reveal."""
+"""Mechanisms of trainings only: bits, bias, variance, and privacy."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -40,7 +40,7 @@ def test_the_estimate_is_as_far_off_as_stated(name: str) -> None:
             aggregate = mechanism.combine(aggregate, mechanism.aggregate(mechanism.encode(part, rng)))
         estimates.append(mechanism.decode(aggregate, CLIENTS))
     deviation = np.sqrt(mechanism.variance(vectors).mean() / CLIENTS / len(estimates))
-    # Five standard deviations in every coordinate together, and the bias.
+    # The mean error is within five standard deviations of all coordinates together, plus the bias.
     assert np.linalg.norm(np.mean(estimates, axis=0) - vectors[0]) <= mechanism.bias_bound + 5 * deviation + 1e-6
     assert mechanism.bits_per_client == BITS[name]
     assert mechanism.variance(vectors).max() <= mechanism.worst_variance * (1 + 1e-12) or name == "quantised"
@@ -60,7 +60,7 @@ def test_variances_are_measured_ones() -> None:
 @pytest.mark.parametrize("reach", ["largest-coordinate", "clip-norm"])
 @pytest.mark.parametrize("bits", [2, 4, 8, 16])
 def test_levels_stay_within_the_clip_norm_whatever_the_vector(bits: int, reach: str) -> None:
-    """Sensitivity: no message is longer than the clip norm, exactly, and levels are whole numbers of the stated size."""
+    """No message is longer than the clip norm, and levels are whole numbers."""
     rng = np.random.default_rng(8)
     ball = NormBall(200, 2.0, 0.3)
     vectors = ball.clip(rng.normal(size=(60, 200)) * 10.0 ** rng.uniform(-4, 4, size=(60, 1)))
@@ -84,7 +84,7 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
     assert levels.privacy().epsilon(1e-5, "replace-one") == floats.privacy().epsilon(1e-5, "replace-one") <= 3.0
     assert (levels.bits_per_client, floats.bits_per_client) == (8 * 300 + 32, 32 * 300)
     rng = np.random.default_rng(9)
-    # The noise of a server that is not asked for any is left out, so that rounding shows.
+    # The sum has hardly any noise, so that the rounding error shows.
     quiet = replace(levels, noise_multiplier=1e-3, clients=10**9)  # type: ignore[type-var]
     vector = rng.normal(size=300) / 10
     for x in (vector, 2.0 * vector / np.linalg.norm(vector)):
@@ -94,7 +94,7 @@ def test_eight_bits_cost_no_epsilon_and_are_as_far_off_as_stated(reach: str) -> 
         assert error <= rounding * 1.02
         assert np.linalg.norm(sent.mean(axis=0) - x) <= quiet.bias_bound
         assert rounding <= quiet.worst_variance
-        # Far inside the ball nothing is shortened: rounding is all, and has no bias.
+        # Far inside the ball no vector is shortened: the error is rounding only, without bias.
         if np.linalg.norm(x) < 1.8:
             assert error == pytest.approx(rounding, rel=0.02)
             assert np.linalg.norm(sent.mean(axis=0) - x) <= 5 * np.sqrt(rounding / 4000)

@@ -1,4 +1,4 @@
-"""Runs that were interrupted end with the same bytes as runs that were not."""
+"""Interrupted runs end with the same bytes as uninterrupted runs."""
 
 import os
 import signal
@@ -42,11 +42,11 @@ GRID = {
 
 
 class Killed(BaseException):
-    """What no task catches."""
+    """Exception that no task catches."""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """Return all that a finished grid has left, except for the store."""
+    """Return all files of a finished grid except for the store."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".sqlite")
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
@@ -78,7 +78,7 @@ def test_a_grid_that_is_interrupted_again_and_again_ends_with_the_same_bytes(
         except Killed:
             kills += 1
     assert kills >= 6
-    # Of 240 rounds at most six, the last ones before a kill, are done again.
+    # A run repeats at most six of 240 rounds per kill, the last ones before the kill.
     assert 240 < len(rounds) <= 240 + 7 * kills
     assert contents(tmp_path) == whole
 
@@ -96,7 +96,7 @@ def test_a_grid_on_two_processes_that_is_killed_ends_with_the_same_bytes(whole: 
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    # The owner's file of a killed process stays until the next one ends.
+    # The owner's file of a killed process stays until the next process ends.
     assert "results.parquet" not in contents(tmp_path)
     run_training(parse_training(GRID), tmp_path, workers=2)
     assert contents(tmp_path) == whole

@@ -1,4 +1,4 @@
-"""Settings of a training: what they keep, stream, and refuse."""
+"""Settings of a training: fields, random streams, and refusals."""
 
 from collections.abc import Callable
 
@@ -41,7 +41,7 @@ def test_millions_of_clients_take_part_in_passes_without_memory_for_each() -> No
     )
     task = TrainingTask(setting, TrainedMechanism("dp-fedavg"), 0)
     plan = task.prepare(None)
-    # Nobody takes part twice.
+    # No client takes part twice.
     assert plan.epsilons[0] == plan.epsilons[1]
     assert 3.99 < plan.epsilons[1] <= 4
     rows = task.run(plan)

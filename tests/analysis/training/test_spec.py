@@ -1,4 +1,4 @@
-"""Trainings as files: what is one number is one task."""
+"""Trainings as files: equal numbers in different notations are the same task."""
 
 from typing import Any
 

@@ -1,4 +1,7 @@
-"""The noisy sum of sketches, thresholded with a memory: nothing is lost, nothing costs privacy, and runs go on where they were."""
+"""The noisy sum of sketches with threshold and memory.
+
+Points under test: the memory keeps the rest, costs no privacy, and runs resume.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace

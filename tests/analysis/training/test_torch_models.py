@@ -1,4 +1,7 @@
-"""The papers' models by torch: sizes, gradients of single clients, first parameters, dropout, and short trainings."""
+"""The papers' torch models.
+
+Points under test: sizes, gradients of single clients, first parameters, dropout, and short trainings.
+"""
 
 import json
 from collections.abc import Callable
@@ -33,7 +36,7 @@ def sizes(tensors: object) -> list[int]:
         ("lenet-5", MNIST, 582_026),
         ("dp-rec-cnn", FEMNIST, 231_742),
         ("femnist-cnn", FEMNIST, 1_018_174),
-        # Kernels and biases of 16 * (8 * 8 + 1), 32 * (4 * 4 * 16 + 1), 32 * (4 * 4 * 32 + 1) and 10 * (32 + 1).
+        # The kernels and biases are 16 * (8 * 8 + 1), 32 * (4 * 4 * 16 + 1), 32 * (4 * 4 * 32 + 1) and 10 * (32 + 1).
         ("mvu-cnn", MNIST, 26_010),
         ("character-lstm", CHARACTERS, 820_522),
         ("next-word-lstm", WORDS, 4_050_748),
@@ -59,7 +62,7 @@ def test_layers_are_those_of_linear_compression(name: str, data: tuple, publishe
     assert network_named(name, *data).layers.sizes == model_layers(published).sizes
 
 
-# Each on inputs as small as it takes: features, classes, and the shape of an image.
+# Inputs are as small as each model permits: features, classes, and the shape of an image.
 SMALL = {
     "lenet-5": (16 * 16, 4, (16, 16, 1)),
     "dp-rec-cnn": (10 * 10 * 2, 4, (10, 10, 2)),
@@ -116,7 +119,7 @@ def test_the_cell_is_the_one_of_torch() -> None:
     from quietbits.analysis.training.models.torch_models import LongShortTermMemory
 
     own, reference = LongShortTermMemory(3, 4), torch.nn.LSTM(3, 4, batch_first=True)
-    # Both have the gates that write, forget, make what is new, and show, in this order.
+    # Both implementations order the gates as input, forget, cell and output.
     with torch.no_grad():
         own.inputs.copy_(reference.weight_ih_l0.T)
         own.units.copy_(reference.weight_hh_l0.T)
@@ -167,11 +170,11 @@ def test_dropout_is_that_of_the_generator_and_right_on_average() -> None:
     cohort = Cohort(Examples(np.repeat(inputs[0][:1], 200, axis=0), np.repeat(labels[0][:1], 200)), np.ones(200, dtype=np.int64))
     once, again = (LocalTraining().updates(network, parameters, cohort, np.random.default_rng(9)) for _ in range(2))
     assert (once == again).all()
-    # Of the same example.
+    # All rows belong to the same example.
     assert len(np.unique(once, axis=0)) == 200
     factors = next(iter(network._dropouts.values())).draw(rng, (500,))
     assert set(np.unique(factors)) == {0.0, 1 / 0.75}
-    # Five standard deviations of the mean of 500 * 4 * 64 or more factors, each of variance 1 / 3.
+    # The mean of 500 * 4 * 64 or more factors of variance 1 / 3 is within five standard deviations.
     assert factors.mean() == pytest.approx(1.0, abs=5 * (3 * factors.size) ** -0.5)
 
 
@@ -184,7 +187,7 @@ def test_answers_are_best_scores_and_count_where_something_is_asked() -> None:
     expected = np.mean((best == labels[0])[labels[0] >= 0])
     assert network_accuracy(network, parameters, inputs[0], labels[0]) == pytest.approx(expected, rel=1e-12)
     assert network_accuracy(network, parameters, inputs[0], np.full_like(labels[0], -1)) == 0
-    # A client of whom nothing is asked has nothing to change.
+    # A client without required positions has a zero gradient.
     assert not network.gradients(parameters, inputs[:, :2], np.full((1, 2, 5), -1)).any()
 
 

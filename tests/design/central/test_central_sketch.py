@@ -1,4 +1,6 @@
-"""Project and perturb: noise of exactly the stated variance, and errors as predicted.
+"""Tests of project and perturb.
+
+Points under test: noise of exactly the stated variance, and errors that agree with predictions.
 
 Seeds are fixed; means are within 5 standard errors, and one seed in a million would fail where a p-value is tested.
 """
@@ -38,9 +40,9 @@ def test_the_noise_of_the_sum_has_the_stated_law(adjacency: str) -> None:
     rng = np.random.default_rng(2)
     noise = np.array([mechanism.aggregate(mechanism.encode(vectors, rng)) - sketches.sum(axis=0) for _ in range(500)])
     assert scipy.stats.kstest(noise.ravel() / mechanism.noise_deviation, "norm").pvalue > 1e-6
-    # 10 000 squares: chi-square, of mean 1 and variance 2.
+    # The mean of 10 000 squares is nearly 1: each is chi-square, of mean 1 and variance 2.
     assert np.mean(noise**2) / mechanism.noise_deviation**2 == pytest.approx(1, abs=5 * math.sqrt(2 / 10_000))
-    # Each client's share is independent of the others'.
+    # Each client's share of the noise is independent of the others' shares.
     shares = np.concatenate([mechanism.encode(np.zeros((4, 60)), rng) for _ in range(250)], axis=1)
     assert np.abs(np.corrcoef(shares)[np.triu_indices(4, 1)]).max() < 6 / math.sqrt(5000)
     assert mechanism.privacy().accounts[0].name == gaussian_privacy(1.5, adjacency, "central").accounts[0].name
@@ -48,7 +50,7 @@ def test_the_noise_of_the_sum_has_the_stated_law(adjacency: str) -> None:
 
 
 def test_decoding_scales_the_noise_up_by_as_much_as_is_stated() -> None:
-    # d deviation**2 / n for each client, whatever its vector: over n once more for the mean. Zero vectors leave noise alone.
+    # Each client adds d deviation**2 / n, whatever its vector; the mean divides by n once more. Zero vectors leave only the noise.
     rng = np.random.default_rng(3)
     rounds = [made(sketch=CountMeanSketch(60, 2, 10, seed=seed)) for seed in range(500)]
     squares = np.array([np.sum(item.decode(item.aggregate(item.encode(np.zeros((4, 60)), rng)), 4) ** 2) for item in rounds])
@@ -61,7 +63,7 @@ def test_decoding_scales_the_noise_up_by_as_much_as_is_stated() -> None:
 @pytest.mark.parametrize("sketch", [CountMeanSketch(60, 1, 30), CountMeanSketch(60, 5, 9), HadamardSketch(60, 30)], ids=repr)
 @pytest.mark.parametrize("clients", [1, 20])
 def test_the_error_is_compression_and_noise(sketch: LinearSketch, clients: int) -> None:
-    # A clip that nothing reaches: the error is exactly what is shared and what is each client's.
+    # No vector reaches the clip norm, so the error is exactly the shared part plus each client's part.
     mechanism = CentralSketchMechanism(NormBall(60, 2.0), sketch, clients, sketch_clip=6.0, noise_multiplier=0.05, delta=1e-5)
     vectors = np.random.default_rng(5).normal(size=(clients, 60)) + 0.5
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)

@@ -1,4 +1,7 @@
-"""Ways of accounting that mechanisms share: pure privacy, Rényi divergences and losses, over rounds and with secret sampling."""
+"""Common accounts of mechanisms.
+
+Points under test: pure privacy, Rényi divergences and losses, over rounds and with secret sampling.
+"""
 
 import math
 
@@ -38,7 +41,7 @@ def epsilon(account: Account, delta: float, rounds: int = 1, sampling: PoissonSa
     return account.bound(delta, rounds, sampling).epsilon
 
 
-# Pure privacy
+# Tests of pure privacy
 
 
 def test_pure_privacy_adds_up_and_needs_no_delta() -> None:
@@ -53,7 +56,7 @@ def test_pure_mechanisms_compose_to_at_most_their_sum() -> None:
     assert report.epsilon_by("pure") == 4.0
     assert report.epsilon_by("pld") <= report.epsilon_by("rdp") <= 4.0
     assert report.epsilon == report.epsilon_by("pld") == composed_pure_epsilon(0.5, 8, 1e-9)
-    # Where the pure guarantee is the better one, its order is infinite, which JSON has no number for.
+    # The pure guarantee is smaller here; its order is infinite, which JSON cannot express.
     assert report.account("rdp").bound.order == math.inf
     assert report.account("rdp").document()["order"] is None
 
@@ -73,7 +76,7 @@ def test_without_a_pure_guarantee_there_is_one_account_that_says_so() -> None:
 def test_sampling_amplifies_pure_privacy() -> None:
     account = pure_account(1.0)
     assert epsilon(account, 0.0, 3, FIXED) == pytest.approx(3 * math.log1p(0.1 * math.expm1(1.0)), rel=1e-12)
-    # It holds at delta = 0, whatever delta is asked: all rounds count.
+    # The account holds at delta = 0 for any requested delta, so all rounds count.
     assert epsilon(account, 0.5, 1000, FIXED) == pytest.approx(1000 * math.log1p(0.1 * math.expm1(1.0)), rel=1e-12)
     assert account.at_delta_zero
     assert epsilon(pure_account(1.0, "add-or-remove-one"), 0.0, 1, PoissonSampling(1.0)) == pytest.approx(1.0, rel=1e-12)
@@ -86,7 +89,7 @@ def test_sampling_amplifies_pure_privacy() -> None:
         pure_account(1.0, "add-or-remove-one").bound(0.0, 1, FIXED)
 
 
-# Rényi divergences
+# Tests of Rényi divergences
 
 
 def test_rounds_add_up_and_the_order_is_said() -> None:
@@ -141,20 +144,20 @@ def test_sampled_divergences_are_those_of_every_mechanism_unless_better_ones_are
     assert secretly_sampled_curve("replace-one")(CURVE, everyone) is CURVE
 
 
-# Privacy losses
+# Tests of privacy losses
 
 
 def test_one_round_is_amplified_and_several_are_those_of_everyone() -> None:
     account = loss_account("pld", lambda rounds, delta: rounds * 2.0 - delta, "replace-one")
     assert epsilon(account, 1e-3, 4) == pytest.approx(8 - 1e-3)
-    # At ten times the delta.
+    # The sampled account uses ten times the delta.
     assert epsilon(account, 1e-3, 1, FIXED) == pytest.approx(math.log1p(0.1 * math.expm1(2 - 1e-2)), rel=1e-9)
     assert epsilon(account, 1e-3, 2, FIXED) == epsilon(account, 1e-3, 2)
     unknown = loss_account("pld", lambda rounds, _: None if rounds > 1 else 1.0, "replace-one").bound(1e-3, 2, FIXED)
     assert unknown.reason == "too expensive to compute, or not known, for these rounds, this sampling and this delta"
     nothing = loss_account("pld", lambda *_: None, "replace-one").bound(1e-3, 1, FIXED)
     assert (nothing.epsilon, nothing.reason) == (math.inf, unknown.reason)
-    # Everyone is no sampling.
+    # A sample of all clients is no sampling.
     everyone = loss_account("pld", lambda rounds, delta: None if delta < 9e-4 else rounds * 2.0, "replace-one")
     assert everyone.bound(1e-3, 4, FixedSizeSampling(7, 7)).epsilon == 8.0
     assert epsilon(account, 1e-3, 4, FixedSizeSampling(7, 7)) == pytest.approx(8 - 1e-3)
@@ -174,11 +177,12 @@ def test_losses_are_composed_within_what_they_cost_and_what_rounding_spares() ->
     loss = dominating_privacy_loss([[3, 1], [1, 3]])
     epsilon = math.log(3)
     assert composed_loss(loss, 1, 1e-3) == pytest.approx(composed_pure_epsilon(epsilon, 1, 1e-3), rel=1e-6)
-    result = composed_loss(loss, 20, 1e-3)
-    assert result is not None
-    assert composed_pure_epsilon(epsilon, 20, 1e-3) <= result < 1.001 * composed_pure_epsilon(epsilon, 20, 1e-3)
+    for times in (2, 20):
+        result = composed_loss(loss, times, 1e-3)
+        assert result is not None
+        assert composed_pure_epsilon(epsilon, times, 1e-3) <= result < 1.001 * composed_pure_epsilon(epsilon, times, 1e-3)
     assert composed_loss(loss, MOST_COMPOSITIONS + 1, 1e-3) is None
-    # Twenty uses may each leave 2e-15 of delta out.
+    # Each of twenty rounds may drop 2e-15 of delta.
     assert composed_loss(loss, 20, 5e-14) is None
     assert composed_loss(loss, 20, 1e-13) is not None
     assert composed_loss(loss, 20, 1e-13, composed_before=10) is None
@@ -193,7 +197,7 @@ def test_losses_whose_ratios_overflow_warn_of_nothing_and_err_upward() -> None:
         assert bound >= composed_pure_epsilon(math.log(30), times, 1e-3) * (1 - 1e-9)
 
 
-# Rounds as (epsilon, delta)
+# Tests of rounds as (epsilon, delta)
 
 
 def test_a_bound_that_needs_delta_says_so() -> None:
@@ -214,7 +218,8 @@ def test_sampled_rounds_of_any_mechanism_compose_as_randomised_response() -> Non
     many = amplified_rounds(single, 1e-4, 20, FIXED, "replace-one")
     assert many.epsilon == composed_pure_epsilon(single_round.epsilon, 20, 5e-5)
     assert many.details == {"kept": 1}
-    # Half of delta goes to the rounds, each of which has ten times its share where it takes part; and one round by itself is the least.
+    # Half of delta goes to the rounds: a round in which the client takes part has ten times its share. The least share is for a single
+    # round.
     assert asked == pytest.approx([1e-3, 1e-3, 1e-4 / 40 * 10])
     tiny = amplified_rounds(lambda _: EpsilonBound(1e-5), 0.5, 2, FIXED, "replace-one")
     assert composed_rounds(1e-6, 2, 0.25) == 0 < tiny.epsilon == pytest.approx(1e-6, rel=1e-4)

@@ -1,4 +1,4 @@
-"""Calibration ends on the safe side, within a millionth, and what is asked for beyond that is refused."""
+"""Calibration ends within a millionth below the target, and refuses unreachable targets."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 
 
 def assert_safe_and_tight(name: str, result: Calibration, parameter: str, found_as: str, *, more_is_private: bool) -> None:
-    """Account anew at the parameter: below the target, by less than a millionth; a little further it is above."""
+    """Check that epsilon is just below the target, and above it at slightly less noise."""
     budget, value = result.budget, result[found_as]
 
     def epsilon(value: float) -> float:
@@ -49,7 +49,7 @@ def test_gaussian_noise(epsilon: float, delta: float, rounds: int) -> None:
     assert_safe_and_tight("gaussian", calibrated, "noise_multiplier", "noise_multiplier", more_is_private=True)
     assert best(calibrated) == "pld"
     if epsilon >= 1e-3:
-        # The analytic calibration, of all rounds as one.
+        # All rounds together are one Gaussian release, which the analytic calibration covers.
         assert calibrated["noise_multiplier"] == pytest.approx(gaussian_noise_multiplier(epsilon, delta) * math.sqrt(rounds), rel=1e-4)
 
 
@@ -75,7 +75,7 @@ def test_sampled_gaussian_noise(epsilon: float, rounds: int, sampling: Sampling,
 def test_pure_mechanisms(epsilon: float, delta: float, rounds: int) -> None:
     calibrated = calibrate("cldp", epsilon=epsilon, delta=delta, rounds=rounds)
     assert_safe_and_tight("cldp", calibrated, "epsilon", "epsilon_per_round", more_is_private=False)
-    # Never less than what the simplest composition gives, up to the tolerance.
+    # Each round has at least the epsilon of basic composition, up to the tolerance.
     assert calibrated["epsilon_per_round"] >= epsilon / rounds * (1 - 1e-6)
 
 
@@ -117,7 +117,7 @@ def test_a_table_meets_the_target_by_the_smaller_account(ball: NormBall, metric:
 
 @pytest.mark.parametrize("name", ["generalised-randomised-response", "bitwise-randomised-response"])
 def test_randomised_response_uses_the_whole_budget_of_its_rounds(name: str) -> None:
-    # Of more than two letters, less is revealed than pure privacy allows: it was calibrated by the latter.
+    # With more than two letters, the mechanism reveals less than pure privacy allows, which once calibrated it.
     calibrated = calibrate(name, epsilon=4.0, delta=1e-3, rounds=7, bits=2)
     assert 0 <= 4.0 - calibrated.epsilon <= 1e-6
     assert calibrated["epsilon_per_round"] > 1.1 * calibrate("cldp", epsilon=4.0, delta=1e-3, rounds=7)["epsilon_per_round"]
@@ -184,13 +184,13 @@ def test_what_cannot_be_reached_is_infeasible(make: Callable[[], object], messag
 
 @pytest.mark.parametrize("delta", [0.5, 0.9, 0.9995])
 def test_a_small_epsilon_at_a_large_delta_is_met_too(delta: float) -> None:
-    # There epsilon is a steep function of the noise, and no Rényi order proves anything but zero.
+    # At this point epsilon is a steep function of the noise, and no Rényi order proves a bound but zero.
     calibrated = calibrate("gaussian", epsilon=1e-5, delta=delta)
     assert 0 <= 1e-5 - calibrated.epsilon <= 1e-11
 
 
 def test_a_jump_ends_before_it() -> None:
-    # What is never reached is not crept up to.
+    # The epsilon jumps over the target, so the search stops early.
     calibrated = calibrate_parameter(lambda x: 1.0 if x < 3 else 2.0, Budget(1.5, 1e-6, "replace-one"), low=0.1, high=10.0, name="argument")
     assert calibrated == pytest.approx(3.0, rel=1e-12)
     assert calibrated < 3
@@ -218,7 +218,7 @@ def test_one_round_by_an_account_that_uses_delta_may_have_more(delta: float) -> 
 
 @dataclass(frozen=True)
 class Scaled:
-    """Reveals more, or less, than its parameter says."""
+    """Mechanism whose true epsilon is a multiple of its parameter."""
 
     epsilon: float
     factor: float
@@ -257,7 +257,7 @@ def test_pure_rounds_are_built_for_equal_shares() -> None:
 
 @pytest.mark.parametrize("method", [None, "pure"])
 def test_one_round_of_a_pure_mechanism_has_the_budget_and_of_others_what_delta_allows(method: str | None) -> None:
-    # Binary randomised response has an epsilon that is 0.0137 below its pure one.
+    # Binary randomised response has an epsilon that is 0.0137 below its pure epsilon.
     budget = Budget(1.0, 0.01, "replace-one", method=method)
     assert over_rounds(budget, scaled(1.0, delta=0.0)).epsilon == 1.0
     by_loss = Budget(1.0, 0.01, "replace-one", method="pld")

@@ -1,4 +1,7 @@
-"""Capabilities of the registry's mechanisms: joint clients, copies for other numbers of clients, laws."""
+"""Capabilities of the registry's mechanisms.
+
+Points under test: joint clients, copies for other numbers of clients, laws.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What Gaussian noise reveals, with and without sampled clients: against dp-accounting asked directly."""
+"""Privacy of Gaussian noise, with and without sampled clients, against dp-accounting."""
 
 import math
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def test_both_accountants_agree() -> None:
     report = gaussian_privacy(3.0).report(1e-6, rounds=20)
     by_divergences, by_loss = report.epsilon_by("rdp"), report.epsilon_by("pld")
     assert by_divergences == pytest.approx(RdpAccountant(DEFAULT_ORDERS[:-1]).compose(GaussianDpEvent(3.0), 20).get_epsilon(1e-6))
-    # dp-accounting rounds losses up, by about 1e-8 here; ours is exact.
+    # dp-accounting rounds losses up, by about 1e-8 here; the account of quietbits is exact.
     by_grid = PLDAccountant().compose(GaussianDpEvent(3.0), 20).get_epsilon(1e-6)
     assert 0 <= by_grid - by_loss < 1e-5
     assert report.epsilon == by_loss < by_divergences
@@ -47,14 +47,14 @@ def test_both_accountants_agree() -> None:
 
 
 def test_replace_one_means_different_things_to_the_two_accountants_and_one_thing_here() -> None:
-    # The trap: with REPLACE_ONE, dp-accounting's PLD accountant doubles the sensitivity, its RDP accountant does not.
+    # With REPLACE_ONE, dp-accounting's PLD accountant doubles the sensitivity, while its RDP accountant does not.
     by_pld = PLDAccountant(REPLACE).compose(GaussianDpEvent(2.0)).get_epsilon(1e-5)
     assert by_pld == pytest.approx(PLDAccountant().compose(GaussianDpEvent(1.0)).get_epsilon(1e-5), abs=1e-4)
     orders = DEFAULT_ORDERS[:-1]
     by_rdp = RdpAccountant(orders, REPLACE).compose(GaussianDpEvent(2.0)).get_epsilon(1e-5)
     assert by_rdp == pytest.approx(RdpAccountant(orders).compose(GaussianDpEvent(2.0)).get_epsilon(1e-5))
     assert by_rdp < 0.6 * by_pld
-    # Here the noise multiplier is relative to the sensitivity for the adjacency that is stated.
+    # In quietbits the noise multiplier is relative to the sensitivity of the stated adjacency.
     replaced, added = (gaussian_privacy(2.0, name).report(1e-5) for name in ("replace-one", "add-or-remove-one"))
     assert [replaced.epsilon_by(name) for name in ("pld", "rdp")] == [added.epsilon_by(name) for name in ("pld", "rdp")]
     assert (replaced.adjacency, added.adjacency) == ("replace-one", "add-or-remove-one")
@@ -95,14 +95,15 @@ def test_without_delta_nothing_is_proven() -> None:
     assert {account.bound.reason for account in report.accounts} == {"delta must be above 0 for this account"}
 
 
-# Sampling
+# Tests of sampling
 
 
 def test_poisson_sampling_agrees_with_both_accountants() -> None:
     report = sampled(2.0, PoissonSampling(0.05), 50, 1e-6)
     event = PoissonSampledDpEvent(0.05, GaussianDpEvent(2.0))
     assert report.epsilon_by("pld") == pytest.approx(PLDAccountant().compose(event, 50).get_epsilon(1e-6), rel=1e-4)
-    # Between whole orders ours is a chord or their series, whichever is lower, and never below by more than their rounding.
+    # Between whole orders, quietbits takes the smaller of a chord and dp-accounting's series, and is never below dp-accounting by more than
+    # rounding.
     theirs = RdpAccountant(SAMPLED_ORDERS).compose(event, 50).get_epsilon(1e-6)
     assert theirs * (1 - 1e-12) <= report.epsilon_by("rdp") < theirs * 1.01
     assert (report.adjacency, report.trust_model) == ("add-or-remove-one", "central")
@@ -124,7 +125,7 @@ def test_the_older_conversion_is_an_account_of_its_own() -> None:
 
 
 def test_a_large_sampling_probability_does_not_fail_to_converge(caplog: pytest.LogCaptureFixture) -> None:
-    # dp-accounting's series for orders that are not whole does, says so in the log, and leaves those orders out.
+    # dp-accounting's series fails to converge for fractional orders, says so in its log, and omits those orders.
     RdpAccountant([1.25]).compose(PoissonSampledDpEvent(0.3, GaussianDpEvent(1.0)))
     assert "failed to converge" in caplog.text
     caplog.clear()
@@ -148,7 +149,7 @@ def test_sampling_without_replacement_agrees_with_the_rdp_accountant() -> None:
     event = SampledWithoutReplacementDpEvent(1000, 50, GaussianDpEvent(2.0))
     assert report.epsilon == pytest.approx(RdpAccountant(SAMPLED_ORDERS, REPLACE).compose(event, 50).get_epsilon(1e-6))
     assert (report.adjacency, report.trust_model) == ("replace-one", "central")
-    # Of privacy losses only those of the rounds that a client is drawn for are known.
+    # Only the losses of the rounds in which the client takes part are known.
     few = report.account("pld").bound.details["participations"]
     assert few < 20
     assert report.epsilon_by("pld") == gaussian_privacy(2.0, "replace-one", "central").report(5e-7, rounds=few).epsilon_by("pld")
@@ -186,7 +187,7 @@ def test_what_is_not_accounted_for_is_refused(make: Callable[[], object], messag
         make()
 
 
-# The reference
+# Tests of the reference error
 
 
 def test_a_mechanism_is_accounted_for_by_the_same() -> None:
@@ -204,7 +205,7 @@ def test_out_of_range_there_is_no_reference() -> None:
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 4.0, math.inf])
 @pytest.mark.parametrize("clip_norm", [0.25, 3.0])
 def test_the_radius_is_that_of_the_furthest_corner(norm: float, clip_norm: float) -> None:
-    # The furthest point of a ball has one coordinate, or all of them equal.
+    # The furthest point of a ball has a single nonzero coordinate, or equal coordinates.
     single, equal = np.eye(7)[0], np.ones(7)
     corners = [clip_norm * corner / np.linalg.norm(corner, norm) for corner in (single, equal)]
     radius = max(float(np.linalg.norm(corner)) for corner in corners)
@@ -212,12 +213,12 @@ def test_the_radius_is_that_of_the_furthest_corner(norm: float, clip_norm: float
 
 
 def test_the_central_error_grows_with_the_square_of_what_the_sum_may_move_by() -> None:
-    # Of four coordinates of at most 3, the sum moves by 6, and by 12 where a client is replaced.
+    # With four coordinates of at most 3, the sum moves by 6, and by 12 under replace-one adjacency.
     ball, clients = NormBall(4, math.inf, 3.0), 10
     for adjacency, moved in (("add-or-remove-one", 6.0), ("replace-one", 12.0)):
         error = central_gaussian_error(ball, clients, 1.0, 1e-5, adjacency)
         multiplier = math.sqrt(error / 4) * clients / moved
-        # At the multiplier, delta of Gaussian noise is what was asked (Balle and Wang 2018, theorem 8).
+        # At this multiplier, delta of Gaussian noise is the requested delta (Balle and Wang 2018, theorem 8).
         exact = ndtr(0.5 / multiplier - multiplier) - math.e * ndtr(-0.5 / multiplier - multiplier)
         assert exact == pytest.approx(1e-5, rel=1e-6)
         assert exact <= 1e-5
@@ -231,7 +232,7 @@ def test_noise_that_hides_one_clients_vectors_is_amplified_round_by_round_in_sam
 ) -> None:
     delta, adjacency, asked = 1e-5, sampling.adjacency, list[bool]()
 
-    # Noise that is exactly Gaussian, of multiplier 2.
+    # The account treats the noise as exactly Gaussian, of multiplier 2.
     def epsilon(delta: float, rounds: int, sampled: Callable[[float, float], float | None] | None) -> float | None:
         asked.append(sampled is not None)
         return gaussian_epsilon(2 / math.sqrt(rounds), delta) if sampled is None else sampled(2.0, delta)
@@ -244,6 +245,6 @@ def test_noise_that_hides_one_clients_vectors_is_amplified_round_by_round_in_sam
     assert any(asked) == together
     of_rounds = amplified_rounds(lambda delta: EpsilonBound(gaussian_epsilon(2.0, delta)), delta, rounds, sampling, adjacency).epsilon
     of_gaussian = sampled(2.0, sampling, rounds, delta).epsilon if together else math.inf
-    # The rounds of a client may be fewer.
+    # A client may take part in fewer rounds.
     of_few = answer.epsilon if "participations" in answer.details else math.inf
     assert answer.epsilon == min(of_rounds, of_gaussian, of_few, everyone)

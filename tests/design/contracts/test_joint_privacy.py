@@ -1,4 +1,7 @@
-"""Releases of one round that share its clients: accounts are above the exact joint loss, and the joint release is amplified."""
+"""Releases of one round that share its clients.
+
+Points under test: accounts are above the exact joint loss, and amplification is joint.
+"""
 
 import functools
 import math
@@ -33,11 +36,11 @@ def test_two_gaussian_releases_about_one_sample_reveal_what_quadrature_says(roun
     vector, count = (gaussian_privacy(multiplier, ADDED, "central") for multiplier in (1.0, 1.2))
     sampling = PoissonSampling(share)
     epsilon = joint_privacy([vector, count], ADDED).epsilon(delta, ADDED, rounds, sampling)
-    # A count moves by 1/2: noise of 0.6 has the multiplier 1.2.
+    # A count moves by 1/2, so noise of 0.6 has the multiplier 1.2.
     masses = round_masses(ADDED, (1.0, 0.6), share)
     truth = [max(composed_delta(*pair, rounds, factor * epsilon) for pair in (masses, masses[::-1])) for factor in (1.005, 0.99)]
     assert truth[0] < delta < truth[1]
-    # Amplified one by one, and added up, they would be said to reveal far less than they do.
+    # Amplifying the releases separately and adding the results would understate the privacy loss by far.
     added = sum(item.epsilon(delta / 2, ADDED, rounds, sampling) for item in (vector, count))
     assert max(composed_delta(*pair, rounds, added) for pair in (masses, masses[::-1])) > 2 * delta
 
@@ -69,7 +72,7 @@ def test_every_account_is_above_the_exact_joint_loss(name: str, sampling: FixedS
         assert "basic" in [item.name for item in finite]
         for entry in finite:
             assert joint.delta(entry.bound.epsilon) <= delta * (1 + 1e-9)
-        # The guarantee is not far above the exact loss, but for sampled noise that is not nearly Gaussian.
+        # The guarantee is close to the exact loss, except with sampling, where noise is far from Gaussian.
         assert sampling is not None or joint.delta(report.epsilon / 3) > delta
 
 

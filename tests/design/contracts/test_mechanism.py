@@ -1,4 +1,4 @@
-"""What an error is made of, over clients and over rounds."""
+"""Parts of an error, over clients and over rounds."""
 
 import math
 from dataclasses import replace
@@ -16,7 +16,7 @@ def test_clients_lower_what_is_their_own_and_rounds_what_is_unbiased() -> None:
     assert ERROR.of_mean(1) == 60 + 2 + 0.25
     assert ERROR.of_mean(10) == 6 + 2 + 0.25
     assert ERROR.of_mean(10, rounds=4) == 8 / 4 + 0.25
-    # However many: what is common to the clients of a round stays with more clients, the bias with more rounds as well.
+    # Variance common to the clients of a round does not fall with more clients; bias does not fall with more rounds either.
     assert ERROR.of_mean(10**12) == pytest.approx(2.25, rel=1e-9)
     assert ERROR.of_mean(10, rounds=10**12) == pytest.approx(0.25, rel=1e-9)
     unbiased = replace(ERROR, bias=0.0)

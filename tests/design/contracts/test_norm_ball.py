@@ -1,4 +1,7 @@
-"""The ball of vectors: clipping to it, counting what lies outside, and every bad argument."""
+"""The ball of vectors.
+
+Points under test: clipping, counting the vectors outside, and refusals of bad arguments.
+"""
 
 import math
 from typing import Any
@@ -15,7 +18,7 @@ from quietbits.design.contracts.norm_ball import NormBall
 NORMS = [1.0, 1.5, 2.0, 64.0, math.inf]
 
 
-# Powers up to the 64th of coordinates are finite, and normal numbers where they matter.
+# Powers up to the 64th of coordinates are finite, and normal numbers where they contribute.
 @pytest.mark.parametrize("norm", NORMS)
 @settings(max_examples=30)
 @given(vectors=arrays(float, (3, 4), elements=st.floats(-1e4, 1e4)))

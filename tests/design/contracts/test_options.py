@@ -1,4 +1,7 @@
-"""Parameters are fields: one declaration is range check, option, and the mechanism's values, there and back."""
+"""Parameters are fields.
+
+Points under test: a single declaration gives the range check, the option, and the mechanism's values.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +25,7 @@ from quietbits.design.contracts.options import (
 
 @dataclass(frozen=True)
 class Wheel:
-    """A record with a ball, a required number, a usual one, and what a budget states."""
+    """Record with a ball, a required and a default number, and values of a budget."""
 
     ball: NormBall = parts(NormBall, dimension={"high": 9, "default": 2})
     clip_share: float = parameter("Share of the clip norm.", 0.0, 1.0, name="share")

@@ -1,4 +1,7 @@
-"""Reports: the least of the proven accounts is the guarantee, others stand beside it, and every reason is kept."""
+"""Tests of reports.
+
+Points under test: the least proven account is the guarantee, other accounts are listed, and every reason is kept.
+"""
 
 import json
 import math
@@ -12,7 +15,7 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 
 
 def stating(name: str, epsilon: float, adjacency: str = "replace-one", **fields: Any) -> Account:
-    """An account that says the same whatever it is asked."""
+    """Return an account with a fixed answer."""
     return Account(name, adjacency, lambda *_: EpsilonBound(epsilon), **fields)
 
 
@@ -56,7 +59,7 @@ def test_what_is_not_proven_or_assumes_something_is_shown_and_never_taken() -> N
     assert weak.best is None
     assert math.isinf(weak.epsilon)
     assert math.isinf(weak.guarantee.epsilon)
-    # Something is known, though.
+    # At least one account is finite.
     weak.check_anything_is_known()
 
 
@@ -79,7 +82,7 @@ def test_the_question_reaches_every_account_and_the_report() -> None:
 
     sampling = FixedSizeSampling(10, 3)
     report = Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-3, "replace-one", 5, sampling)
-    # A sample is compared with everyone, and with the four rounds of five that a client is drawn for but with probability .00243.
+    # The report compares the sample with all clients, and with the four of five rounds that a client exceeds with probability .00243.
     assert asked == [(1e-3, 5, sampling), (1e-3, 5, None)]
     asked.clear()
     Privacy("secure-sum", (Account("rdp", "replace-one", bound),)).report(1e-2, "replace-one", 5, sampling)
@@ -142,7 +145,7 @@ def test_sampling_is_refused_where_it_changes_more_than_one_client() -> None:
 
 
 def each_round(epsilon: float, **fields: Any) -> Account:
-    """An account that knows nothing of samples."""
+    """Return an account that does not support sampling."""
 
     def bound(_: float, rounds: int, sampling: Sampling | None) -> EpsilonBound:
         return EpsilonBound(epsilon * rounds) if sampling is None else EpsilonBound.nothing("not sampled")
@@ -173,7 +176,8 @@ def test_what_holds_at_delta_zero_counts_all_rounds() -> None:
 
 @pytest.mark.parametrize(("rounds", "probability", "delta"), [(4, 0.3, 0.02), (10, 0.1, 0.05), (12, 0.5, 1e-2)])
 def test_what_the_rounds_of_a_client_reveal_is_no_less_than_the_truth(rounds: int, probability: float, delta: float) -> None:
-    # Each round tells by randomised response whether the client is there: the exact divergence of all, over the number of answers yes.
+    # Randomised response tells in each round whether the client is present: the number of answers yes determines the exact divergence of
+    # all rounds.
     epsilon = 3.0
     there = math.exp(epsilon) / (1 + math.exp(epsilon))
     sampled = probability * there + (1 - probability) * (1 - there)

@@ -1,4 +1,7 @@
-"""Accounts of a published training with Gaussian noise: published figures, and which of them hold for which sampling."""
+"""Accounts of published trainings with Gaussian noise.
+
+Points under test: published figures, and the sampling for which each holds.
+"""
 
 import math
 
@@ -9,7 +12,7 @@ from dp_accounting.rdp import RdpAccountant
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, Sampling
 
-# Next words of StackOverflow: Chen, Choquette-Choo, Kairouz, Suresh 2022, section 7 and appendix C.
+# The task predicts next words of StackOverflow: Chen, Choquette-Choo, Kairouz, Suresh 2022, section 7 and appendix C.
 POPULATION, CLIENTS_PER_ROUND, ROUNDS = 342_477, 1000, 1500
 POISSON, FIXED = PoissonSampling(CLIENTS_PER_ROUND / POPULATION), FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND)
 
@@ -24,7 +27,7 @@ def epsilon(multiplier: float, sampling: Sampling, account: str, sensitivity: fl
     [(0.5, "rdp", 8.35), (0.6, "rdp", 4.60), (0.5, "rdp-classic", 9.40), (0.6, "rdp-classic", 5.37)],
 )
 def test_published_figures_of_poisson_sampling(multiplier: float, account: str, expected: float) -> None:
-    # The paper says "roughly" 10 and 5: the older conversion comes closest.
+    # The paper states "roughly" 10 and 5: the older conversion comes closest.
     assert round(epsilon(multiplier, POISSON, account), 2) == expected
 
 
@@ -39,12 +42,12 @@ def test_dp_accounting_agrees_at_the_same_orders() -> None:
 def test_privacy_losses_are_below_and_batches_of_a_fixed_size_above(multiplier: float, few: tuple[float, float]) -> None:
     poisson = epsilon(multiplier, POISSON, "rdp")
     assert epsilon(multiplier, POISSON, "pld") < poisson < epsilon(multiplier, FIXED, "rdp")
-    # Replaced updates may be two clip norms apart: the proven figure is that of at most 17 rounds with everyone.
+    # Replaced updates may be two clip norms apart: the proven figure counts at most 17 rounds without sampling.
     stated = [epsilon(multiplier, FIXED, account, 2.0) for account in ("pld", "rdp")]
     assert stated == pytest.approx(few, abs=0.1)
     own = gaussian_privacy(multiplier / 2).report(0.5 / POPULATION, rounds=17)
     assert stated == [own.epsilon_by(account) for account in ("pld", "rdp")]
-    # No loss of sampled rounds is known there, so that the account of losses is far above the divergences.
+    # The loss of sampled rounds is unknown for replace-one adjacency, so the loss account is far above the Rényi account.
     assert 5 * epsilon(multiplier, FIXED, "rdp") < epsilon(multiplier, FIXED, "pld") < math.inf
 
 

@@ -1,4 +1,7 @@
-"""Noise in floating-point numbers is released only by name: the low bits tell inputs apart, which is why."""
+"""Noise in floating-point numbers needs an explicit permission.
+
+The low bits of such noise reveal inputs.
+"""
 
 from dataclasses import replace
 
@@ -15,8 +18,8 @@ from quietbits.design.noise.random_words import SecureWords, seeded_words
 
 
 def test_low_bits_of_laplace_noise_tell_inputs_apart() -> None:
-    # Outputs close to zero are multiples of 2**-53, the spacing of noise near -1, if the input was 1, and mostly not if it was 0. On real
-    # numbers both have the same multiples with probability 0.
+    # Outputs close to zero are multiples of 2**-53, the spacing of noise near -1, for the input 1, and mostly not for the input 0. On real
+    # numbers both inputs have the same multiples with probability 0.
     mechanism = LaplaceMechanism(1.0)
     finest = {}
     for value in (0.0, 1.0):

@@ -1,4 +1,4 @@
-"""Options, values and entries: every message, and what JSON holds."""
+"""Options, values and entries: every error message, and the JSON documents."""
 
 import json
 import math
@@ -136,9 +136,9 @@ def test_reports_of_what_is_accounted_for_are_documents() -> None:
     assert (document["rounds"], document["epsilon"], document["method"]) == (4, report.epsilon, "pld")
     assert document["accounts"]["pure"]["epsilon"] == report.epsilon_by("pure") == 2.0
     assert report.epsilon_by(None) == report.epsilon
-    # A trusted server's noise over as many rounds.
+    # The reference is a trusted server's noise over the same rounds.
     assert document["squared_error_gaussian"] == 4 * central_gaussian_error(ball, 10, report.epsilon, 1e-3, "replace-one")
-    # Where delta is out of its range, or there are no vectors, there is no reference.
+    # Without vectors, or with delta out of range, there is no reference.
     assert subject.report(0.0).document()["squared_error_gaussian"] is None
     assert "squared_error_gaussian" not in AccountSubject("something", pure_privacy(0.5), "replace-one").report(1e-3).document()
 
@@ -153,7 +153,7 @@ def test_the_usual_adjacency_is_that_of_the_sampling() -> None:
         usual_adjacency("add-or-remove-one", None, ("replace-one",))
 
 
-# Entries
+# Tests of entries
 
 
 def noise(task: Task, _: Values) -> Mechanism:
@@ -195,7 +195,7 @@ def test_a_pure_mechanism_is_accounted_for_by_what_is_built_for_an_epsilon_of_on
     assert [option.name for option in own.account_options] == ["epsilon", "dimension", "norm", "clip", "bits"]
     assert [option.name for option in own.calibration_options] == ["dimension", "norm", "clip", "clients", "bits"]
     values = check_values("noise", own.account_options, {"dimension": 3, "epsilon": 0.5}) | {"delta": 1e-6}
-    # The first of its norms.
+    # The default norm is the first of the entry's norms.
     assert (values["norm"], values["clip"]) == ("inf", 1.0)
     subject = own.account(values, None, None)
     assert subject.report(1e-6, 3).epsilon == VectorLaplaceMechanism(0.5, NormBall(3, math.inf)).privacy().epsilon(1e-6, rounds=3)
@@ -213,14 +213,14 @@ def test_calibration_is_what_is_built_for_the_task() -> None:
     assert (task.budget, task.domain, task.clients) == (budget, NormBall(3, math.inf), 1)
     assert subject.details["epsilon_per_round"] == 0.25
     assert subject.report(1e-6, 4).epsilon == own.mechanism_for(task).privacy().epsilon(1e-6, rounds=4) <= 1.0
-    # Without a dimension the epsilon of one round is known, and nothing else.
+    # Without a dimension, the result has the epsilon of one round only.
     bare = own.calibrate(budget, check_values("noise", own.calibration_options, {}))
     assert (bare.task, bare.bits_per_client) == (None, None)
     assert bare.report(1e-6, 4).epsilon <= 1.0
 
 
 def test_an_account_that_the_mechanism_is_not_built_for_is_refused() -> None:
-    # With delta = .2, Laplace noise of epsilon 2 keeps 1.9 by its privacy loss, and not as a pure mechanism.
+    # With delta = .2, Laplace noise of epsilon 2 keeps epsilon = 1.9 by its privacy loss, but not by pure privacy.
     own = entry(build=lambda task, _: VectorLaplaceMechanism(2.0, task.ball("noise")))
     values = check_values("noise", own.calibration_options, {"dimension": 3})
     assert own.calibrate(Budget(1.9, 0.2, "replace-one"), values).report(0.2).epsilon < 1.9
@@ -248,7 +248,7 @@ def test_noise_has_an_account_of_its_own() -> None:
 
 
 def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
-    """Return the entry of noise whose message has 8 bits for each of 2 more coordinates than the vector's."""
+    """Return the entry of a noise mechanism with 8 bits per coordinate and 2 extra coordinates."""
 
     @dataclass(frozen=True)
     class Padded(VectorLaplaceMechanism):
@@ -271,7 +271,7 @@ def sent_noise(low: int = 1, budget: str = "coordinate") -> Entry:
     [
         ({"bits": 0.5}, "bits must be at least 1 a coordinate for noise, got 0.5: its message has 2 bits for 2 coordinates"),
         ({"message_bits": 1}, "message_bits must be at least 2 for noise, got 1"),
-        # The number that was typed, and the one that follows from it.
+        # The error quotes the given number, or the number that follows from it.
         ({"bits": 3}, "bits must be at least 4 for noise, got 3"),
         ({"bits": 3.7}, "bits must be at least 4 for noise, got 3, the most that bits = 3.7 allows"),
         ({"message_bits": 7}, "bits must be at least 4 for noise, got 3, the most that message_bits = 7 allows"),

@@ -1,4 +1,4 @@
-"""From a seed, mechanisms send the same messages as ever."""
+"""Seeded mechanisms send the same messages in all versions."""
 
 import math
 from typing import Any
@@ -32,7 +32,7 @@ VALUE, VECTOR = 0.3, np.array([0.4, -0.2, 0.1])
 DELTA = 1e-5
 
 
-# A mechanism, and what two clients with the value or vector above send with seed 11.
+# A mechanism, and two clients' messages for the value or vector above with seed 11.
 CASES: dict[str, tuple[Mechanism, list[Any]]] = {
     "table": (TableMeanMechanism(generalised_randomised_response(3.0, 3)), [2, 0]),
     "CLDP, one bit": (CLDPMechanism(1.0), [1, 0]),
@@ -87,7 +87,7 @@ def test_seeded_messages_are_what_they_always_were(name: str) -> None:
     inputs = np.array([VALUE, VALUE]) if isinstance(mechanism, ScalarMechanism) else np.array([VECTOR, VECTOR])
     messages = mechanism.encode(inputs, np.random.default_rng(11))
     if messages.dtype == float:
-        # The last digits differ from one mathematical library to the next.
+        # The last digits depend on the mathematical library.
         np.testing.assert_allclose(messages, expected, rtol=1e-12)
     else:
         assert messages.tolist() == expected

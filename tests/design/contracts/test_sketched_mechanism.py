@@ -1,4 +1,6 @@
-"""What mechanisms on sketches state of clipping and compression, whoever adds the noise.
+"""Tests of mechanisms on sketches.
+
+Points under test: stated clipping probabilities and compression errors, in every trust model.
 
 Seeds are fixed; shares of rounds are within 5 standard deviations of a bound.
 """
@@ -32,15 +34,15 @@ def test_sketches_are_clipped_no_more_often_than_stated(sketch: Any) -> None:
     for clip in (3.15, 3.3, 3.6):
         bound = replace(mechanism, sketch_clip=clip).clipping_probability
         assert np.mean(lengths > clip) <= bound + 5 * math.sqrt(bound / rounds)
-    # By Chebyshev: 2/m over the square of 1.1**2 - 1.
+    # Chebyshev's inequality: the variance 2/m over the square of 1.1**2 - 1.
     assert mechanism.clipping_probability == pytest.approx(2 / 400 / 0.21**2, rel=1e-12)
     assert made(sketch_clip=3.0).clipping_probability == made(sketch_clip=0.1).clipping_probability == 1.0
-    # Some are clipped: the share of those that are longer than 1.05 times the vector is about 2(1 - Phi(1.5)) / 2.
+    # Some sketches are clipped: the share longer than 1.05 times the vector is about 2(1 - Phi(1.5)) / 2.
     assert 0.01 < np.mean(lengths > 3.15) < 0.2
 
 
 def test_the_clip_must_follow_the_scale_of_the_rows() -> None:
-    # Sketches whose rows are scaled by 1/t are half as long for t = 4: clipped to half the norm, nothing changes.
+    # Sketches whose rows are scaled by 1/t are half as long for t = 4: clipping to half the norm changes nothing.
     scaled = CountMeanSketch(800, 4, 100, seed=1, scaling="mean")
     follows, does_not = made(sketch=scaled, sketch_clip=3.3 * scaled.length_factor), made(sketch=scaled)
     for name in ("clipping_probability", "bias_bound", "worst_shared_variance", "worst_variance"):
@@ -49,9 +51,9 @@ def test_the_clip_must_follow_the_scale_of_the_rows() -> None:
     vectors = np.random.default_rng(1).normal(size=(5, 800))
     decoded = [item.decode(item.aggregate(item.encode(vectors, np.random.default_rng(2))), 5) for item in (MECHANISM, follows)]
     np.testing.assert_allclose(decoded[0], decoded[1], rtol=1e-9, atol=1e-9)
-    # With the norm of the vectors, the same guarantee takes noise of four times the variance: the signal is half as long.
+    # With the norm of the vectors, the same guarantee needs noise of four times the variance, as the signal is half as long.
     assert does_not.worst_variance == pytest.approx(4 * MECHANISM.worst_variance, rel=1e-12)
-    # And where the clip is too small for the scale, all sketches are cut.
+    # With a clip norm too small for the scale, every sketch is clipped.
     assert made(sketch_clip=3.3 / 2).clipping_probability == 1.0
 
 
@@ -60,7 +62,7 @@ def test_what_compression_costs_is_common_to_all_clients() -> None:
     assert MECHANISM.worst_shared_variance == pytest.approx(799 / 400 * 9, rel=1e-14)
     assert MECHANISM.shared_variance(mean) == pytest.approx(799 / 400 * float(mean @ mean), rel=1e-14)
     vectors = np.stack([BALL.clip_norm * np.eye(800)[0], -BALL.clip_norm * np.eye(800)[0]])
-    # Vectors that cancel out leave nothing to be compressed, equal ones all of it; those outside count as clipped.
+    # Vectors that cancel out lose nothing to compression, equal vectors the most; vectors outside the ball count as clipped.
     assert MECHANISM.error(vectors).shared == 0.0
     assert MECHANISM.error(np.tile(9 * vectors[:1], (5, 1))).shared == pytest.approx(MECHANISM.error().shared, rel=1e-14)
     layers = LayeredSketch((CountMeanSketch(700, 1, 70, seed=1), CountMeanSketch(100, 1, 100, seed=2)))
@@ -69,7 +71,7 @@ def test_what_compression_costs_is_common_to_all_clients() -> None:
 
 
 def test_the_bias_of_clipped_sketches_is_below_its_bound() -> None:
-    # Nearly half of the sketches are cut.
+    # Nearly half of the sketches are clipped.
     ball, rounds = NormBall(60, 2.0, 1.0), 1500
     mechanism = CentralSketchMechanism(ball, CountMeanSketch(60, 1, 30), 1, sketch_clip=1.02, noise_multiplier=1e-3, delta=1e-5)
     vector = np.ones((1, 60)) / math.sqrt(60)
@@ -80,7 +82,7 @@ def test_the_bias_of_clipped_sketches_is_below_its_bound() -> None:
         errors.append(renewed.decode(renewed.aggregate(renewed.encode(vector, rng)), 1) - vector[0])
     bias = np.linalg.norm(np.mean(errors, axis=0))
     spread = math.sqrt(np.mean(np.sum(np.square(errors), axis=1)) / rounds)
-    # There is a bias, which shortens the estimate.
+    # The bias shortens the estimate.
     assert np.mean(errors, axis=0) @ vector[0] < -5 * spread / math.sqrt(60)
     assert bias <= mechanism.bias_bound + 5 * spread
 

@@ -1,4 +1,4 @@
-"""Tasks and domains: what is checked when they are made, and what a mechanism refuses by name."""
+"""Tasks and domains: checks at their creation, and refusals that name the mechanism."""
 
 import math
 from typing import Any

@@ -1,4 +1,7 @@
-"""Adaptive clipping: that it finds the quantile, what sum and count reveal together, and what is refused."""
+"""Tests of adaptive clipping.
+
+Points under test: convergence to the quantile, joint privacy of sum and count, and refusals.
+"""
 
 import math
 from collections.abc import Callable
@@ -37,7 +40,7 @@ def summed(norms: np.ndarray, clip_norm: float, rng: np.random.Generator) -> flo
     return count.fraction(messages.sum(keepdims=True))
 
 
-# Convergence
+# Tests of convergence
 
 
 @pytest.mark.parametrize("fraction", [central, summed])
@@ -51,13 +54,13 @@ def test_it_converges_to_the_quantile_of_log_normal_norms(fraction: Callable[...
         norms = rng.lognormal(mean=0.7, sigma=0.5, size=100)
         state = clipping.step(state, fraction(norms, state.clip_norm, rng))
         logarithms.append(math.log(state.clip_norm))
-    # Noise in a fraction has the deviation 0.05 and more by chance, and moves a logarithm by a fifth of that.
+    # Noise and sampling move the fraction by 0.05 or more, which moves the logarithm by a fifth of that.
     assert np.mean(logarithms[150:]) == pytest.approx(math.log(lognorm.ppf(quantile, s=0.5, scale=math.exp(0.7))), abs=0.06)
     assert state.rounds == 300
 
 
 def test_the_first_rounds_are_as_fast_as_the_papers_bound() -> None:
-    # All norms are above: e^(0.2 / 2) a round, from 0.1.
+    # All norms are above the clip norm, which grows by e^(0.2 / 2) per round, from 0.1.
     clipping = AdaptiveClipping()
     state = clipping.start()
     assert state.clip_norm == 0.1
@@ -73,12 +76,13 @@ def test_no_noise_takes_the_clip_norm_out_of_its_range(clip: float, fraction: fl
     assert (result >= clip) if fraction <= quantile else (result <= clip)
 
 
-# Privacy
+# Tests of privacy
 
 
 @pytest.mark.parametrize(("adjacency", "sensitivity"), [("add-or-remove-one", 0.5), ("replace-one", 1.0)])
 def test_sum_and_count_together_are_the_composition_of_both(adjacency: str, sensitivity: float) -> None:
-    # A count of noise 3 beside a sum of multiplier 2: two Gaussian events by dp-accounting, add-or-remove-one of their sensitivities.
+    # dp-accounting composes two Gaussian events: a sum of multiplier 2 and a count of noise 3, relative to their add-or-remove-one
+    # sensitivities.
     ours = adaptive_clipping_privacy(2.0, 3.0, adjacency).epsilon(1e-5, rounds=7)
     event = ComposedDpEvent([GaussianDpEvent(2.0), GaussianDpEvent(3.0 / sensitivity)])
     theirs = PLDAccountant(value_discretization_interval=1e-3).compose(event, 7).get_epsilon(1e-5)
@@ -87,7 +91,8 @@ def test_sum_and_count_together_are_the_composition_of_both(adjacency: str, sens
 
 
 def test_no_pair_of_neighbours_moves_the_pair_by_more() -> None:
-    # The scaled distances of vectors of norm at most 2, clipped to 1, and their bits, counted as b - 1/2: present or not, and replaced.
+    # The test computes scaled distances of vectors of norm at most 2, clipped to 1, with their bits counted as b - 1/2, for added and
+    # replaced clients.
     rng = np.random.default_rng(0)
     sum_noise, count_noise = 0.7, 0.4
     vectors = rng.standard_normal((400, 2))
@@ -109,14 +114,14 @@ def test_the_noise_of_the_sum_is_on_the_safe_side(total: float, ratio: float, ad
     assert multiplier > total
     if multiplier < 1e6:
         back = combined_noise_multiplier(multiplier, deviation, adjacency)
-        # Both err toward less privacy being claimed: together by less than what the count leaves over, relatively.
+        # Both multipliers are rounded up, together by less than the relative share that the count leaves.
         assert back == pytest.approx(total, rel=1e-12)
         exact = (multiplier**-2 + (total * ratio) ** -2) ** -0.5
         assert exact >= total * (1 - 1e-15)
 
 
 def test_the_papers_count_costs_little() -> None:
-    # n = 1000, z = 0.6: the sum needs 0.002 % more noise (section 2.2 there: z_sum = (z^-2 - (2 sigma_b)^-2)^(-1/2)).
+    # For n = 1000 and z = 0.6, the sum needs 0.002 % more noise (section 2.2 of the paper: z_sum = (z^-2 - (2 sigma_b)^-2)^(-1/2)).
     needed = sum_noise_multiplier(0.6, usual_count_deviation(1000))
     assert needed == pytest.approx((0.6**-2 - 100.0**-2) ** -0.5, rel=1e-12)
     assert needed / 0.6 - 1 < 2e-5
@@ -129,7 +134,7 @@ def test_rounds_with_sampled_clients_are_those_of_one_gaussian() -> None:
     assert ours == pytest.approx(PLDAccountant().compose(event, 100).get_epsilon(1e-5), rel=1e-3)
 
 
-# What is refused
+# Tests of refusals
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""Clients that replay a history have the server's model to the last bit, whatever was lost or damaged, or know that they have not."""
+"""Clients that replay a history have exactly the server's model.
+
+After a loss or damage, clients have it, too, or detect that they do not.
+"""
 
 import hashlib
 import subprocess
@@ -35,7 +38,7 @@ OPTIMISERS: list[ServerOptimiser] = [ServerSGD(0.3), ServerSGD(0.3, momentum=0.9
 
 
 def decode(message: bytes) -> np.ndarray:
-    """Stand in for a coder: numbers that depend on every bit of the message, and on nothing else."""
+    """Return numbers that depend on every bit of the message only: a stand-in for a coder."""
     return np.frombuffer(hashlib.shake_128(message).digest(4 * DIMENSION), dtype="<i4") / 2.0**31
 
 
@@ -58,14 +61,14 @@ def same(item: ModelState, other: ModelState) -> bool:
     return (item.rounds, item.to_bytes(), len(item.moments)) == (other.rounds, other.to_bytes(), len(other.moments))
 
 
-# What a channel does to a package: nothing, loses it, cuts it short, or flips a bit.
+# A channel delivers a package whole, loses it, cuts it short, or flips a bit.
 FATES = st.one_of(
     st.just(("whole", 0)), st.just(("whole", 0)), st.just(("lost", 0)), st.tuples(st.sampled_from(["cut", "flip"]), st.integers(0, 10**6))
 )
 
 
 class Channel:
-    """Damages the packages of one client, each by its fate; those without one arrive whole."""
+    """Channel that damages the packages of one client by a list of fates."""
 
     def __init__(self, *fates: tuple[str, int]) -> None:
         self.fates = list(fates)
@@ -85,7 +88,7 @@ class Channel:
 
 
 CLIENTS = 4
-# Of each round: messages that arrive, and for each client whether it takes part, with what becomes of its first and of its second package.
+# Each round has its messages, and for each client its participation and the fates of its first and second package.
 ROUNDS = st.lists(
     st.tuples(
         st.lists(st.integers(0, 2 ** (8 * MESSAGE_BYTES) - 1), max_size=5),
@@ -110,17 +113,18 @@ def test_whatever_happens_a_client_has_the_servers_model_or_keeps_its_own(
             try:
                 result = synchronise(history, before, decode, optimiser, channel)
             except DataError:
-                # Only if both packages were damaged: the client keeps the state that it had.
+                # If both packages were damaged, the client keeps its previous state.
                 assert "whole" not in kinds
                 continue
             assert same(result.state, history.state)
-            # A flipped bit does no harm where it says of no message how long it is; the test below flips all where there are messages.
+            # A flipped bit is harmless in the message length of a package without messages; the test below flips all bits of packages with
+            # messages.
             assert {"whole", "flip"} & {kinds[len(channel.sent) - 1]}
             assert result.resent == (len(channel.sent) == 2)
             assert result.resent == (kinds[0] != "whole") or kinds[0] == "flip"
             assert result.bytes_down == sum(map(len, channel.sent))
             assert result.full_model == isinstance(read_package(channel.sent[-1]), FullModelPackage)
-            # Nothing shorter would have done.
+            # No shorter package would suffice.
             whole = full_model_bytes(history.state.state_bytes)
             missed = history.state.rounds - before.rounds if before else None
             if missed is None or missed > len(history.rounds):
@@ -200,7 +204,7 @@ def test_neither_the_order_of_arrival_nor_the_senders_show() -> None:
     histories = [add_round(start(), [messages[place] for place in rng.permutation(20)], decode, OPTIMISERS[0]) for _ in range(5)]
     assert len({history.checksum for history in histories}) == 1
     assert len({history.rounds for history in histories}) == 1
-    # Not because the order did not matter: sums in floating point depend on it.
+    # The order matters, because sums in floating point depend on it.
     totals = [sum(decode(messages[place]) / 3 for place in rng.permutation(20)) for _ in range(20)]
     assert len({total.tobytes() for total in totals}) > 1
 
@@ -209,7 +213,7 @@ def test_the_update_is_the_mean_of_the_decoded_messages() -> None:
     history = after(1)
     expected = start().state.parameters + 0.3 * (decode(message(0)) + decode(message(1))) / 2
     assert history.state.parameters == pytest.approx(expected, rel=1e-6)
-    # The same message twice counts twice, and no message moves nothing.
+    # A repeated message counts twice, and a round without messages leaves the model as it is.
     twice = add_round(start(), [message(1), message(1), message(2)], decode, OPTIMISERS[0])
     assert twice.rounds == ((message(1), message(1), message(2)),)
     none = add_round(history, [], decode, OPTIMISERS[0])
@@ -230,7 +234,7 @@ def test_rounds_that_nobody_needs_are_dropped() -> None:
     assert [len(after(50, retain=retain).rounds) for retain in (0, 1, useful, useful + 1)] == [0, 1, useful, useful]
     assert isinstance(catch_up_package(after(50, retain=1), 48), FullModelPackage)
     assert isinstance(catch_up_package(after(50, retain=1), 49), HistoryPackage)
-    # The optimiser's memory is part of the model: a history pays for longer.
+    # The optimiser's memory is part of the model, so a history stays shorter for more rounds.
     assert len(after(50, FedAdam(0.03)).rounds) > 2 * useful
 
 
@@ -348,7 +352,7 @@ def test_an_older_model_is_refused_unless_it_is_asked_for() -> None:
     with pytest.raises(DataError, match="been through 2 rounds, the client's through 5: rollback is refused"):
         apply_package(old, client, decode, OPTIMISERS[0])
     assert same(apply_package(old, client, decode, OPTIMISERS[0], rollback=True), after(2).state)
-    # A model of the same round mends a damaged one.
+    # A full model of the same round repairs a damaged model.
     damaged = replace(client, parameters=client.parameters + np.float32(1))
     assert same(apply_package(FullModelPackage(client).to_bytes(), damaged, decode, OPTIMISERS[0]), client)
 

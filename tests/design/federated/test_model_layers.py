@@ -1,4 +1,4 @@
-"""Numbers of parameters of published models, and where their layers lie."""
+"""Numbers of parameters of published models, and the positions of their layers."""
 
 import numpy as np
 import pytest

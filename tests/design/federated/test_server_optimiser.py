@@ -1,4 +1,7 @@
-"""Steps of the server's optimiser: by hand, against rational arithmetic, to the last bit, and what is refused."""
+"""Steps of the server's optimiser.
+
+Points under test: steps by hand and in rational arithmetic, equal last bits, and refusals.
+"""
 
 import math
 from fractions import Fraction
@@ -28,7 +31,7 @@ def run(optimiser: ServerOptimiser, start: np.ndarray, updates: np.ndarray) -> M
 
 
 def rounded(value: Fraction | float, kind: type) -> Fraction:
-    """Return a number rounded to the nearest one of a type: what IEEE 754 makes of the exact result of one operation."""
+    """Return the IEEE 754 rounding of an exact number to a floating-point type."""
     return Fraction(float(kind(float(value))))
 
 
@@ -38,7 +41,8 @@ def rounded(value: Fraction | float, kind: type) -> Fraction:
     st.sampled_from([0.0, 0.5, 0.9]),
 )
 def test_sgd_in_float32_rounds_each_operation_once(updates: list[float], start: float, momentum: float) -> None:
-    # The double nearest to a sum or product of two float32 numbers rounds to the float32 nearest to it: 53 >= 2 * 24 + 2 bits.
+    # The double nearest to a sum or product of two float32 numbers rounds to the float32 nearest to the exact result: 53 >= 2 * 24 + 2
+    # bits.
     rate, decay = (rounded(number, np.float32) for number in (0.3, momentum))
     model, moment = Fraction(start), Fraction(0)
     for update in updates:
@@ -61,15 +65,15 @@ def test_fedadam_is_the_papers_algorithm(kind: type) -> None:
             model += 0.1 * first / (math.sqrt(second) + 0.01)
         expected = [model, first, second]
         result = [array[column] for array in (state.parameters, *state.moments)]
-        # Fifteen or so operations on numbers near 1.
+        # A step takes about fifteen operations on numbers near 1.
         assert result == pytest.approx(expected, rel=30 * float(np.finfo(kind).eps))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pinned_bits(kind: type) -> None:
-    # As they came out when this was written: whatever machine and library this runs on must give the same bits.
+    # The digests were recorded once: every machine and library must give the same bits.
     updates = (np.arange(-128, 128).reshape(4, 64) / 128.0) ** 3
-    # From zero, so that the last bits of a step are not lost in a sum.
+    # The models start at zero, so that additions keep the last bits of a step.
     digests = [run(optimiser, np.zeros(64, dtype=kind), updates).checksum().hex()[:12] for optimiser in OPTIMISERS]
     assert digests == PINNED[kind]
 
@@ -86,7 +90,7 @@ def test_a_step_changes_nothing_in_place_and_treats_each_coordinate_separately(o
     assert second.parameters.dtype == kind
     assert not second.parameters.flags.writeable
     assert not any(moment.flags.writeable for moment in second.moments)
-    # Vector instructions and what they leave over at the end of an array must agree.
+    # Vector instructions and the scalar code for an array's last elements must agree.
     for part in (slice(0, 1), slice(3, 10), slice(991, 1000)):
         alone = run(optimiser, start[part], updates[:, part])
         assert alone.parameters.tobytes() == second.parameters[part].tobytes()

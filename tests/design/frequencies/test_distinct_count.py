@@ -1,4 +1,7 @@
-"""A private count of different items: its law, guarantee by enumeration, unbiased estimates, and bounds that hold as often as they say."""
+"""A private count of different items.
+
+Points under test: its law, guarantee by enumeration, unbiased estimates, and confidence bounds.
+"""
 
 import itertools
 import math
@@ -14,9 +17,9 @@ from quietbits.design.secure_sum.aggregation import SecureSum
 
 
 def bit_probabilities(count: DistinctCount, items: list[int], *, clients: int | None = None) -> FloatArray:
-    """Return the probability that each bucket's sum modulo 2 is 1, from the messages' own laws, client by client."""
+    """Return the probability that each bucket's sum modulo 2 is 1, from the messages' laws."""
     rare = count.rare_words / 2.0**64
-    # The sign (-1)^bit of a sum is the product of its parts': each client's has the expectation 1 - 2 p, or 0 in its own bucket.
+    # The sign (-1)^bit of a sum is the product of the clients' signs, each of expectation 1 - 2 p, or 0 in the client's own bucket.
     expected = np.full(count.buckets, (1 - 2 * rare) ** (count.clients if clients is None else clients))
     expected[count._hash().buckets(np.array(items, dtype=np.int64))[:, 0]] = 0.0
     return (1 - expected) / 2
@@ -40,7 +43,7 @@ def test_the_guarantee_is_that_of_all_pairs_of_neighbours(epsilon: float, client
                 first, second = (likelihoods(bit_probabilities(count, [*held])) for held in (items, other))
                 worst = max(worst, float(np.abs(np.log(first / second)).max()))
         assert worst <= epsilon
-        # Nothing is given away either.
+        # The guarantee is tight.
         assert worst == pytest.approx(epsilon, rel=1e-9)
         assert count.privacy().epsilon(0.0, adjacency) == epsilon
 
@@ -54,15 +57,15 @@ def test_messages_have_the_law_that_is_accounted_for() -> None:
     drawn = np.mean([count.simulated_sum(np.bincount(items, minlength=50), rng) for _ in range(rounds)], axis=0)
     expected = bit_probabilities(count, items)
     for shares in (sums, drawn):
-        # Six standard errors.
+        # The margin is six standard errors.
         assert np.abs(shares - expected).max() < 6 * 0.5 / math.sqrt(rounds)
-    # Under masks the sum is the same.
+    # Masks do not change the sum.
     masked = SecureSum(4, 8, 2).total([messages[0]], rng)
     assert masked.tolist() == count.aggregate(messages[0]).tolist()
 
 
 def test_the_number_of_empty_buckets_is_estimated_without_bias() -> None:
-    # Exactly, over all sums of a few buckets.
+    # The expectation is exact, over all sums of a few buckets.
     count = DistinctCount(categories=100, clients=5, buckets=6, epsilon=0.8, seed=1)
     items = [3, 50, 51, 3, 99]
     empty = 6 - len(np.unique(count._hash().buckets(np.array(items))))
@@ -85,7 +88,7 @@ def test_the_bound_fails_as_rarely_as_it_says(distinct: int, buckets: int) -> No
         failures += estimate.upper < distinct
         estimates.append(estimate.distinct_items)
         assert 0 <= estimate.upper <= 800
-    # More failures than these have a probability below 1e-6 where each has 0.2.
+    # If each round fails with probability 0.2, more failures than these have a probability below 1e-6.
     assert failures <= binom.isf(1e-6, rounds, failure)
     if distinct == 40:
         # Each item has its own bucket.
@@ -95,7 +98,7 @@ def test_the_bound_fails_as_rarely_as_it_says(distinct: int, buckets: int) -> No
 def test_more_privacy_than_noise_can_be_told_from() -> None:
     tiny = DistinctCount(categories=100, clients=10**7, buckets=16, epsilon=1e-4)
     assert 0 < tiny.contrast <= math.tanh(5e-5)
-    # Half of the bits are 1: nothing is known.
+    # Half of the bits are 1, so the count says nothing about the number of items.
     assert tiny.estimate(np.arange(16) % 2).upper == 100
     assert DistinctCount(categories=100, clients=1, buckets=16, epsilon=20.0).contrast == pytest.approx(1, abs=1e-8)
 

@@ -1,6 +1,8 @@
-"""Exact frequencies: under masks and with clients who drop out, for both codes; nothing is claimed to be private; refusals.
+"""Tests of exact frequencies.
 
-Codes of items: sums modulo M are decoded exactly, also when clients drop out; columns are those of the matrix; refusals.
+Points under test: masks and drop-outs for both codes, no claim of privacy, and refusals.
+
+Codes of items: sums modulo M decode exactly, also after drop-outs; columns equal those of the matrix; refusals.
 """
 
 import math
@@ -172,7 +174,7 @@ def test_refusals(code: HistogramCode) -> None:
         code.decode(np.zeros(code.measurements, dtype=int), 13)
     with pytest.raises(ValueError, match="aggregate must have the shape"):
         code.decode([1], 1)
-    # Sums of four clients are no sums of five.
+    # A sum of four clients is no sum of five clients.
     with pytest.raises(ValueError, match=r"must be a sum over 5 clients|no histogram of 5 items|not a histogram of 5 items"):
         code.decode(modular_sum(code.encode([1, 2, 3, 4]), code.modulus), 5)
 

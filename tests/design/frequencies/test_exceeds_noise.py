@@ -1,4 +1,7 @@
-"""Items that stand out of the noise: an item that nobody holds does so as rarely as stated, and a frequent item does."""
+"""Items that exceed the noise.
+
+Points under test: an item without holders does so as rarely as stated, and a frequent item does.
+"""
 
 import math
 
@@ -30,7 +33,7 @@ def test_false_positives_are_as_rare_as_stated(name: str) -> None:
     counts = [estimated(mechanism, items, seed).exceeds_noise(0.5)[1:-1].sum() for seed in range(ROUNDS)]
     rate = np.sum(counts) / (ROUNDS * CATEGORIES)
     deviation = 5 * math.sqrt(0.01 / (ROUNDS * CATEGORIES))
-    # Clients of an item's block lie less often: the bound on the variance of blocks is above the variance here.
+    # Clients of an item's own block support it less often, so the variance here is below the bound for blocks.
     least = 0.008 if getattr(mechanism, "blocks", 1) == 1 else 0.0
     assert least - deviation <= rate <= 0.0105 + deviation
 

@@ -1,4 +1,7 @@
-"""Sketches of items: unbiased over all hash functions of a small domain, and the worst pair of items by enumeration of all pairs."""
+"""Tests of sketches of items.
+
+Points under test: no bias over all hash functions of a small domain, and the worst pair of items by enumeration.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ from quietbits.solvers.numerics.walsh_hadamard import walsh_hadamard
 
 @dataclass(frozen=True)
 class GivenPlaces(ItemSketch):
-    """A sketch whose hash function is given."""
+    """Sketch with a given hash function."""
 
     table: tuple[int, ...] = ()
 
@@ -29,7 +32,7 @@ def every_sketch(categories: int, width: int, *, signed: bool) -> list[GivenPlac
 
 
 def one_hot(sketch: ItemSketch) -> np.ndarray:
-    """Sketches of all items, shape (items, rows, width)."""
+    """Return sketches of all items, shape (items, rows, width)."""
     return np.array([sketch.counted(row) for row in np.eye(sketch.categories)])
 
 
@@ -45,7 +48,7 @@ def test_estimates_are_unbiased_over_all_hash_functions_with_the_stated_variance
 
 @pytest.mark.parametrize("sketch", [ItemSketch(9, 3, 4), ItemSketch(9, 3, 4, signed=False), ItemSketch(5, 1, 7, signed=False)])
 def test_what_decoding_makes_of_noise(sketch: ItemSketch) -> None:
-    # The gradient of an item's estimate, whose squared length is the share of independent noise.
+    # The squared length of the gradient of an item's estimate is the share of independent noise.
     units = np.eye(sketch.coordinates).reshape(-1, sketch.rows, sketch.width)
     gradient = np.array([sketch.decoded(unit) for unit in units])
     np.testing.assert_allclose((gradient**2).sum(axis=0), sketch.noise_share, rtol=1e-12)
@@ -82,7 +85,7 @@ def test_blocks_do_not_change_the_hash_function(monkeypatch: pytest.MonkeyPatch)
 def test_buckets_are_equally_likely() -> None:
     places = np.concatenate([ItemSketch(20_000, 1, 16, seed=seed).places(0) for seed in range(5)])
     observed = np.bincount(places, minlength=32)
-    # Chi-square of 31 degrees of freedom is above 80 with probability 4e-6.
+    # Chi-square with 31 degrees of freedom is above 80 with probability 4e-6.
     assert float(np.sum((observed - 3125) ** 2 / 3125)) < 80
 
 
@@ -93,7 +96,7 @@ def test_a_histogram_is_exact() -> None:
     assert (sketch.collision_share, sketch.noise_share, worst_pair(sketch)) == (0.0, 1.0, WorstPair(0, exact=True))
 
 
-# The worst pair
+# Tests of the worst pair
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -106,7 +109,7 @@ def test_the_worst_pair_by_enumeration_of_all_pairs(categories: int, rows: int, 
         transformed = walsh_hadamard(sketches)
         differing = int(np.count_nonzero(transformed[first] != transformed[second], axis=(1, 2)).max())
         excess = worst_pair(ItemSketch(categories, rows, width, seed, signed=signed)).excess
-        # Without signs the bound is that of two items that share no bucket.
+        # Without signs, the bound is that of two items that share no bucket.
         for result, bound in ((distances, 2 * (rows + excess)), (differing, width // 2 * (rows + excess))):
             assert result == bound if signed and distances >= 2 * rows else result <= bound
 
@@ -152,7 +155,7 @@ def test_too_many_places_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     worst_pair.cache_clear()
 
 
-# Errors
+# Tests of errors
 
 
 @pytest.mark.parametrize(

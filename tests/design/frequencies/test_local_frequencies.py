@@ -1,4 +1,7 @@
-"""Choices of parameters, agreement of formulas, large domains, and refusals of the local frequency oracles."""
+"""Tests of local frequency oracles.
+
+Points under test: choices of parameters, agreement of formulas, large domains, and refusals.
+"""
 
 import math
 import re
@@ -32,7 +35,7 @@ BUILDERS: list[Callable[[float, int], SupportMechanism]] = [
 
 
 def ideal(epsilon: float) -> float:
-    """Variance of one item's frequency that no mechanism is below, to first order in 1 over the number of items (Ye, Barg 2018)."""
+    """Return the least variance of a frequency, to first order in 1/items (Ye, Barg 2018)."""
     return 4 * math.exp(epsilon) / math.expm1(epsilon) ** 2
 
 
@@ -44,7 +47,7 @@ def test_both_hadamard_responses_have_the_variances_in_closed_form(epsilon: floa
     for mechanism in (HadamardResponse(epsilon, 500, blocks), RecursiveHadamardResponse(epsilon, 500, blocks)):
         same = length * (likelihood + 1) / (likelihood - 1) ** 2
         assert mechanism.same_block_variance == pytest.approx(same, rel=1e-9)
-        # The difference from 1 is rounded.
+        # The difference of the variance from 1 is rounded.
         assert mechanism.holder_variance == pytest.approx(same - 1, rel=1e-9, abs=1e-12)
         if blocks > 1:
             assert mechanism.other_block_variance == pytest.approx(2 * length / (likelihood - 1) ** 2, rel=1e-9)
@@ -92,7 +95,7 @@ def test_who_wins_is_as_documented(epsilon: float) -> None:
     least = variances[subset_selection]
     assert least == min(variances.values())
     assert variances[hadamard_response] == pytest.approx(variances[recursive_hadamard_response])
-    # From three digits of a prime up to 251 on, outputs are too many to use the best prime at large epsilon.
+    # From three digits of a prime up to 251 on, the best prime for a large epsilon has too many outputs.
     assert variances[projective_geometry_response] <= 1.04 * least if epsilon <= 4 else 1.15 * least
     if epsilon <= 7:
         assert least / items == pytest.approx(ideal(epsilon), rel=0.1)
@@ -117,7 +120,7 @@ def test_large_domains_have_the_stated_error(build: Callable[[float, int], Suppo
     messages = mechanism.encode(items, np.random.default_rng(1))
     estimates = mechanism.decode(mechanism.aggregate(messages), clients)
     error = np.square(estimates - mechanism.domain.total(items) / clients).sum()
-    # A sum of 20 000 errors, few of which depend on each other.
+    # The sum has 20 000 errors, few of which depend on each other.
     assert error == pytest.approx(mechanism.error(items).of_mean(clients), rel=0.15)
     for item in (0, 19_999):
         assert mechanism.decode(mechanism.aggregate(messages), clients)[item] == estimates[item]
@@ -134,7 +137,7 @@ def test_extremes_of_epsilon_are_served(build: Callable[[float, int], SupportMec
     estimates = mechanism.decode(mechanism.aggregate(mechanism.encode(items, np.random.default_rng(0))), categories)
     assert np.isfinite(estimates).all()
     if epsilon == 100 and not isinstance(mechanism, UnaryEncoding | RecursiveHadamardResponse):
-        # Where coins or public rows leave something to chance, also without privacy.
+        # Coins or public rows leave random errors, even without privacy.
         assert mechanism.standard_errors(np.full(categories, 1 / categories), categories).max() < 1.0
 
 

@@ -1,4 +1,7 @@
-"""Privacy, bias and variance of every local frequency oracle, exactly, from the law of its messages on small domains."""
+"""Exact privacy, bias and variance of every local frequency oracle.
+
+The numbers come from message laws on small domains.
+"""
 
 import math
 
@@ -37,7 +40,7 @@ MECHANISMS: list[SupportMechanism] = [
 
 
 def estimates(mechanism: SupportMechanism, exact: Law) -> np.ndarray:
-    """What each message alone is decoded to, shape (messages, items)."""
+    """Return the estimate from each message alone, shape (messages, items)."""
     return np.array([mechanism.decode(mechanism.aggregate(exact.messages[index : index + 1]), 1) for index in range(len(exact.messages))])
 
 
@@ -72,7 +75,7 @@ def test_estimates_are_unbiased_and_variances_exact(mechanism: SupportMechanism)
     assert mechanism.worst_variance == pytest.approx(variances.sum(axis=1).max(), rel=1e-10)
     np.testing.assert_allclose(variances.diagonal(), mechanism.holder_variance, rtol=1e-10)
     assert variances[~np.eye(mechanism.categories, dtype=bool)].max() == pytest.approx(mechanism.other_variance, rel=1e-10)
-    # Of each item's own estimate, also where several items are held.
+    # The standard errors hold for each item's own estimate, also where clients hold several items.
     for item in items:
         np.testing.assert_allclose(mechanism.standard_errors(np.eye(mechanism.categories)[item], 1) ** 2, variances[item], rtol=1e-10)
     shares = np.arange(1, mechanism.categories + 1) / (mechanism.categories * (mechanism.categories + 1) / 2)
@@ -85,13 +88,13 @@ def test_messages_follow_the_law(mechanism: SupportMechanism) -> None:
     count = 40 * len(exact.messages) + 4_000
     for item in (0, mechanism.categories - 1):
         drawn = mechanism.encode(np.full(count, item), np.random.default_rng(item))
-        # Which of the messages that there are each is: all of them are among these.
+        # Each drawn message is one of the enumerated messages.
         kinds, places = np.unique(np.concatenate([exact.messages, drawn]), axis=0, return_inverse=True)
         assert len(kinds) == len(exact.messages)
         own, result = places.ravel()[: len(kinds)], places.ravel()[len(kinds) :]
         counts = np.bincount(result, minlength=len(kinds))[own]
         expected = count * exact.probabilities[item]
-        # Rare messages together: the test is for counts that are not small.
+        # Rare messages are pooled, since the chi-square test needs counts that are not small.
         cells = np.where(expected < 5, 0, np.arange(1, len(expected) + 1))
         pooled = [np.bincount(cells, weights=weights)[np.unique(cells)] for weights in (counts, expected)]
         assert chisquare(*pooled).pvalue > 1e-6

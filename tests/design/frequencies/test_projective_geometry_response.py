@@ -13,7 +13,7 @@ def test_points_are_all_lines_through_the_origin(prime: int, length: int) -> Non
     space = ProjectiveSpace(prime, length)
     every = np.arange(space.points)
     np.testing.assert_array_equal(space.numbers(space.vectors(every)), every)
-    # Each vector but 0 lies on one line, with all its multiples.
+    # Each nonzero vector lies on exactly one line, with all its multiples.
     vectors = np.array([digits for digits in itertools.product(range(prime), repeat=length) if any(digits)])
     numbers = space.numbers(vectors)
     np.testing.assert_array_equal(np.bincount(numbers, minlength=space.points), prime - 1)

@@ -1,4 +1,4 @@
-"""Calibrated sketches of items: within the budget, as short and as exact as they say."""
+"""Calibrated sketches of items: within the budget, as short and as exact as they state."""
 
 import math
 from collections.abc import Callable
@@ -33,7 +33,7 @@ def test_the_target_is_met_from_below(calibrate: Calibrate, choice: ItemSketchCh
     assert 0 <= 2.0 - calibrated.guarantee.epsilon <= 1e-6
     assert calibrated.sketch.direct == (choice.rows is None)
     assert calibrated.sketch.signed == choice.signed
-    # No noise is less than a trusted server's, for the worst pair, and little more of it is enough.
+    # The noise is at least a trusted server's for the worst pair of items, and hardly more.
     distance = 2 * (calibrated.sketch.rows + calibrated.row_excess)
     deviation = math.sqrt(calibrated.clients * calibrated.item_variance / calibrated.sketch.noise_share)
     epsilon = gaussian_epsilon(deviation / math.sqrt(distance), 1e-4)
@@ -66,9 +66,9 @@ def test_a_histogram_that_fits_is_not_refused_for_a_shorter_sketch(calibrate: Ca
             pytest.approx(0.00188, abs=1e-5),
         )
     else:
-        # As many steps as fit make the noise a little larger.
+        # Rounding to as many steps as fit increases the noise slightly.
         assert whole.worst_variance < calibrated.worst_variance < 1.3 * whole.worst_variance
-    # Its own length is enough, and less is too little.
+    # The sketch's own length suffices, and a smaller length is refused.
     assert calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=calibrated.bits_per_client)) == calibrated
     with pytest.raises(InfeasibleError, match=r"message_bits must be at least \d+ for that sketch and noise, got 60"):
         calibrate(9, 427, budget, ItemSketchChoice(width=9, message_bits=60.0))
@@ -134,7 +134,7 @@ def test_predictions_are_what_is_found() -> None:
         largest.append(float(np.abs(errors).max()))
     predicted = predicted_error(calibrated.sketch, calibrated.item_variance / 10_000, concentration, 0.05)
     assert np.mean(squares) == pytest.approx(predicted.squared, rel=5 * np.std(squares) / np.mean(squares) / math.sqrt(60))
-    # Fails with probability 0.05 for each, at most: seven or more of 60 are less likely than one in twenty.
+    # Each bound fails with probability at most 0.05: seven or more failures of 60 are less likely than one in twenty.
     assert sum(item > predicted.largest for item in largest) < 7
     assert predicted.largest < 4 * np.mean(largest)
 

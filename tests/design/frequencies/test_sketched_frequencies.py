@@ -1,4 +1,7 @@
-"""Sketched sums of items: guarantees by enumeration of tiny secure sums, estimates by exact expectation, and the law of simulated sums."""
+"""Sketched sums of items.
+
+Points under test: guarantees by enumeration, exact expectations, and the law of simulated sums.
+"""
 
 import math
 from dataclasses import replace
@@ -39,13 +42,13 @@ def skellam(sketch: ItemSketch, clients: int = 2, **fields: object) -> SketchedS
 
 
 def entries(sketch: ItemSketch) -> np.ndarray:
-    """What each item's tosses lean to, shape (items, coordinates)."""
+    """Return the coin biases of each item, shape (items, coordinates)."""
     every = np.array([walsh_hadamard(sketch.counted(row).astype(float)) for row in np.eye(sketch.categories)])
     return (every if sketch.signed else every[:, :, 1:]).reshape(sketch.categories, -1)
 
 
 def count_distribution(mechanism: SketchedPoissonBinomialFrequencies, items: tuple[int, ...]) -> np.ndarray:
-    """Probabilities of all sums, one axis for each coordinate."""
+    """Return the probabilities of all sums, with one axis per coordinate."""
     leaning = entries(mechanism.sketch)[list(items)]
     coordinates = []
     for column in leaning.T:
@@ -80,13 +83,13 @@ def test_tosses_keep_their_guarantee_for_every_pair_of_neighbours(sketch: ItemSk
             divergences = np.maximum(divergences, [renyi(first, second, order) for order in ours])
     assert largest <= 1e-2
     assert pure <= accounts["pure"] * (1 + 1e-12)
-    # Also tight: some neighbours have these divergences, when all others hold the same item as one of them.
+    # The bounds are tight: neighbours attain these divergences if all other clients hold the item of one of them.
     np.testing.assert_allclose(divergences, bounds, rtol=1e-7)
     assert pure == pytest.approx(accounts["pure"])
 
 
 def noise_masses(mechanism: object, clients: int, reach: int) -> np.ndarray:
-    """Probabilities of the sum of clients' noise from -reach to reach."""
+    """Return the probabilities of the sum of clients' noise from -reach to reach."""
     points = np.arange(-reach, reach + 1)
     if isinstance(mechanism, SketchedDiscreteGaussianFrequencies):
         density = np.exp(-(points**2) / (2 * mechanism.local_sigma**2))
@@ -114,7 +117,7 @@ def test_noise_keeps_the_guarantee_for_every_pair_of_neighbours(made: object, sk
         return reduce(np.multiply.outer, [np.roll(wide, shift) for shift in vector])
 
     claim = mechanism.guarantee.epsilon
-    # The others' items move both sums alike.
+    # The items of the other clients move both sums equally.
     sums = [shifted(row) for row in rows]
     result, at_a_quarter = [], []
     for own, other in product(range(len(rows)), repeat=2):
@@ -132,7 +135,7 @@ def test_tosses_decode_without_bias_by_exact_expectation(sketch: ItemSketch) -> 
     counts[[0, 1, sketch.categories - 1]] += [2, 1, 1]
     leaning = counts @ entries(sketch)
     mean = mechanism.trials * (4 / 2 + mechanism.theta * leaning)
-    # Decoding is affine: that of the expected sum is the expected estimate.
+    # Decoding is affine: decoding the expected sum gives the expected estimate.
     unit = np.zeros(mechanism.padded_dimension, dtype=np.uint64)
     constant = mechanism.decode(unit, 4)
     gradient = np.empty((mechanism.padded_dimension, sketch.categories))
@@ -162,7 +165,7 @@ def test_simulated_sums_have_the_law_of_messages(sketch: ItemSketch) -> None:
         fast = np.array([mechanism.summed_steps(items, rng) for _ in range(rounds)])
         assert fast.shape == slow.shape
         spread = np.maximum(slow.std(axis=0), 1e-9)
-        # 6 sigma of a normal error, for means and for variances.
+        # The margin is 6 sigma of a normal error, for means and for variances.
         assert (np.abs(fast.mean(axis=0) - slow.mean(axis=0)) <= 6 * spread * math.sqrt(2 / rounds) + 1e-12).all()
         assert np.abs(fast.var(axis=0).mean() / slow.var(axis=0).mean() - 1) <= 6 * math.sqrt(6 / rounds / slow.shape[1])
         aggregate = np.mod(fast[0], mechanism.modulus).astype(np.uint64)
@@ -180,7 +183,7 @@ def test_a_sum_of_little_discrete_gaussian_noise_is_drawn_from_its_distribution(
     expected = noise_masses(mechanism, 6, 30)[25:36] * len(drawn)
     observed = np.array([(noise == value).sum() for value in range(-5, 6)])
     common = expected > 10
-    # One bucket of each draw has the items.
+    # One bucket of each draw holds the items.
     statistic = float(np.sum((observed[common] - expected[common]) ** 2 / expected[common]))
     assert common.sum() >= 5
     assert statistic < 60
@@ -256,7 +259,7 @@ def test_thresholds() -> None:
     kept = thresholded(frequencies, threshold) > 0
     assert not kept[40:].any()
     assert kept[:40].mean() > 0.5
-    # Lower ones let items pass that nobody holds.
+    # Lower thresholds let items without holders pass.
     assert (thresholded(frequencies, threshold / 3)[40:] > 0).any()
     assert proof_threshold(15, 10_000, 1.0, 1e-5) < stated_threshold(20_000, 10_000, 1.0, 1e-5)
 

@@ -1,4 +1,7 @@
-"""Sketches of few items, decoded by pursuit: the error of least squares, what bounds it when there are more, the same messages as dense."""
+"""Sketches of few items, decoded by pursuit.
+
+Points under test: least-squares errors, bounds for more items, and agreement with dense code.
+"""
 
 import math
 
@@ -32,7 +35,7 @@ def decoded(mechanism: SparseFrequencies, counts: np.ndarray, seed: int) -> np.n
 @pytest.mark.parametrize("kind", [{}, {"signed": True}, {"direct": True}], ids=str)
 def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) -> None:
     mechanism = made(**kind)
-    # Two sketches, with other items each time: among all pairs of items, that which stands apart most takes a while to find.
+    # The test uses two sketches with different items: finding the furthest of all pairs of items takes long.
     sketched = mechanism, mechanism.renewed(1)
     errors = []
     for seed in range(10):
@@ -42,7 +45,7 @@ def test_items_that_stand_out_have_the_predicted_error(kind: dict[str, bool]) ->
         errors.append(np.sum((estimate - counts / CLIENTS) ** 2))
     predicted = mechanism.error(np.repeat(np.arange(CATEGORIES), counts)).variance / CLIENTS
     assert predicted == pytest.approx(mechanism.worst_variance / CLIENTS, rel=1e-6)
-    # The known sum takes one degree of freedom off where the estimate exceeds it: half of the time, one of 30.
+    # The known sum removes one degree of freedom of 30 if the estimate exceeds the known sum, half of the time.
     assert 0.9 * predicted - 5 * np.std(errors) / math.sqrt(10) < np.mean(errors) < predicted + 5 * np.std(errors) / math.sqrt(10)
     assert estimate.sum() <= 1 + 1e-12
 
@@ -60,9 +63,9 @@ def test_what_noise_hides_and_projection_lowers_is_predicted() -> None:
     errors = [np.sum((mechanism.decode(aggregate, CLIENTS) - true) ** 2) for aggregate in aggregates]
     predicted = mechanism.predicted_error(true, mechanism.worst_variance)
     assert np.mean(errors) == pytest.approx(predicted.of_mean(CLIENTS), rel=0.03)
-    # Most of the noise is on items that are not held, or hardly so, and the projection takes it away.
+    # Most of the noise is on items with few or no holders, and the projection removes it.
     assert predicted.of_mean(CLIENTS) < 0.4 * mechanism.worst_variance / CLIENTS
-    # The largest items: lowered by the projection, and not by the estimate of single items.
+    # The projection lowers the largest items, unlike the estimate of single items.
     estimates = [mechanism.estimate(aggregate, CLIENTS) for aggregate in aggregates]
     scores = [((estimate.frequencies - true) / estimate.standard_errors)[:20].mean() for estimate in estimates]
     lowered = [((estimate.decoded - true) / estimate.standard_errors)[:20].mean() for estimate in estimates]
@@ -99,7 +102,7 @@ def test_messages_and_guarantee_are_those_of_the_dense_mechanism() -> None:
 
 
 def test_nothing_but_noise_is_nothing() -> None:
-    # With as many items as there are, nothing is below the threshold, which is 0; with few, noise is.
+    # With as many items as categories the threshold is 0; with few, the threshold is above the noise.
     assert made(distinct=1).threshold > made(distinct=100).threshold > 0
     direct = ItemSketch(4, 1, 4, signed=False)
     assert SparseFrequencies(direct, 10, steps=1, local_sigma=1.0, delta=1e-5, distinct_items=4).threshold == 0
@@ -118,7 +121,7 @@ def test_standard_errors_are_those_of_least_squares_where_few_items_are_held_and
     for distinct in (DISTINCT, 10 * DISTINCT):
         total = np.mod(mechanism.simulated_sum(counts_of(distinct, 0), np.random.default_rng(0)), mechanism.modulus)
         estimate = mechanism.estimate(total, CLIENTS)
-        # Selected or not, every item has the same.
+        # All items have the same standard error, selected or not.
         assert np.unique(estimate.standard_errors).size == 1
         errors.append(estimate.standard_errors[0])
     assert errors[0] == pytest.approx(least_squares, rel=0.1)
@@ -126,7 +129,7 @@ def test_standard_errors_are_those_of_least_squares_where_few_items_are_held_and
 
 
 def test_rows_on_which_pursuit_fails_hardly_count() -> None:
-    # Six rows of so few buckets are too few for some of the sketches, seven are not.
+    # Six rows of 23 buckets are too few for some of the sketches, seven rows suffice.
     distinct, width, categories = 10, 23, 10_000
     ratios = []
     for seed in range(5):

@@ -1,4 +1,7 @@
-"""Squared z-scores from counts alone: their means by enumeration, for every number of holders; and the level that follows from them."""
+"""Squared z-scores from counts alone.
+
+Points under test: their means by enumeration for every number of holders, and the resulting level.
+"""
 
 import itertools
 import math
@@ -59,7 +62,7 @@ def test_the_level_makes_the_mean_of_all_scores_one_and_is_for_items_with_few_su
     levels = calibrating_levels(scores, counts, counts > 50)
     assert np.unique(levels[:50]) == 1
     assert np.mean(scores / levels) == pytest.approx(1, abs=1e-3)
-    # Items that do not stand out are part of the noise, however many support them.
+    # Items that do not exceed the noise are part of it, however many clients support them.
     assert np.unique(calibrating_levels(scores, counts, np.zeros(1000, dtype=bool))).size == 1
 
 
@@ -68,7 +71,7 @@ def test_a_level_within_its_sampling_error_is_one() -> None:
     scores = rng.chisquare(1, 20)
     assert abs(scores.mean() - 1) < scores.std() / math.sqrt(20)
     assert (calibrating_levels(scores, np.full(20, 2.0), np.zeros(20, dtype=bool)) == 1).all()
-    # Few items among many are too few to read a level from; and no level is beyond its range.
+    # A level needs many items, and stays within its range.
     counts = np.where(np.arange(1000) < 50, 2.0, 100.0)
     assert (calibrating_levels(np.full(1000, 1.5), counts, counts > 50) == 1).all()
     rising = np.where(np.arange(1000) < 150, 1.0, 2.0)

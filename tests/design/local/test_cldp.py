@@ -1,4 +1,7 @@
-"""CLDP for vectors: privacy by enumeration, the closed law against the published sampler, and the Walsh-Hadamard transform."""
+"""Tests of CLDP for vectors.
+
+Points under test: privacy by enumeration, the closed law, and the Walsh-Hadamard transform.
+"""
 
 import math
 from collections.abc import Iterator
@@ -37,7 +40,7 @@ def message_probabilities(mechanism: SampledSignMechanism, vector: np.ndarray) -
 
 
 def inputs(ball: NormBall) -> Iterator[np.ndarray]:
-    """Yield the centre, ends of axes, corners of the cube scaled into the ball, and random vectors on its surface."""
+    """Yield the centre, ends of axes, scaled corners of the cube, and random unit vectors."""
     rng = np.random.default_rng(5)
     yield np.zeros(ball.dimension)
     directions = [*np.eye(ball.dimension), *rng.choice([-1.0, 1.0], (6, ball.dimension)), *rng.normal(size=(6, ball.dimension))]
@@ -83,7 +86,7 @@ def test_messages_are_drawn_with_the_stated_probabilities(norm: float) -> None:
         messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(11))
         expected = clients * message_probabilities(mechanism, vector)
         histogram = mechanism.aggregate(messages)
-        # Each of at most 16 cells within 5 sigma: a false alarm in 100 000 seeds.
+        # Each of at most 16 cells is within 5 sigma: a false alarm in 100 000 seeds.
         assert (np.abs(histogram - expected) <= 5 * np.sqrt(expected)).all()
 
 
@@ -93,7 +96,7 @@ def test_the_closed_law_for_l2_is_that_of_the_published_sampler(dimension: int) 
     rng, draws = np.random.default_rng(3), 200_000
     vector = rng.normal(size=dimension)
     vector *= 0.8 / np.linalg.norm(vector)
-    # Round to the sphere, choose a half of it, draw a point there, quantise it to an axis.
+    # The published sampler rounds to the sphere, chooses a half of it, draws a point there, and quantises the point to an axis.
     side = np.where(rng.random(draws) < (1 + 0.8) / 2, 1.0, -1.0)
     side *= np.where(rng.random(draws) < math.exp(1.5) / (math.exp(1.5) + 1), 1.0, -1.0)
     points = rng.normal(size=(draws, dimension))
@@ -108,7 +111,7 @@ def test_the_closed_law_for_l2_is_that_of_the_published_sampler(dimension: int) 
     bit = (points[np.arange(draws), index] > 0) == kept
     histogram = mechanism.aggregate(2 * index + bit)
     expected = draws * message_probabilities(mechanism, vector)
-    # Each of at most 12 cells within 5 sigma: a false alarm in 100 000 seeds.
+    # Each of at most 12 cells is within 5 sigma: a false alarm in 100 000 seeds.
     assert (np.abs(histogram - expected) <= 5 * np.sqrt(expected)).all()
 
 
@@ -137,11 +140,12 @@ def test_a_message_takes_an_index_and_a_bit(norm: float, dimension: int, bits: i
 
 
 def several_draws_law(mechanism: CLDPL2Mechanism, vector: np.ndarray, points: int = 4000) -> np.ndarray:
-    """Return the probability of every pair of draws in the plane, from the paper's formulas, by a sum over points z of the circle."""
+    """Return the probability of every pair of draws in the plane, by the paper's sum."""
     angles = (np.arange(points) + 0.5) / points * 2 * math.pi
     z = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     lengths = np.abs(z).sum(axis=1)
-    # Coordinate i with sign s: |z_i| / ||z||_1, and the sign is kept with probability 1/2 + ||z||_1 / (2 M sqrt(dimension)).
+    # The point z gives coordinate i with sign s: probability |z_i| / ||z||_1, and the sign is kept with probability 1/2 + ||z||_1 / (2 M
+    # sqrt(dimension)).
     kept = 0.5 + lengths / (2 * math.sqrt(2))
     draws = np.stack(
         [np.abs(z[:, i]) / lengths * np.where((z[:, i] > 0) == up, kept, 1 - kept) for i in range(2) for up in (False, True)], axis=1
@@ -167,7 +171,7 @@ def test_two_draws_of_one_private_point_keep_epsilon_and_have_the_stated_mean_an
         error = float(law @ np.square(decoded - vector).sum(axis=1))
         assert mechanism.variance([vector])[0] == pytest.approx(error, rel=2e-3)
     realised = float(np.log(np.max(laws, axis=0) / np.min(laws, axis=0)).max())
-    # Two draws tell more than one of the point, which is epsilon private.
+    # Two draws reveal more about the point than a single draw; the point is epsilon private.
     assert CLDPL2Mechanism(epsilon, mechanism.ball).realised_epsilon * 1.02 < realised <= epsilon
     assert mechanism.realised_epsilon == mechanism.guarantee.epsilon == epsilon
 
@@ -179,7 +183,7 @@ def test_two_draws_are_drawn_with_the_stated_probabilities() -> None:
         assert messages.shape == (clients, 2)
         counts = np.bincount(messages @ [4, 1], minlength=16)
         expected = clients * several_draws_law(mechanism, vector).ravel()
-        # Each of 16 cells within 5 sigma: a false alarm in 100 000 seeds.
+        # Each of 16 cells is within 5 sigma: a false alarm in 100 000 seeds.
         assert (np.abs(counts - expected) <= 5 * np.sqrt(expected)).all()
 
 

@@ -1,4 +1,7 @@
-"""Mechanisms for one number: their worst variance, their metric privacy, and what each refuses beside what all do."""
+"""Mechanisms for one number.
+
+Points under test: worst variances, metric privacy, and refusals that only some mechanisms have.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,6 +1,8 @@
-"""SQKR: unbiased, private and as variable as it says, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
+"""Tests of SQKR.
 
-Kerdock's frame: its bases are mutually unbiased, and every vector has small coefficients, the worst ones too.
+Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
+
+Kerdock's frame: its bases are mutually unbiased, and every vector, even the worst, has small coefficients.
 """
 
 import itertools
@@ -28,13 +30,13 @@ def all_coordinates(mechanism: SQKRMechanism) -> NDArray[np.int64]:
 
 
 def all_messages(mechanism: SQKRMechanism) -> NDArray[np.int64]:
-    """Every message, in the order of coordinates, then of symbols."""
+    """Return every message, ordered by coordinates, then by symbols."""
     coordinates, symbols = all_coordinates(mechanism), np.arange(2**mechanism.message_bits)
     return np.column_stack([np.repeat(coordinates, len(symbols), axis=0), np.tile(symbols, len(coordinates))])
 
 
 def message_probabilities(mechanism: SQKRMechanism, vector: FloatArray) -> FloatArray:
-    """The probability of every message of a client with this vector."""
+    """Return the probability of every message of a client with this vector."""
     coordinates = all_coordinates(mechanism)
     symbols = mechanism.symbol_probabilities(np.tile(vector, (len(coordinates), 1)), coordinates)
     return (symbols / len(coordinates)).ravel()
@@ -70,7 +72,7 @@ def test_by_enumeration_any_two_vectors_are_epsilon_indistinguishable(epsilon: f
     losses = np.log(probabilities.max(axis=0) / probabilities.min(axis=0))
     assert losses.max() <= epsilon * (1 + 1e-12)
     if dimension == 1:
-        # The two ends are coefficients at the level: the guarantee is reached.
+        # The two ends are coefficients at the level, which attain the guarantee.
         assert losses.max() == pytest.approx(epsilon, rel=1e-12)
         orders = np.array([1.5, 2.0, 10.0])
         first, last = message_probabilities(mechanism, np.array([1.0])), message_probabilities(mechanism, np.array([-1.0]))
@@ -94,7 +96,7 @@ def test_messages_are_drawn_with_the_stated_probabilities(epsilon: float, bits: 
     assert counted[~possible].sum() == 0
     cells = np.count_nonzero(possible)
     statistic = np.sum((counted[possible] - expected[possible]) ** 2 / expected[possible])
-    # Chi-square: mean cells - 1; its upper tail is below 1e-6 at 7 standard deviations for this many cells.
+    # A chi-square with a mean of cells - 1 exceeds 7 standard deviations with probability below 1e-6 for this many cells.
     assert statistic < cells + 7 * math.sqrt(2 * cells)
 
 
@@ -105,14 +107,14 @@ def test_messages_of_many_dimensions_are_unbiased_and_vary_as_stated() -> None:
     messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(2))
     variance = float(mechanism.variance(vector[None, :])[0])
     errors = np.array([mechanism.decode(mechanism.aggregate(part), 100) - vector for part in np.split(messages, 100)])
-    # Sum of squares of about 20 * 100 numbers of equal variance: relative standard error sqrt(2 / 2000) = 3.2 %.
+    # The sum has about 20 * 100 squares of equal variance: a relative standard error of sqrt(2 / 2000) = 3.2 %.
     assert np.mean(np.sum(errors**2, axis=1)) == pytest.approx(variance / 100, rel=0.16)
     deviations = errors.mean(axis=0) / errors.std(axis=0) * 10
     assert np.abs(deviations).max() < 6
 
 
 def test_the_published_error_of_one_bit_without_privacy_is_met() -> None:
-    # 200 dimensions, 10 000 clients, one bit each: 0.07 in the comparison of Triastcyn, Reisser, Louizos 2021, *DP-REC*.
+    # Triastcyn, Reisser, Louizos 2021, *DP-REC*, compare 0.07 for 200 dimensions, 10 000 clients and one bit each.
     mechanism = SQKRMechanism(math.inf, 1, NormBall(200, 2.0))
     clients = 2000
     vectors = np.random.default_rng(3).normal(size=(clients, 200))
@@ -121,7 +123,7 @@ def test_the_published_error_of_one_bit_without_privacy_is_met() -> None:
     assert predicted * clients / 10_000 == pytest.approx(0.0693, abs=5e-5)
     assert mechanism.variance(vectors).sum() / clients**2 == pytest.approx(predicted, rel=1e-9)
     estimate = mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(4))), clients)
-    # About chi-square with 200 degrees of freedom: relative standard deviation 10 %.
+    # The error is about chi-square with 200 degrees of freedom: a relative standard deviation of 10 %.
     assert np.sum((estimate - vectors.mean(axis=0)) ** 2) == pytest.approx(predicted, rel=0.5)
 
 
@@ -142,7 +144,7 @@ def test_a_vector_that_is_scaled_down_is_counted_and_its_bias_is_known() -> None
     variance = probabilities @ np.sum((decodings - mean) ** 2, axis=1)
     assert float(mechanism.variance(scaled[None, :])[0]) == pytest.approx(variance, rel=1e-12)
     assert mechanism.variance(vectors).max() <= mechanism.worst_variance
-    # More clients do not lower a bias.
+    # The bias stays for any number of clients.
     assert 1 - scale <= mechanism.bias_bound == 0.5
     assert mechanism.error().of_mean(10**12) == pytest.approx(0.25, rel=1e-9)
     certain = SQKRMechanism(1.0, 2, ball, kashin_constant=2.0)
@@ -191,7 +193,7 @@ def test_the_number_of_bits_is_the_best_one(epsilon: float) -> None:
 
 
 class FixedDraws(np.random.Generator):
-    """Uniform numbers that are given, for one client each; zeros for all else that is drawn."""
+    """Source of given uniform numbers, one per client, and zeros for all other draws."""
 
     def __init__(self, uniforms: list[float]) -> None:
         super().__init__(np.random.PCG64(0))
@@ -207,14 +209,14 @@ class FixedDraws(np.random.Generator):
 @pytest.mark.parametrize("epsilon", [0.001, 1.25, 13.3, 19.99, 20.0])
 @pytest.mark.parametrize("bits", [1, 7, 16])
 def test_symbols_are_replaced_often_enough_in_floating_point_too(epsilon: float, bits: int) -> None:
-    # 1 - C, and how many of the 2**53 uniform numbers must lie below it for epsilon to hold.
+    # The encoder replaces a symbol with probability 1 - C; a uniform number has 2**53 values, and epsilon fixes how many replace.
     with mpmath.workdps(40):
         replacement = 2**bits / (mpmath.exp(mpmath.mpf(epsilon)) + 2**bits - 1)
         fewest = int(mpmath.ceil(replacement * 2**53))
         enough = float(replacement) * (1 + 1e-12) + 2.0**-53
     mechanism = SQKRMechanism(epsilon, bits, PLANE)
     sent = mechanism.encode(np.zeros((2, 2)), FixedDraws([(fewest - 1) * 2.0**-53, enough]))
-    # Zero replaces symbols, and all signs are up.
+    # Zero replaces the symbols, and all signs are positive.
     assert sent[:, -1].tolist() == [0, 2**bits - 1]
 
 
@@ -277,7 +279,7 @@ def test_columns_of_different_bases_are_at_the_same_angle(length: int) -> None:
 @pytest.mark.parametrize("length", [256, 1024])
 def test_bases_of_many_columns_are_at_the_same_angle(length: int) -> None:
     signs = kerdock_signs(length).astype(float)
-    # Inner products of the columns of two bases are the transform of the products of their signs.
+    # The inner products of two bases' columns are the transform of the products of their signs.
     for first, second in ((0, 1), (1, 2), (3, length // 2 - 1), (length // 4, length // 4 + 1)):
         np.testing.assert_array_equal(np.abs(walsh_hadamard(signs[first] * signs[second])), math.sqrt(length))
 
@@ -322,7 +324,7 @@ def test_no_vector_is_scaled_down_at_the_certain_level(dimension: int) -> None:
     assert np.abs(representation.coefficients).max() <= level
     np.testing.assert_allclose(frame.synthesis(representation.coefficients), vectors, atol=1e-13)
     if dimension in (64, 200):
-        # Random rows scale vectors along their columns down at the same constant.
+        # Random rows shrink vectors along their columns by the same constant.
         rows = KashinFrame(dimension, seed=5)
         along = rows.synthesis(np.eye(10, rows.size))
         along /= np.linalg.norm(along, axis=1)[:, None]

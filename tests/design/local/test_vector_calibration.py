@@ -1,4 +1,7 @@
-"""Tables whose vector guarantee is solved for: on the safe side, close to the target, and the same for every way to write the metric."""
+"""Tables with a given vector guarantee.
+
+Requirements: on the safe side, close to the target, and equal for equivalent metrics.
+"""
 
 import math
 from functools import cache
@@ -72,15 +75,16 @@ def test_rounds_share_the_budget() -> None:
 
 
 def test_l1_and_l2_metric_tables_are_the_same_tables() -> None:
-    # Only neighbours are constrained, by epsilon / (B - 1)^p: the same table has two epsilons, and a target finds the same one.
+    # The design constrains neighbours only, by epsilon / (B - 1)^p: the same table has two epsilons, and both give the same result for a
+    # target.
     first, second = (calibrate_vector_table(1.5, 0.0, NormBall(4, 2.0), 2, 2, metric) for metric in ("l1", "l2"))
     assert second.table.epsilon == pytest.approx(3 * first.table.epsilon, rel=1e-5)
     np.testing.assert_allclose(second.table.probabilities, first.table.probabilities, atol=1e-4)
 
 
 def test_without_a_metric_letters_are_searched_for_where_a_pure_budget_ends() -> None:
-    # Near rows differ by less than the table's epsilon, by how much depends on its letters: those that suit another epsilon had 16 times
-    # the variance of this table, which keeps the budget too.
+    # Near rows differ by less than the table's epsilon, depending on its letters: letters for another epsilon had 16 times the variance
+    # within the same budget.
     ball = NormBall(16, 1.0)
     other = VectorTableMechanism(design_mvu(0.4, 4, 2), ball, delta=0.0)
     assert other.guarantee.epsilon <= 1.0
@@ -152,7 +156,7 @@ def test_messages_are_decoded_without_bias(by_divergence: VectorTableMechanism) 
     clients = 10_000
     messages = by_divergence.encode(np.tile(vector, (clients, 1)), np.random.default_rng(0))
     error = by_divergence.decode(by_divergence.aggregate(messages), clients) - vector
-    # A sum of 64 squares of nearly normal errors: 6 sigma are 1.06 of its mean.
+    # The sum has 64 squares of nearly normal errors: 6 sigma are 1.06 of its mean.
     assert np.sum(error**2) <= 2.06 * by_divergence.worst_variance / clients
 
 
@@ -176,7 +180,7 @@ def test_one_bit_has_the_least_reach_that_the_account_allows() -> None:
         divergences = vector_divergences(np.stack([1 - upper, upper], axis=1), DEFAULT_ORDERS, 32, 2.0, mechanism.input_distance)
         return RenyiCurve(DEFAULT_ORDERS, divergences).epsilon(1e-5).epsilon
 
-    # The epsilon falls as the letters reach farther: the least reach is met up to a share of 1e-5.
+    # The epsilon falls with the letters' reach: the search meets the least reach up to a relative error of 1e-5.
     outermost = float(mechanism.table.alphabet[1])
     assert epsilon(outermost * (1 + 1e-5) - 1) < 2.0 < epsilon(outermost * (1 - 1e-5) - 1)
 

@@ -1,4 +1,4 @@
-"""The least Gaussian noise within a budget: just above what is needed, never below."""
+"""The least Gaussian noise within a budget: just above the exact need, never below."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def test_the_budget_is_kept_and_hardly_more(trust_model: str, budget: Budget) ->
 def test_one_round_is_the_analytic_gaussian_mechanism() -> None:
     exact = gaussian_noise_multiplier(1.0, 1e-5)
     assert calibrate_noise_multiplier(Budget(1.0, 1e-5, "add-or-remove-one"), "central") == pytest.approx(exact, rel=1e-6)
-    # T rounds are one with sqrt(T) times less noise.
+    # T rounds are equivalent to one round with sqrt(T) times less noise.
     assert calibrate_noise_multiplier(Budget(1.0, 1e-5, "add-or-remove-one", rounds=16), "central") == pytest.approx(4 * exact, rel=1e-6)
 
 

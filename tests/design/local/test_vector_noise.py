@@ -1,4 +1,7 @@
-"""Laplace and Gaussian noise on vectors: what they reveal, their sensitivities, and the error of a trusted server."""
+"""Laplace and Gaussian noise on vectors.
+
+Points under test: privacy, sensitivities, and the error of a trusted server.
+"""
 
 import math
 
@@ -31,7 +34,7 @@ def surface(ball: NormBall, seed: int, count: int) -> np.ndarray:
 @pytest.mark.parametrize(
     "mechanism",
     [
-        # With other finite norms, Laplace noise has closer Rényi divergences than losses.
+        # With other finite norms, the Rényi divergences of Laplace noise are closer bounds than its losses.
         *(VectorLaplaceMechanism(1.5, NormBall(DIMENSION, norm, CLIP_NORM)) for norm in (1.0, math.inf)),
         VectorGaussianMechanism.of_epsilon(1.5, 1e-5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
         PrivUnitGMechanism(1.5, NormBall(DIMENSION, 2.0, CLIP_NORM)),
@@ -42,7 +45,7 @@ def surface(ball: NormBall, seed: int, count: int) -> np.ndarray:
 def test_losses_prove_less_epsilon_than_renyi_divergences_and_pure_privacy(mechanism: VectorMechanism, rounds: int) -> None:
     report = mechanism.privacy().report(1e-5, rounds=rounds)
     by_loss = report.account("pld").bound.epsilon
-    # Divergences are converted upward, losses are rounded upward on a grid.
+    # Divergences are converted upward, and losses are rounded upward on a grid.
     assert by_loss <= report.account("rdp").bound.epsilon * (1 + 1e-6)
     if mechanism.delta == 0:
         assert by_loss <= 1.5 * rounds
@@ -92,13 +95,13 @@ def test_laplace_divergences_against_fifty_digits(shift: float, order: float) ->
 def test_no_allocation_of_a_distance_reveals_more_than_the_bound(norm: float, epsilon: float) -> None:
     rng, dimension = np.random.default_rng(9), 7
     bound = laplace_vector_divergences(epsilon, dimension, norm, ORDERS)
-    # Shifts of norm T = epsilon / dimension^(1 - 1/p): sparse and dense, equal and unequal.
+    # The shifts have norm T = epsilon / dimension^(1 - 1/p): sparse and dense, equal and unequal.
     shifts = np.abs(rng.normal(size=(60, dimension))) ** rng.choice([0.0, 0.2, 1.0, 4.0], (60, 1))
     shifts[rng.random(shifts.shape) < rng.choice([0.0, 0.5, 0.9], (60, 1))] = 0.0
     shifts[0], shifts[1] = 1.0, np.eye(dimension)[0]
     shifts = shifts[shifts.any(axis=1)]
     shifts *= epsilon / dimension ** (1 - 1 / norm) / np.linalg.norm(shifts, ord=norm, axis=1, keepdims=True)
-    # The same shift of several coordinates is taken as often; none reveals nothing.
+    # Equal shifts of several coordinates are counted once with their number; a zero shift reveals nothing.
     counted = [np.unique(row[row > 0], return_counts=True) for row in shifts]
     revealed = np.array([counts @ [laplace_renyi_divergences(shift, ORDERS) for shift in row] for row, counts in counted])
     assert (revealed <= bound * (1 + 1e-10)).all()
@@ -134,7 +137,7 @@ def test_bad_arguments_of_the_central_error_are_refused() -> None:
         central_gaussian_error(ball, 0, 1.0, 1e-5, "replace-one")
 
 
-# Laplace noise over rounds
+# Tests of Laplace noise over rounds
 
 
 def test_laplace_noise_loses_less_than_pure_privacy_allows() -> None:
@@ -154,7 +157,7 @@ def test_a_shift_of_one_coordinate_dominates_for_laplace_noise(shares: tuple[flo
     for part in parts[1:]:
         shared = shared.compose(part)
     epsilons = np.linspace(0, sensitivity, 21)
-    # Both are rounded up, to a grid of 1e-4: by much less than this.
+    # Both are rounded up to a grid of 1e-4, by much less than this.
     assert np.all(np.array(shared.get_delta_for_epsilon(epsilons)) <= np.array(whole.get_delta_for_epsilon(epsilons)) + 1e-7)
     assert shared.get_delta_for_epsilon(1.0) < whole.get_delta_for_epsilon(1.0) - 1e-3
 
@@ -184,6 +187,6 @@ def test_one_round_of_laplace_noise_is_what_dp_accounting_rounds_upward(epsilon:
     theirs = from_laplace_mechanism(1 / epsilon, value_discretization_interval=epsilon / 1000).get_epsilon_for_delta(delta)
     assert result <= theirs + 1e-12 * epsilon
     assert theirs - result <= 1e-3 * epsilon
-    # The divergence at what is found is delta.
+    # The divergence at the computed epsilon is delta.
     if result > 0:
         assert -math.expm1((result - epsilon) / 2) == pytest.approx(delta, rel=1e-9, abs=1e-15 * max(1.0, epsilon))

@@ -1,4 +1,7 @@
-"""Skellam noise: its bounds against exact sums, and the mechanism. Chance of a false alarm below 1e-6 per statistical test (5 sigma)."""
+"""Skellam noise: its bounds against exact sums, and the mechanism.
+
+Each test has a chance of a false alarm below 1e-6 (5 sigma).
+"""
 
 import functools
 import itertools
@@ -23,14 +26,14 @@ BALL = NormBall(dimension=20, norm=2.0, clip_norm=3.0)
 
 @functools.cache
 def skellam_probabilities(variance: float) -> list[mpmath.mpf]:
-    """Probabilities of 0, 1, 2, ..., as far as the test needs them."""
+    """Return the probabilities of 0, 1, 2, ..., up to a cutoff."""
     with mpmath.workdps(30):
         return [mpmath.besseli(k, variance) * mpmath.exp(-variance) for k in range(int(12 * math.sqrt(variance)) + 90)]
 
 
 def exact_divergence(variance: float, shift: int, order: int) -> float:
-    """The Rényi divergence of one shifted Skellam number, summed in 30 digits until terms no longer count."""
-    # The summand is centred near -(order - 1) * shift; beyond, it falls as fast as the probabilities do.
+    """Return the Rényi divergence of one shifted Skellam number, summed in 30 digits."""
+    # The summand has its centre near -(order - 1) * shift, and falls beyond it as fast as the probabilities.
     reach = int(order * shift + 12 * math.sqrt(variance) + 40)
     scaled = skellam_probabilities(variance)
     with mpmath.workdps(30):
@@ -56,7 +59,7 @@ def test_the_divergence_bound_holds_for_vectors() -> None:
 
 
 def test_the_divergence_bound_is_the_smaller_of_the_published_two() -> None:
-    # a l2**2 / (2 mu) + min{ ((2 a - 1) l2**2 + 6 l1) / (4 mu**2), 3 l1 / (2 mu) }, by hand.
+    # By hand, the bound is a l2**2 / (2 mu) + min{ ((2 a - 1) l2**2 + 6 l1) / (4 mu**2), 3 l1 / (2 mu) }.
     assert skellam_renyi_divergences(1.0, 1.0, 1.0, [8.0])[0] == pytest.approx(4 + min(21 / 4, 3 / 2), rel=1e-14)
     assert skellam_renyi_divergences(10.0, 3.0, 2.0, [5.0])[0] == pytest.approx(1 + min(54 / 400, 9 / 20), rel=1e-14)
 
@@ -99,7 +102,7 @@ def test_the_mechanism_keeps_its_budget_with_the_finest_granularity(bits: int) -
     assert RenyiCurve(DEFAULT_ORDERS[:-1], divergences).epsilon(1e-6).epsilon == mechanism.guarantee.epsilon
     room = 2 ** (bits - 1) - math.floor(mechanism.norm_bound) - 5.0 * math.sqrt(mechanism.noise_variance)
     assert room >= 0
-    # A slightly finer one would not fit, or need more noise than is sampled.
+    # A slightly finer grid would not fit, or need more noise than the sampler supports.
     finer = SkellamMechanism(BALL, bits, mechanism.granularity * (1 - 1e-6), mechanism.noise_variance, 1e-6)
     noise = skellam_variance(1.5, 1e-6, finer.l1_sensitivity, finer.l2_sensitivity)
     if bits < 20:
@@ -111,7 +114,7 @@ def test_the_mechanism_keeps_its_budget_with_the_finest_granularity(bits: int) -
 def test_more_bits_approach_what_the_same_noise_costs_unrounded() -> None:
     variances = [skellam_mechanism(1.0, 1e-5, BALL, bits).worst_variance for bits in (10, 12, 14, 16, 20)]
     assert all(more <= fewer for fewer, more in itertools.pairwise(variances))
-    # The same orders for Gaussian noise of sensitivity 2 * clip_norm: r(a) = a / 2 sigma**2.
+    # Gaussian noise of sensitivity 2 * clip_norm has r(a) = a / 2 sigma**2 at the same orders.
     orders = np.ceil(DEFAULT_ORDERS[:-1])
     budget = (
         1.0
@@ -124,7 +127,7 @@ def test_more_bits_approach_what_the_same_noise_costs_unrounded() -> None:
 
 @pytest.mark.parametrize(
     "mechanism",
-    # The latter has so little noise that half of its variance is due to rounding.
+    # The second mechanism has so little noise that half of its variance is rounding.
     [skellam_mechanism(4.0, 1e-3, BALL, bits=9), SkellamMechanism(BALL, 9, granularity=0.7, noise_variance=0.2, delta=1e-3)],
     ids=["calibrated", "coarse"],
 )
@@ -149,7 +152,7 @@ def test_noise_has_the_skellam_distribution() -> None:
     support = np.arange(-9, 10)
     expected = stats.skellam.pmf(support, 3.0, 3.0) * len(drawn)
     counted = np.array([np.count_nonzero(drawn == value) for value in support])
-    # Chi-square with 19 degrees of freedom (what lies outside is not counted): 5 sigma is 80.
+    # Chi-square with 19 degrees of freedom (points outside are not counted): 5 sigma is 80.
     assert np.sum((counted - expected) ** 2 / expected) < 80
 
 
@@ -160,7 +163,7 @@ def test_wrapping_brings_a_coordinate_back_at_the_other_end_and_its_bounds_hold(
     messages = mechanism.encode(np.full((clients, 1), 20.0), np.random.default_rng(3)).ravel().astype(int)
     assert messages.dtype.kind == "i"
     assert -32 <= messages.min() <= messages.max() <= 31
-    # Exactly: 20 + S in [-32, 31], S Skellam.
+    # The probability that 20 + S is in [-32, 31] is exact, with S Skellam.
     support = np.arange(-400, 401)
     pmf = stats.skellam.pmf(support, 32.0, 32.0)
     sums = 20 + support
@@ -178,7 +181,7 @@ def test_wrapping_is_negligible_by_default() -> None:
     for epsilon in (0.5, 4.0):
         mechanism = skellam_mechanism(epsilon, 1e-5, NormBall(dimension=128, norm=2.0))
         assert mechanism.wrap_probability < 1e-5
-        # Squared, it is below the variance of the mean of a hundred million clients by a factor of a thousand.
+        # The squared bias is below the variance of the mean of a hundred million clients by a factor of a thousand.
         assert mechanism.bias_bound**2 < 1e-3 * mechanism.worst_variance / 1e8
     certain = SkellamMechanism(BALL, bits=4, granularity=3.0, noise_variance=2e10, delta=1e-5)
     assert certain.wrap_probability == 1.0
@@ -189,7 +192,7 @@ def test_rounded_vectors_keep_the_sensitivities() -> None:
     rng = np.random.default_rng(4)
     vectors = rng.normal(size=(3000, 20)) * rng.exponential(size=(3000, 20)) ** 3
     mechanism = SkellamMechanism(BALL, bits=16, granularity=0.41, noise_variance=2e-6, delta=1e-5)
-    # With so little noise, a message is the rounded vector but for about two in a million of its coordinates.
+    # With so little noise, all but about two in a million coordinates of a message equal the rounded vector.
     rounded = mechanism.encode(vectors, rng).astype(float)
     differences = rounded[:1500] - rounded[1500:]
     assert np.quantile(np.linalg.norm(rounded, axis=1), 0.99) <= mechanism.norm_bound

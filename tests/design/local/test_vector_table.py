@@ -1,4 +1,7 @@
-"""Tables for vectors: unbiased, with the variance they state, and as private as they say. 5 sigma is one false alarm in 10**6 draws."""
+"""Tables for vectors: bias, stated variance, and stated privacy.
+
+A check at 5 sigma has one false alarm in 10**6 draws.
+"""
 
 import itertools
 import math
@@ -76,7 +79,7 @@ def test_for_the_largest_norm_nothing_is_rejected() -> None:
     assert (mechanism.shrinkage, mechanism.bias_bound, mechanism.input_distance) == (1.0, 0.0, 1.0)
 
 
-# How far vectors must be shrunk takes a while to find out for other norms than 1 and 2.
+# For norms other than 1 and 2, computing the necessary shrinkage of vectors takes a while.
 @pytest.mark.parametrize(
     ("dithering", "dimension", "norm"),
     [
@@ -100,7 +103,7 @@ def test_no_vector_varies_more_than_the_bound(dithering: str, dimension: int, no
 
 
 def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
-    # All coordinates alike, at the best distance from zero, or as many as the ball holds at the best of all distances.
+    # All coordinates are equal, at the best distance from zero, or as many as the ball holds are at the best of all distances.
     mechanism = VectorTableMechanism(metric_table, NormBall(12, 2.0))
     sizes = np.linspace(-1, 1, 4001)[:, None]
     flat = [mechanism.variance(np.where(np.arange(12) < k, 1 / math.sqrt(k), 0.0) * sizes).max() for k in range(1, 13)]
@@ -108,7 +111,7 @@ def test_the_worst_variance_is_reached(metric_table: LookupTable) -> None:
 
 
 class OneWordEach(WordSource):
-    """A source of one word for each vector: the same one for all."""
+    """Source that gives every vector the same word."""
 
     def __init__(self, word: int, vectors: int) -> None:
         self.word, self.vectors = word, vectors
@@ -119,9 +122,9 @@ class OneWordEach(WordSource):
 
 
 def exact_outputs(mechanism: VectorTableMechanism, vectors: np.ndarray) -> np.ndarray:
-    """Return the exact distributions of the messages of vectors of two coordinates on the grid's quarter steps, each as a flat array."""
+    """Return the exact message laws of two coordinates on the grid's quarter steps, flattened."""
     rows = mechanism.table.probabilities
-    # A word's upper 53 bits are the uniform number: the middle of each cell in which no breakpoint lies.
+    # A word's upper 53 bits are the uniform number: the middle of each cell, which contains no breakpoint.
     shares = []
     for cell in range(8):
         first, second = mechanism._dithered_rows(vectors, OneWordEach((2 * cell + 1) << 60, len(vectors))).T
@@ -130,7 +133,7 @@ def exact_outputs(mechanism: VectorTableMechanism, vectors: np.ndarray) -> np.nd
 
 
 def divergences_of(mechanism: VectorTableMechanism, orders: list[float]) -> np.ndarray:
-    """Return what the mechanism's accounts are made of."""
+    """Return the divergences behind the mechanism's accounts."""
     ball = mechanism.ball
     return vector_divergences(mechanism.table.weights, orders, ball.dimension, ball.norm, mechanism.input_distance)
 
@@ -199,7 +202,7 @@ def test_a_delta_lowers_epsilon_and_is_stated() -> None:
     assert approximate.epsilon < 0.7 * pure.epsilon
     assert (approximate.delta, approximate.metric, approximate.trust_model) == (1e-5, None, "local")
     assert (pure.delta, pure.adjacency) == (0.0, "replace-one")
-    # Where the pure guarantee is the better one, it stands.
+    # The result is the pure guarantee if that is smaller.
     single = VectorTableMechanism(table, NormBall(1, math.inf), delta=1e-12).guarantee
     assert single.epsilon == pytest.approx(0.5, rel=1e-9)
 
@@ -211,7 +214,7 @@ def test_the_loss_distribution_dominates_all_pairs_of_a_box() -> None:
     outputs = [np.multiply.outer(np.outer(rows[i], rows[j]), rows[k]).ravel() for i, j, k in itertools.product(range(4), repeat=3)]
     for epsilon in (0.5, 1.0, 2.0, 2.9):
         largest = max(np.maximum(first - math.exp(epsilon) * second, 0).sum() for first in outputs for second in outputs)
-        # The bound at the largest delta that there is has that epsilon, to within what rounding losses upward costs.
+        # The bound at the largest possible delta has that epsilon, up to the upward rounding of losses.
         assert epsilon <= losses.bound(largest, 1, None).epsilon <= epsilon + 1e-2
 
 
@@ -221,7 +224,7 @@ def test_loss_distributions_are_known_for_one_coordinate_and_for_boxes_only(metr
 
     assert names(NormBall(1, 2.0)) == names(NormBall(5000, math.inf)) == ["pure", "rdp", "pld"]
     assert names(NormBall(2, 2.0)) == ["pure", "rdp"]
-    # This many coordinates are not composed over this many rounds.
+    # The account does not compose this many coordinates over this many rounds.
     huge = VectorTableMechanism(metric_table, NormBall(5000, math.inf)).privacy().account("pld").bound(1e-5, 10, None)
     assert huge.reason == "too expensive to compute, or not known, for these rounds, this sampling and this delta"
 
@@ -271,7 +274,7 @@ def test_secure_messages_have_no_seed_and_the_same_mean(dithering: str, norm: fl
     messages = mechanism.encode(vectors, secure_words)
     assert (messages != mechanism.encode(vectors, secure_words)).any()
     deviation = np.sqrt(mechanism.variance(VECTOR[None, :])[0] / len(vectors))
-    # Without a seed: 6.5 sigma of the whole vector for one coordinate fails by chance in one run of 10**9.
+    # The test has no seed: one coordinate exceeds 6.5 sigma of the whole vector by chance in one run of 10**9.
     error = np.abs(mechanism.decode(mechanism.aggregate(messages), len(vectors)) - VECTOR)
     assert error.max() < 6.5 * deviation + mechanism.bias_bound
 

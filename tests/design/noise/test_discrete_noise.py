@@ -1,4 +1,7 @@
-"""Draws against exact probabilities (chi-square with fixed seeds, chance of a false alarm 1e-6 per test), variances, bad arguments."""
+"""Draws against exact probabilities.
+
+Points under test: chi-square tests with false alarms at 1e-6, variances, bad arguments.
+"""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -25,7 +28,7 @@ def words(seed: int = 0) -> WordSource:
 
 
 def check_distribution(draws: IntegerArray, low: int, probabilities: FloatArray) -> None:
-    """Chi-square over the points from `low` on, neighbours merged until 20 draws are expected; what lies outside is merged too."""
+    """Check draws by chi-square, with neighbouring points merged until 20 draws are expected."""
     expected = len(draws) * probabilities / probabilities.sum()
     counts = np.bincount(np.clip(draws - low, 0, len(expected) - 1), minlength=len(expected))
     cells = np.floor(np.cumsum(expected) / 20).astype(int)
@@ -92,7 +95,7 @@ def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.Monk
     monkeypatch.setattr(binomial_noise, "LARGEST_PART", 7)
     check_distribution(sample_poisson(30, DRAWS, words()), 0, scipy.stats.poisson.pmf(np.arange(100), 30))
     check_distribution(sample_skellam(30, DRAWS, words()), -60, scipy.stats.skellam.pmf(np.arange(-60, 61), 15, 15))
-    # 150 trials of probability 1/3 have the variance 100/3: five parts of 30 trials; 151 make one of 31.
+    # 150 trials of probability 1/3 have the variance 100/3, that of five parts of 30 trials; with 151 trials, a part has 31.
     check_distribution(sample_binomial(151, Fraction(1, 3), DRAWS, words()), 0, scipy.stats.binom.pmf(np.arange(152), 151, 1 / 3))
 
 
@@ -105,7 +108,7 @@ def test_large_rates_and_variances_are_split_into_parts(monkeypatch: pytest.Monk
     ],
 )
 def test_the_largest_have_the_right_moments(sample: Callable[[], IntegerArray], deviation: float) -> None:
-    # 5 sigma: the fourth moment is at most 6 times the squared variance.
+    # The margin is 5 sigma: the fourth moment is at most 6 times the squared variance.
     scaled = sample() / deviation
     assert abs(scaled.mean()) < 5 / DRAWS**0.5
     assert abs((scaled**2).mean() - 1) < 5 * (5 / DRAWS) ** 0.5
@@ -125,7 +128,7 @@ def test_variance_of_the_discrete_gaussian(sigma: float | Fraction) -> None:
 
 
 def test_variance_that_no_float_can_hold() -> None:
-    # 2 exp(-1 / (2 sigma**2)): about 1e-322, and below the smallest float.
+    # The variance 2 exp(-1 / (2 sigma**2)) is about 1e-322, and then below the smallest float.
     assert discrete_gaussian_variance(0.026) == float(2 * mpmath.exp(-1 / (2 * mpmath.mpf(0.026) ** 2))) > 0
     assert discrete_gaussian_variance(0.0258) == discrete_gaussian_variance(0.02) == discrete_gaussian_variance(1e-6) == 0.0
 
@@ -135,7 +138,7 @@ def test_variance_of_the_discrete_laplace(scale: float) -> None:
     with mpmath.workdps(60):
         decay = mpmath.exp(-1 / mpmath.mpf(scale))
         variance = float(2 * decay / (1 - decay) ** 2)
-    # exp() of a rounded exponent: its relative error is the exponent's absolute one.
+    # The relative error of exp() is the absolute error of its rounded exponent.
     assert discrete_laplace_variance(scale) == pytest.approx(variance, rel=1e-13)
 
 
@@ -167,7 +170,7 @@ def test_shapes_seeds_and_releases(sample: Callable[[object, WordSource], Intege
     np.testing.assert_array_equal(sample(60_000, words(3)), table.ravel())
     assert (sample(60_000, words(4)) != table.ravel()).any()
     assert sample(0, words()).shape == (0,)
-    # From the operating system: different each time, but for a chance far below 1e-300.
+    # The words come from the operating system: two samples are equal with probability far below 1e-300.
     assert (sample(5000, secure_words) != sample(5000, secure_words)).any()
 
 

@@ -1,4 +1,6 @@
-"""Exactness of the sampler: its bricks cover the curve, and every comparison comes out as it does in 60 digits.
+"""Exactness of the sampler.
+
+Points under test: its bricks cover the curve, and every comparison agrees with 60-digit arithmetic.
 
 Bounds on exp(-x) hold, and are tight, against mpmath at many more digits.
 """
@@ -48,7 +50,7 @@ def poisson(rate: Fraction) -> tuple[Curve, Reference]:
 
 @cache
 def bessel_ratios(variance: Fraction) -> list[mpmath.mpf]:
-    """I_x / I_0 by Miller's recurrence, from where the first of them has fewer than 60 digits to do with it."""
+    """Return I_x / I_0 by Miller's recurrence, from a start that gives 60 digits."""
     last = 30 * (math.isqrt(int(variance)) + 3)
     mean, values = mpmath.mpf(variance.numerator) / variance.denominator, [mpmath.mpf(0), mpmath.mpf(1)]
     for point in range(last, 0, -1):
@@ -114,7 +116,7 @@ def curve_and_reference(request: pytest.FixtureRequest) -> tuple[Curve, Referenc
 
 
 class Script:
-    """Words that were written down; when they are used up, zeros: the first brick, which lies at the mode, and its lowest point."""
+    """Source of given words, and then of zeros, which select the mode's brick."""
 
     def __init__(self, *answers: list[int]) -> None:
         self.answers = [np.array(answer, dtype=np.uint64) for answer in answers]
@@ -141,7 +143,7 @@ def test_the_curve_is_what_it_says(curve_and_reference: tuple[Curve, Reference])
         for bits in (64, 192):
             low, high = curve.bounds(point, bits)
             scaled = exact * mpmath.mpf(2) ** bits
-            # 60 digits are not exact either.
+            # The reference of 60 digits has rounding errors as well.
             assert low <= scaled * (1 + ROUNDING)
             assert scaled * (1 - ROUNDING) <= high <= low + 3
 
@@ -191,7 +193,7 @@ def test_tails_get_as_many_bricks_as_they_need() -> None:
     for point in (cover.right, cover.left):
         low, high = curve.bounds(point, 64)
         assert 0 < cover.layers * high * 2 ** (cover.shell_bits + 2 - cover.block_bits) <= tail_bricks << 64
-        # One brick would not do.
+        # A single brick would not suffice.
         assert cover.layers * low * 2 ** (cover.shell_bits + 2 - cover.block_bits) > 1 << 64
 
 
@@ -213,7 +215,7 @@ def test_every_wedge_is_decided_as_in_60_digits(curve_and_reference: tuple[Curve
         offset = int(rng.integers(0, 2**cover.block_bits))
         point = int(cover.starts[brick]) + offset
         threshold = (cover.layers * reference(point) - int(cover.wedge_layers[brick - cover.rectangles])) * mpmath.mpf(2) ** 64
-        # Beside the threshold, where whole numbers decide and most often need a second word; and anywhere.
+        # Uniform numbers near the threshold need whole-number comparisons and a second word most often; the test adds random numbers.
         nearest = int(mpmath.floor(threshold))
         for uniform in (*range(nearest - 1, nearest + 3), nearest - 2**24, nearest + 2**24, *rng.integers(0, 2**63, size=2).tolist()):
             if 0 <= uniform < 2**64 and point != cover.starts[0]:
@@ -237,7 +239,7 @@ def test_more_words_decide_where_one_cannot() -> None:
         digits = int(mpmath.floor(threshold * mpmath.mpf(2) ** 192))
     first, second, third = digits >> 128, (digits >> 64) % 2**64, digits % 2**64
     for last, expected in ((third - 2**20, 1), (third + 2**20, 0)):
-        # Only the third word tells U from the threshold.
+        # Only the third word decides whether U is below the threshold.
         assert draw(sampler, np.array([brick]), [0], [first], [second], [last]).tolist() == [expected]
 
 
@@ -248,13 +250,13 @@ def test_the_tails_are_decided_as_in_60_digits(curve_and_reference: tuple[Curve,
 
 
 def check_tail(curve: Curve, reference: Reference, shell: int, *, left: bool) -> None:
-    """Check what is drawn on one side of a curve, a number of shells away."""
+    """Check the draws on one side of a curve, a number of shells away."""
     sampler = sampler_of(curve)
     cover = sampler.cover
     offset = int(np.random.default_rng(shell).integers(0, 2**cover.shell_bits))
     distance = (shell << cover.shell_bits) + offset
     point = cover.left - distance if left else cover.right + distance
-    # As many leading zeros as shells are left out.
+    # The words have as many leading zeros as shells are skipped.
     zeros = [2**63 >> shell] if shell < 64 else [0]
     further = [] if shell < 64 else [[2**63 >> (shell - 64)]]
     height = (cover.tails - cover.wedges) * mpmath.mpf(2) ** (cover.block_bits - cover.shell_bits - shell - 2)
@@ -263,7 +265,7 @@ def check_tail(curve: Curve, reference: Reference, shell: int, *, left: bool) ->
     nearest = int(mpmath.floor(threshold))
     side = offset + (2**63 if left else 0)
     for uniform in (nearest - 1, nearest, nearest + 1, nearest // 2, 2**63):
-        # Words after the script are zero: U is exactly uniform / 2**64. From 0 on it would take as many words as f has leading zeros.
+        # Words after the script are zero: U is exactly uniform / 2**64. U = 0 would need as many words as f has leading zeros.
         if 0 < uniform < 2**64:
             drawn = draw(sampler, np.array([cover.wedges]), [0], [side, *zeros], *further, [uniform])
             assert drawn.tolist() == [point if uniform < threshold else int(cover.starts[0])]
@@ -278,7 +280,7 @@ def test_an_empty_brick_is_drawn_again() -> None:
 
 @pytest.mark.parametrize(("sigma", "brick_bits"), [(Fraction(2), 8), (Fraction(5, 2), 7), (Fraction(70), 10), (Fraction(150), 11)])
 def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Fraction, brick_bits: int) -> None:
-    # Words of which only the brick, the point within it, and 6 bits of U count: points are kept as often as the curve is high.
+    # Each word matters by its brick, the point within the brick, and 6 bits of U: points are kept in proportion to the curve's height.
     curve, reference = gaussian(sigma)
     sampler = ExactSampler(curve, brick_bits)
     cover = sampler.cover
@@ -289,7 +291,7 @@ def test_enumeration_of_all_words_of_few_bits_gives_the_distribution(sigma: Frac
         drawn = sampler.draw(len(first), Script(first, [uniform << 58] * ((cover.wedges - cover.rectangles) * width)))
         for point, count in zip(*np.unique(drawn, return_counts=True), strict=True):
             counts[int(point)] = counts.get(int(point), 0) + int(count)
-    del counts[int(cover.starts[0])]  # where rejected points were sent
+    del counts[int(cover.starts[0])]  # The count of rejected points
     assert set(range(cover.left + 1, cover.right)) - counts.keys() <= {int(cover.starts[0])}
     with mpmath.workdps(60):
         for point, count in counts.items():

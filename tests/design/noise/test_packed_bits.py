@@ -15,7 +15,7 @@ from quietbits.design.noise.random_words import WordSource, secure_words, seeded
 
 
 class GivenWords(WordSource):
-    """Hands out rows of a table of words, one row for each call, of the columns that are still undecided."""
+    """Source of rows of a table of words, for the columns that are still undecided."""
 
     def __init__(self, table: WordArray) -> None:
         self.rows = iter(table)
@@ -26,7 +26,7 @@ class GivenWords(WordSource):
 
 @pytest.mark.parametrize("probability", [0.0, 2.0**-64, 1e-3, 0.25, 0.3, 0.5, 1 / math.e, 1 - 2.0**-53, 1.0])
 def test_a_bit_is_whether_a_uniform_number_is_below_the_probability(probability: float) -> None:
-    # The first bits of the numbers are those of the first word, and so on: of these 64 numbers, half are next to the threshold.
+    # The first word holds the first bits of the numbers, and so on; half of these 64 numbers are next to the threshold.
     threshold = math.ceil(probability * 2**64)
     rng = np.random.default_rng(0)
     near = [min(max(threshold + step, 0), 2**64 - 1) for step in range(-16, 16)]

@@ -1,4 +1,4 @@
-"""Sources of random words: draws that follow their distributions, and no word that is handed out twice.
+"""Sources of random words: draws follow their distributions, and no word is used twice.
 
 Draws from secure words have no seed: each chi-square test fails by chance in one run of 10**9.
 """
@@ -38,7 +38,7 @@ FALSE_ALARM = 1e-9
 
 
 class Script(WordSource):
-    """Words that were written down."""
+    """Source of given words."""
 
     def __init__(self, *answers: list[int]) -> None:
         self.answers = list(answers)
@@ -49,13 +49,13 @@ class Script(WordSource):
         return np.array(answer, dtype=np.uint64)
 
 
-# Draws
+# Tests of draws
 
 
 @pytest.mark.parametrize("kind", [*random_words.GENERATORS_OF_WORDS, np.random.MT19937])
 def test_seeded_words_are_those_of_any_generator(kind: type[np.random.BitGenerator]) -> None:
     words, rng = seeded_words(np.random.Generator(kind(1))), np.random.Generator(kind(1))
-    # Half a word that is kept for the next short draw changes nothing.
+    # numpy's spare half word, kept for the next short draw, changes nothing.
     assert words.rng.integers(5, dtype=np.uint32) == rng.integers(5, dtype=np.uint32)
     for count in (0, 1, 1000):
         np.testing.assert_array_equal(words(count), rng.integers(0, 2**64, size=count, dtype=np.uint64))
@@ -87,7 +87,7 @@ def test_secure_draws_follow_their_distributions(draw: str, law: Any) -> None:
     assert draws.shape == (1000, 1000)
     assert draws.dtype == np.float64
     assert chi_square_p(draws, law.ppf) > FALSE_ALARM
-    # In the upper tail, too: of 10**6 draws, about 1000 are in this thousandth.
+    # The upper tail is checked, too: of 10**6 draws, about 1000 are in this thousandth.
     tail = draws[draws > law.isf(1e-3)]
     assert stats.binomtest(len(tail), 10**6, 1e-3).pvalue > FALSE_ALARM
     assert chi_square_p(law.sf(tail) * 1e3, stats.uniform.ppf, cells=10) > FALSE_ALARM
@@ -104,7 +104,7 @@ def test_secure_integers_are_uniform(high: int) -> None:
 
 
 def test_large_secure_integers_are_uniform() -> None:
-    # A quarter of all words is drawn again: by the remainder alone, the first third would be drawn half of the time.
+    # A quarter of all words is redrawn: the plain remainder would draw the first third half of the time.
     high = 3 * 2**61
     draws = secure_words.integers(high, 10**6)
     assert 0 <= draws.min() <= draws.max() < high
@@ -127,7 +127,7 @@ def test_uniforms_are_the_upper_53_bits() -> None:
 
 
 def test_normals_are_quantiles_as_far_as_the_outermost_cells() -> None:
-    # The lowest bit is the sign, the others count cells from the tail to the centre.
+    # The lowest bit is the sign, the other bits count cells from the tail to the centre.
     cells = [0, 1, 2**20, 2**40, 2**62, 2**63 - 1]
     drawn = Script([2 * cell + sign for sign in (0, 1) for cell in cells]).normals((2, 6))
     np.testing.assert_array_equal(drawn[0], -drawn[1])
@@ -147,7 +147,7 @@ def test_laplace_numbers_are_quantiles_as_far_as_the_outermost_cells() -> None:
 
 
 def test_surplus_words_are_drawn_again() -> None:
-    # 2**64 leaves 1 on division by 3: the last word is one too many. Powers of two have no surplus.
+    # 2**64 leaves 1 on division by 3, so the last word is surplus. Powers of two have no surplus.
     words = Script([2**64 - 1, 4, 2**64 - 1], [2**64 - 1, 5], [7])
     assert words.integers(3, 3).tolist() == [1, 1, 2]
     assert words.answers == []
@@ -169,7 +169,7 @@ def test_draws_have_the_shape_that_was_asked_for(source: WordSource, shape: Any,
         assert np.shape(drawn) == expected
 
 
-# Secure words are used once
+# Tests that secure words are used once
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bytes]]:
 
 
 def encrypted_counters(key: bytes, count: int) -> WordArray:
-    """Return the words of AES in counter mode from its definition: block i is the encryption of the number i."""
+    """Return AES in counter mode from its definition: block i encrypts the number i."""
     counters = b"".join(number.to_bytes(16, "big") for number in range(-(-count // 2)))
     return np.frombuffer(Cipher(algorithms.AES(key), modes.ECB()).encryptor().update(counters), dtype=np.uint64)[:count]  # noqa: S305
 
@@ -200,7 +200,7 @@ def test_the_stream_is_aes_in_counter_mode(keys: list[bytes]) -> None:
     blocks = np.concatenate([large, np.zeros(1, np.uint64)])
     expected = encrypted_counters(key, 2001 + BUFFER_WORDS + BUFFER_WORDS + 1 + 1)
     np.testing.assert_array_equal(blocks[:2001], expected[:2001])
-    # Small calls are served from a buffer, which was filled after the large call; the next large call comes after the whole of it.
+    # A buffer, filled after the large call, serves small calls; the next large call starts after the whole buffer.
     np.testing.assert_array_equal(np.concatenate([small, again, rest]), expected[2001 : 2001 + 5 + 3 + 1024])
     np.testing.assert_array_equal(next_large, expected[2001 + BUFFER_WORDS : 2001 + 2 * BUFFER_WORDS + 1])
 
@@ -278,7 +278,7 @@ print(len(np.unique(np.frombuffer(drawn, dtype=np.uint64))))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes do not fork here")
 @pytest.mark.parametrize("numbers", ["", "os.getpid = lambda: 1"], ids=["as they are", "all the same"])
 def test_children_and_grandchildren_draw_other_words(numbers: str) -> None:
-    # In a process of its own, which has one thread: forking others is deprecated.
+    # The test forks in a separate process with one thread: forking with several threads is deprecated.
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run([sys.executable, "-c", FORKS.format(numbers=numbers)], capture_output=True, text=True, check=True, env=environment)
     assert run.stdout == "500\n"
@@ -288,18 +288,18 @@ def test_forks_are_seen_by_their_number_and_by_python(monkeypatch: pytest.Monkey
     source = SecureWords()
     source(1), source(1)
     assert len(keys) == 1
-    # Forked without Python's knowledge.
+    # The process is forked without Python's knowledge.
     monkeypatch.setattr(os, "getpid", lambda: 10**9)
     source(1), source(1)
     assert len(keys) == 2
-    # Forked by Python, with the number of a process that has ended.
+    # Python forks the process, which gets the number of an ended process.
     monkeypatch.setattr(random_words, "_forks", random_words._forks + 1)
     source(1), source(1)
     assert len(keys) == 3
 
 
 def test_a_call_within_a_call_gets_another_stream(monkeypatch: pytest.MonkeyPatch, keys: list[bytes]) -> None:
-    # As from a signal handler, in the midst of it.
+    # The nested call stands for a signal handler in the middle of another call.
     source, take, inner = SecureWords(), KeyStream.take, []
     source(1)
 
@@ -346,7 +346,7 @@ def test_seeded_words_are_not_copied(copied: Callable[[SeededWords], object]) ->
         copied(seeded_words(np.random.default_rng(0)))
 
 
-# What is refused
+# Tests of refusals
 
 
 @pytest.mark.parametrize(

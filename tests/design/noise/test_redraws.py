@@ -1,4 +1,4 @@
-"""A source of words that is stuck makes samplers stop, and not run for ever: all mechanisms of the registry, and all samplers."""
+"""A stuck source of words makes every sampler of every mechanism stop with an error."""
 
 from fractions import Fraction
 
@@ -20,7 +20,7 @@ STUCK = {"ones": 2**64 - 1, "zeros": 0}
 
 
 class Stuck(WordSource):
-    """The same word again and again, up to as many as no sampler needs."""
+    """Source that repeats a word, up to more words than any sampler needs."""
 
     def __init__(self, word: int) -> None:
         self.word, self.left = word, 10**8

@@ -1,4 +1,7 @@
-"""The coder: its weights, what it draws, its bias, and groups. False-alarm probabilities are stated where chance has a part."""
+"""The coder: importance weights, drawn indices, bias, and groups.
+
+Random checks state their false-alarm probability.
+"""
 
 import itertools
 import math
@@ -36,7 +39,7 @@ def test_weights_are_density_ratios_at_the_decoded_samples(dimension: int, sigma
 
 
 def test_weights_of_many_samples_of_few_coordinates() -> None:
-    # More than one batch of samples, and the last one shorter.
+    # The samples make more than one batch, with a shorter last batch.
     weights = log_importance_weights([1.0, -2.0, 0.5], bits=14, seed=3)
     for index in (0, 8191, 8192, 2**14 - 1):
         sample = decode_relative_entropy(index, 3, seed=3)
@@ -45,7 +48,7 @@ def test_weights_of_many_samples_of_few_coordinates() -> None:
 
 @pytest.mark.parametrize(("dimension", "bits", "limit"), [(10**6, 5, 40), (100, 16, 6)])
 def test_samples_are_never_all_in_memory(dimension: int, bits: int, limit: int) -> None:
-    # Together they are 128 and 26 MB; copies of the mean are most of the 40.
+    # The samples would take 128 and 26 MB; copies of the mean take most of the 40 MB.
     mean = np.full(dimension, 1 / math.sqrt(dimension))
     log_importance_weights(mean[:1], 1, seed=2)
     tracemalloc.start()
@@ -63,7 +66,7 @@ def test_indices_have_the_distribution_of_the_weights(shift: float, bits: int) -
     probabilities = index_distribution(mean, bits, seed=8)
     words = seeded_words(np.random.default_rng(int(10 * shift)))
     counts = np.bincount([encode_relative_entropy(mean, bits, 8, words) for _ in range(draws)], minlength=1 << bits)
-    # Cells that are rare are one cell. A false alarm has a chance of 1e-6.
+    # Rare cells are merged into one cell. The chance of a false alarm is 1e-6.
     rare = probabilities * draws < 5
     observed, expected = [np.append(cells[~rare], cells[rare].sum()) for cells in (counts, probabilities * draws)]
     kept = expected > 0
@@ -73,7 +76,7 @@ def test_indices_have_the_distribution_of_the_weights(shift: float, bits: int) -
 def test_fresh_seeds_make_every_index_equally_likely() -> None:
     words, seeds = seeded_words(np.random.default_rng(0)), 1_500
     counts = np.bincount([encode_relative_entropy([1.2, 1.6, 0.0], 4, seed, words) for seed in range(seeds)], minlength=16)
-    # A false alarm has a chance of 1e-6. Weights of one seed are far from uniform.
+    # The chance of a false alarm is 1e-6. The weights of a single seed are far from uniform.
     assert stats.chisquare(counts).pvalue > 1e-6
     assert index_distribution([1.2, 1.6, 0.0], 4, seed=0).max() > 0.3
 
@@ -83,7 +86,8 @@ def test_secure_randomness_works_as_well() -> None:
 
 
 def test_bias_and_error_are_those_of_the_exact_law() -> None:
-    # Rao-Blackwellised: the mean over indices is exact for each seed. Within 5 standard errors: chances below 1e-6 each.
+    # The Rao-Blackwellised mean over indices is exact for each seed. Each check is within 5 standard errors, and fails with chance below
+    # 1e-6.
     seeds, shift = 600, 1.2
     for bits in (1, 3, 6):
         means, errors = [], []
@@ -99,7 +103,7 @@ def test_bias_and_error_are_those_of_the_exact_law() -> None:
 
 @pytest.mark.parametrize(("shift", "samples"), [(0.5, 1), (0.5, 2), (1.0, 16), (2.0, 16), (3.0, 128)])
 def test_moments_are_those_of_the_weights_by_steins_lemma(shift: float, samples: int) -> None:
-    # K E[sum of w^2] and K^2 E[sum of w^3] are the moments in the divergences from equal weights: another integral.
+    # K E[sum of w^2] and K^2 E[sum of w^3] are the moments of the divergences from equal weights, computed by another integral.
     second, third = resampling_renyi_divergences(shift, 0.0, samples, [2, 3])
     squares, cubes = math.exp(second) / samples, math.exp(2 * third) / samples**2
     law = resampled_moments(shift, samples)
@@ -110,7 +114,7 @@ def test_moments_are_those_of_the_weights_by_steins_lemma(shift: float, samples:
 @pytest.mark.parametrize("shift", [0.3, 0.8, 1.4])
 def test_bias_falls_as_one_over_the_number_of_samples(shift: float) -> None:
     bias = {samples: shift - resampled_moments(shift, samples).mean for samples in (2**10, 2**14)}
-    # Second-order expansion of the ratio of sums: Cov(r x, r) - x0 Var(r) = exp(m^2) m, over K.
+    # The second-order expansion of the ratio of sums gives Cov(r x, r) - x0 Var(r) = exp(m^2) m, over K.
     for samples, value in bias.items():
         assert value * samples / (math.exp(shift**2) * shift) == pytest.approx(1, abs=12 * math.exp(2 * shift**2) / samples)
     assert bias[2**10] / bias[2**14] == pytest.approx(16, rel=12 * math.exp(2 * shift**2) / 2**10)
@@ -141,7 +145,7 @@ def test_compression_by_parts_is_the_joint_coder_on_product_samples() -> None:
     samples = np.array([decode_groups(pair, layout, seed) for pair in pairs])
     ratios = np.exp(samples @ mean - mean @ mean / 2)
     np.testing.assert_allclose(ratios / ratios.sum(), np.outer(*parts).ravel(), atol=1e-6)
-    # And the encoder draws from it: chi-square, a false alarm has a chance of 1e-6.
+    # The encoder draws from this distribution: the chi-square test has a false-alarm chance of 1e-6.
     words, draws = seeded_words(np.random.default_rng(4)), 3_000
     drawn = [encode_groups(mean, layout, seed, words) for _ in range(draws)]
     counts = np.bincount([8 * item + other for item, other in drawn], minlength=32)

@@ -1,4 +1,4 @@
-"""The mechanism: messages of the length that is reported, and estimates with the stated errors."""
+"""The mechanism: messages of the stated length, and estimates with the stated errors."""
 
 import inspect
 import itertools
@@ -80,7 +80,7 @@ def test_clients_draw_their_seeds_and_nobody_else_can() -> None:
 
 
 def test_a_seed_that_the_server_chose_would_tell_on_the_client() -> None:
-    # One bit about the sign of half a sigma: total variation between the two distributions of the index.
+    # One bit tells the sign of half a sigma: the check is the total variation between the two distributions of the index.
     def variation(seed: int) -> float:
         return float(np.abs(index_distribution([0.5], 1, seed) - index_distribution([-0.5], 1, seed)).sum() / 2)
 
@@ -96,7 +96,7 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
     vectors = np.tile(vector, (clients, 1))
     messages = mechanism.encode(vectors, np.random.default_rng(5))
     decoded = np.array([mechanism.aggregate(row[None]) for row in messages])
-    # Within 5 standard errors: a chance below 1e-6 for each of seven numbers.
+    # Each of seven numbers is within 5 standard errors: a chance below 1e-6.
     errors = ((decoded - vector) ** 2).sum(axis=1)
     assert abs(errors.mean() - mechanism.variance(vectors[:1])[0]) < 5 * errors.std() / math.sqrt(clients)
     spread = decoded.std(axis=0) / math.sqrt(clients)
@@ -106,14 +106,14 @@ def test_errors_and_bias_are_as_computed(clip_ratio: float) -> None:
 def test_one_message_has_a_local_guarantee() -> None:
     mechanism = small_mechanism(clip_ratio=0.5)
     guarantee = mechanism.guarantee
-    # By mpmath's least over a fine grid of orders, of the bound and Canonne, Kamath, Steinke's conversion.
+    # mpmath minimises the bound over a fine grid of orders, with Canonne, Kamath, Steinke's conversion.
     with mpmath.workdps(30):
         orders = [mpmath.mpf(2) + mpmath.mpf(k) / 100 for k in range(2000)]
         least = min(
             (5 * a**2 - 6 * a + 2) / (8 * (a - 1)) + mpmath.log(1 - 1 / a) - mpmath.log(mpmath.mpf("1e-5") * a) / (a - 1) for a in orders
         )
     assert float(least) <= guarantee.epsilon <= float(least) * 1.001
-    # A delta of its own changes what is said, and nothing that is sent.
+    # Another delta changes the stated guarantee, but no message.
     other = DpRecMechanism(small_mechanism().ball, 0.5, LAYOUT, delta=1e-3)
     assert other.guarantee.epsilon < guarantee.epsilon
     np.testing.assert_array_equal(

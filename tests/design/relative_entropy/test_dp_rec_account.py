@@ -1,4 +1,7 @@
-"""DP-REC's account: the paper's settings, calibration on the safe side, and what it is compared with."""
+"""Tests of DP-REC's account.
+
+Points under test: the paper's settings, calibration on the safe side, and reference accounts.
+"""
 
 import math
 from collections.abc import Callable
@@ -58,7 +61,7 @@ def test_stackoverflow_has_one_bit_too_few() -> None:
     assert result.reason is not None
     assert result.reason.startswith("index_bits must be at least 43 for clip ratio 1.227 and 90000 draws at delta = ")
     assert ", got 42: " in result.reason
-    # With a bit more, and far from the edge: the paper says 1.
+    # With one more bit and far from the edge, epsilon is near the paper's 1.
     assert answer(setting, 43).bound.epsilon == pytest.approx(1.0101, abs=1e-4)
     assert answer(setting, 49).bound.epsilon == pytest.approx(0.9353, abs=1e-4)
 
@@ -71,7 +74,7 @@ def test_the_conservative_variant_costs_a_third_to_twice(setting: PublishedSetti
 
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=of_paper)
 def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: PublishedSetting) -> None:
-    # The accounts for it take other clients' messages for samples of the prior; what is published is not even proven with that.
+    # These accounts take other clients' messages for samples of the prior; the published claim is unproven even then.
     report = dp_rec_account(setting.clip_ratio, *budget(setting, 60), adjacency="add-or-remove-one")
     assert (report.privacy.adjacency, report.privacy.trust_model) == ("add-or-remove-one", "central")
     assert math.isinf(report.epsilon)
@@ -89,7 +92,7 @@ def test_no_guarantee_is_stated_for_adding_or_removing_a_client(setting: Publish
     assert [account.name for account in report.privacy.accounts if account.adjacency == "replace-one"] == ["any-clients", "message"]
 
 
-# Epsilon of the paper's settings, whatever the other clients hold: rounded up in the documentation.
+# Epsilon of the paper's settings for any messages of the other clients, rounded up in the documentation.
 ANY_CLIENTS_EPSILONS = (12.507, 91.322, 4.962, 1360.7, 2398.7, 387.41, 6.066)
 
 
@@ -112,7 +115,8 @@ def test_a_clients_own_messages_are_one_for_every_draw() -> None:
 
 
 def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> None:
-    # Of 2000 draws among 100 clients at most 40 are a client's, but with probability 1.5e-5; amplified round by round all would count.
+    # Among 2000 draws of 100 clients, more than 40 are a client's with probability 1.5e-5; amplification round by round would count all
+    # draws.
     training = DpRecTraining(20.0, 100, 20, 42)
     bound = training.privacy().account("any-clients").bound(1e-4, 100, None)
     own = message_account(20.0).bound(5e-5, int(bound.details["participations"]), None)
@@ -121,7 +125,7 @@ def test_a_large_clip_ratio_reveals_no_more_than_the_draws_of_one_client() -> No
 
 
 def test_a_second_sampling_is_refused() -> None:
-    # The clients are drawn as it is: to count a sample twice said 4.4 for 14.3.
+    # DP-REC samples clients itself: counting a second sampling gave 4.4 instead of 14.3.
     with pytest.raises(ValueError, match="sampling must be left out for dp-rec, whose clients are drawn with replacement, got '10 of 100"):
         quietbits.account(
             "dp-rec", delta=1e-3, clip_ratio=0.5, population=100, clients_per_round=10, index_bits=42, sampling=FixedSizeSampling(100, 10)
@@ -137,14 +141,14 @@ def test_with_one_client_the_choice_hides_nothing() -> None:
 
 
 def two_normals(clip_ratio: float, population: int, epsilon: float) -> float:
-    """The delta of one draw with countless samples, where all others are at -c: the client at c, or a sample of the prior."""
+    """Return delta of one draw: other samples at -c, and a client at c or a prior sample."""
     points, step = np.linspace(-14, 14, 400_001, retstep=True)
     others, own, none = (norm.pdf(points - mean) for mean in (-clip_ratio, clip_ratio, 0.0))
     excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population
     return float(np.maximum(excess, 0.0).sum() * step)
 
 
-# All others at -c, and one draw: what the accounts for samples of the prior claim, and what is realised.
+# All other clients are at -c, with one draw: the accounts for prior samples claim less than the realised delta.
 @pytest.mark.parametrize(
     ("account", "clip_ratio", "population", "bits", "delta", "claimed", "realised"),
     [("published", 0.545, 10, 60, 1e-5, 0.968, 1.367), ("conservative", 1.41, 1000, 80, 1e-8, 5.526, 6.406)],
@@ -167,7 +171,7 @@ def test_others_on_the_other_side_of_the_prior_refute_any_bits() -> None:
     own, others = (item / item.mean(axis=1, keepdims=True) for item in (weights, 1 / weights))
 
     def deltas(epsilon: float) -> tuple[float, float]:
-        """Delta, and five standard errors of it."""
+        """Return delta and five of its standard errors."""
         excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon)) / population
         of_round = np.maximum(excess, 0.0).mean(axis=1)
         return float(of_round.mean()), float(5 * of_round.std() / math.sqrt(len(of_round)))
@@ -213,7 +217,7 @@ def test_calibration_ends_on_the_safe_side(setting: PublishedSetting, epsilon: f
     population, clients_per_round, rounds, bits, delta = budget(setting, 60)
 
     def epsilon_of(clip_ratio: float) -> float:
-        # The other accounts are not asked.
+        # The account's option skips the other accounts.
         return DpRecTraining(clip_ratio, population, clients_per_round, bits).privacy().epsilon(delta, rounds=rounds, account=account)
 
     assert epsilon_of(result["clip_ratio"]) == result.report.epsilon_by(account)
@@ -225,7 +229,7 @@ def test_calibration_keeps_what_is_proven_unless_an_account_is_asked_for() -> No
     by_method = {method: calibrated(3.0, *budget(setting, 42), method) for method in (None, "any-clients", "published", "any-bits")}
     assert by_method[None]["clip_ratio"] == by_method["any-clients"]["clip_ratio"] < by_method["published"]["clip_ratio"]
     assert (by_method[None].report.privacy.adjacency, round(by_method[None].epsilon, 5)) == ("replace-one", 3.0)
-    # Another account keeps what was asked for, for its own adjacency, and is no guarantee.
+    # Another account keeps its own budget for its own adjacency, but is no guarantee.
     assert (by_method["any-bits"].report.privacy.adjacency, by_method["any-bits"].epsilon) == ("add-or-remove-one", math.inf)
 
 
@@ -269,7 +273,7 @@ def test_a_budget_that_nothing_meets(call: Callable[[], object], message: str) -
         (lambda: dp_rec_account(1.0, 10, 0, 10, 40, 0.1), "clients_per_round must be a whole number from 1 to 1000000, got 0"),
         (lambda: dp_rec_account(1.0, 10, 10, 0, 40, 0.1), "rounds must be a whole number from 1 to 1000000000000, got 0"),
         (
-            # The value as typed, not the number of draws that follows from it.
+            # The error quotes the typed value, not the number of draws that follows from it.
             lambda: dp_rec_account(1e-6, 10**6, 10**6, 10**7, 40, 2e-100),
             "rounds must be at most 1000000 for dp-rec with 1000000 clients a round, got 10000000: accounts are for 1e+12 messages at most",
         ),

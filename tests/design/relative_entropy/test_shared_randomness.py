@@ -1,4 +1,7 @@
-"""Shared normal numbers: the same bits everywhere, each on its own, and normal. False-alarm probabilities are stated."""
+"""Shared normal numbers: the same bits everywhere, random access, and normality.
+
+False-alarm probabilities are stated.
+"""
 
 import hashlib
 
@@ -18,7 +21,7 @@ from quietbits.design.relative_entropy.shared_randomness import (
 
 
 def philox_words(seed: int, stream: int, counter: int) -> list[int]:
-    """Philox4x64-10 from its definition, in plain integers."""
+    """Return words of Philox4x64-10 from its definition, in plain integers."""
     low = 2**64 - 1
     state, key = [counter, 0, 0, 0], [seed, stream]
     for _ in range(10):
@@ -37,7 +40,7 @@ def test_vectors_are_made_of_the_words_of_philox(seed: int, stream: int, dimensi
 
 
 def test_bits_are_pinned() -> None:
-    # Servers decode what clients of another version, machine or language have encoded: these never change.
+    # Servers decode messages of clients of other versions, machines or languages, so these numbers never change.
     assert philox_words(2026, 3, 1)[:2] == [0x0E42F0DF628C8631, 0xEA4B7A5825C7BE12]
     assert SharedNormals(seed=2026, dimension=6, stream=3).vector(0).view(np.uint32).tolist() == [
         0x3E95C100,
@@ -74,12 +77,12 @@ def test_any_vector_is_made_without_those_before(dimension: int) -> None:
 def test_seeds_streams_and_vectors_differ() -> None:
     vectors = [SharedNormals(seed, 50, stream).vector(index) for seed in (0, 1) for stream in (0, 1) for index in (0, 1)]
     correlations = np.corrcoef(vectors)[np.triu_indices(8, 1)]
-    # 28 correlations of 50 numbers: the largest exceeds 0.75 with a chance below 1e-8.
+    # Each of the 28 correlations has 50 numbers: the largest exceeds 0.75 with a chance below 1e-8.
     assert np.abs(correlations).max() < 0.75
 
 
 def test_numbers_are_the_quantiles_of_their_words() -> None:
-    # Every octave of the tail, both signs; the low half of a word comes first.
+    # The test covers every octave of the tail and both signs; the low half of a word comes first.
     rng = np.random.default_rng(0)
     tails = np.concatenate([2**octave + rng.integers(0, 2**octave, 2000) for octave in range(31)]) | 1
     words = tails.astype(np.uint64) | (-tails).astype(np.uint32).astype(np.uint64) << np.uint64(32)
@@ -90,7 +93,7 @@ def test_numbers_are_the_quantiles_of_their_words() -> None:
 
 
 def test_variance_is_one() -> None:
-    # The exact distribution, octave by octave, at the midpoints of 2**16 equal parts of each: no chance in it.
+    # The exact distribution is checked octave by octave, at the midpoints of 2**16 equal parts of each, without random draws.
     variance = 2.0**-31 * float(normals_from_words(np.array([1], dtype=np.uint64))[0]) ** 2
     for octave in range(31):
         middles = 2.0**octave * (1 + (np.arange(2**16) + 0.5) / 2**16)
@@ -101,7 +104,7 @@ def test_variance_is_one() -> None:
 
 def test_five_million_numbers_look_normal() -> None:
     numbers = np.concatenate([SharedNormals(seed=3, dimension=10**6).vector(index) for index in range(5)]).astype(float)
-    # Cells of equal probability: chi-square with 9999 degrees of freedom. Six checks of 1e-6 each.
+    # The cells have equal probability: chi-square with 9999 degrees of freedom. Each of six checks fails with probability 1e-6.
     counts = np.bincount((special.ndtr(numbers) * 10**4).astype(int), minlength=10**4)
     assert stats.chisquare(counts).pvalue > 1e-6
     assert stats.kstest(numbers[: 10**6], "norm").pvalue > 1e-6
@@ -109,7 +112,7 @@ def test_five_million_numbers_look_normal() -> None:
     for moment, spread in ((0, 1), (1, 2), (0, 15), (3, 96)):
         powers *= numbers
         assert abs(powers.mean() - moment) < 4.9 * np.sqrt(spread / len(numbers))
-    # Beyond 4 standard deviations, 317 are expected.
+    # 317 numbers are expected beyond 4 standard deviations.
     assert stats.binomtest(int(np.count_nonzero(np.abs(numbers) > 4)), len(numbers), 2 * special.ndtr(-4)).pvalue > 1e-6
 
 

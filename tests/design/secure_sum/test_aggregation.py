@@ -1,4 +1,6 @@
-"""Secure sums: exact whoever drops out, messages uniform whatever was masked. Chi-square tests have a false-alarm chance of 1e-6.
+"""Secure sums: exact after any drop-outs, with uniform messages.
+
+Chi-square tests have a false-alarm chance of 1e-6.
 
 Costs of masks: against the masks that a sum really expands, and the paper's rule.
 """
@@ -65,7 +67,7 @@ def test_unsigned_words_are_reduced_without_a_sign() -> None:
 @pytest.mark.parametrize("modulus", MODULI)
 def test_modular_sums_are_those_of_python_integers(modulus: int) -> None:
     values = uniform_values(np.random.default_rng(1), 23, 5, modulus)
-    # All at the top, too: where words of 64 bits overflow first.
+    # All values at the largest residue overflow words of 64 bits first.
     for array in (values, np.full((23, 5), modulus - 1, dtype=np.uint64)):
         expected = [sum(column) % modulus for column in array.T.tolist()]
         assert modular_sum(array, modulus).tolist() == expected
@@ -98,7 +100,7 @@ def test_every_set_of_drop_outs_is_recovered_or_refused(neighbours: int | None, 
             try:
                 total = secure_sum.total([values[:5], values[5:]], rng, dropped)
             except InfeasibleError:
-                # So many neighbours of one client can only be lost, and the graph can only be cut, if as many clients are.
+                # A client loses too many neighbours, or the graph falls apart, only if at least this many clients drop out.
                 assert count > secure_sum.degree - secure_sum.shares_needed
                 continue
             recovered += 1
@@ -111,7 +113,7 @@ def test_drop_outs_spoil_the_sum_that_is_not_unmasked() -> None:
     values = uniform_values(rng, 5, 2, 1000)
     messages = SecureSum(5, 2, 1000).session(rng).mask(0, values)
     assert modular_sum(messages[1:], 1000).tolist() != modular_sum(values[1:], 1000).tolist()
-    # Pair masks alone cancel when nobody drops out; self masks don't.
+    # Pair masks alone cancel when all clients stay; self masks do not.
     assert modular_sum(messages, 1000).tolist() != modular_sum(values, 1000).tolist()
 
 
@@ -137,13 +139,13 @@ def test_each_message_is_uniform_whatever_the_values(values: list[int]) -> None:
     messages = np.array([secure_sum.session(rng).mask(0, vectors) for _ in range(150)])
     for client in range(3):
         assert_uniform(messages[:, client].astype(int), 5)
-    # All three at once, too: self masks are independent.
+    # All three messages together are uniform, too: self masks are independent.
     assert_uniform(messages.transpose(1, 0, 2).reshape(3, -1).T.astype(int) @ [25, 5, 1], 125)
 
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [2, 2, 2], [1, 2, 0]])
 def test_after_unmasking_the_server_learns_the_sum_and_nothing_else(values: list[int]) -> None:
-    """Given all survivors' self masks, messages of 3 clients are uniform on the triples with that sum: the same for values of sum 0."""
+    """Given survivors' self masks, messages of 3 clients are uniform on triples with their sum."""
     rng = np.random.default_rng(8)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
     seen = []
@@ -158,7 +160,7 @@ def test_after_unmasking_the_server_learns_the_sum_and_nothing_else(values: list
 
 @pytest.mark.parametrize("values", [[0, 0, 0], [1, 2, 2]])
 def test_a_message_that_comes_late_stays_masked(values: list[int]) -> None:
-    """Client 2 counts as missing: the server has its pair masks and the others' self masks, and then its message arrives after all."""
+    """After unmasking without client 2, its late message is still masked."""
     rng = np.random.default_rng(9)
     vectors = np.repeat(np.array(values)[:, None], 40, axis=1)
     late, others = [], []
@@ -193,7 +195,7 @@ def test_masks_are_uniform_symmetric_and_differ(modulus: int) -> None:
     ]
     every.append(MaskSource(bytes(32), 6000, modulus).pair_mask(3, 8))
     for left, right in itertools.combinations(every, 2):
-        # Independent uniform masks agree in 1 of 6 places, 1000 of 6000, with a standard deviation of 29; 5 sigma.
+        # Independent uniform masks agree in 1 of 6 places, 1000 of 6000, with a standard deviation of 29; the margin is 5 sigma.
         assert np.count_nonzero(left == right) < 1000 + 5 * 29
 
 
@@ -243,7 +245,7 @@ def test_too_few_survivors_are_refused() -> None:
         secure_sum.total([values], np.random.default_rng(0), dropped=range(5))
     with pytest.raises(InfeasibleError, match="0 of 10 clients remain"):
         secure_sum.total([values], np.random.default_rng(0), dropped=range(10))
-    # One client that remains would be alone with its value.
+    # The sum of a single remaining client would reveal its value.
     with pytest.raises(InfeasibleError, match="1 of 10 clients remain"):
         SecureSum(10, 2, 7, threshold=1).total([values], np.random.default_rng(0), dropped=range(9))
 
@@ -257,7 +259,7 @@ def test_survivors_in_groups_that_share_no_masks_are_refused() -> None:
     session.receive(first, messages[first])
     with pytest.raises(InfeasibleError, match="the 6 clients that remain fall apart into 2 groups"):
         session.unmask()
-    # Nothing was learnt, and a message that comes late still counts.
+    # The refusal revealed nothing, and a late message still counts.
     session.receive(ring[[0]], messages[ring[[0]]])
     kept = np.delete(ring, 4)
     np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
@@ -267,13 +269,13 @@ def test_neighbours_that_are_missing_together_leave_one_group() -> None:
     rng = np.random.default_rng(0)
     session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(rng)
     values, kept = rng.integers(7, size=(8, 1)), np.delete(session.graph.order, [3, 4, 5])
-    # The one in between has left no masks behind.
+    # The session between these two sessions has left no masks behind.
     session.receive(kept, session.mask(0, values)[kept])
     np.testing.assert_array_equal(session.unmask(), modular_sum(values[kept], 7))
 
 
 def test_a_session_unmasks_once() -> None:
-    # With another set of survivors, the difference was one client's vector.
+    # With another set of survivors, the difference of the sums would be one client's vector.
     session = SecureSum(6, 2, 1000, threshold=2).session(np.random.default_rng(1))
     values = np.arange(12).reshape(6, 2)
     messages = session.mask(0, values)
@@ -362,7 +364,7 @@ def test_bad_arguments_are_refused(case: str) -> None:
 
 @pytest.mark.parametrize("place", range(4))
 def test_clients_that_are_gone_join_no_groups_whatever_their_numbers(place: int) -> None:
-    # Two opposite clients of a ring of eight leave two groups of three.
+    # The two dropped clients are opposite each other on a ring of eight, and leave two groups of three.
     session = SecureSum(8, 1, 7, neighbours=2, threshold=1).session(np.random.default_rng(0))
     messages = session.mask(0, np.zeros((8, 1), dtype=int))
     remaining = np.delete(session.graph.order, [place, place + 4])
@@ -381,7 +383,7 @@ def test_the_client_that_would_mask_again_is_named(first: int) -> None:
 
 @pytest.mark.parametrize("neighbours", [2, 3, 4])
 def test_two_pairs_of_survivors_are_one_group_only_if_they_share_masks(neighbours: int) -> None:
-    # With an odd number of neighbours, a client that is gone has neighbours on both sides of the ring, and joins them no more.
+    # With an odd number of neighbours, a dropped client has neighbours on both sides of the ring, and no longer joins them.
     secure_sum, values = SecureSum(12, 1, 7, neighbours, threshold=1), np.arange(12)[:, None] % 7
     groups = set()
     for second in range(1, 12):
@@ -408,7 +410,8 @@ def test_messages_have_one_row_for_each_client(shape: tuple[int, ...]) -> None:
 def test_a_missing_client_needs_as_many_neighbours_as_one_that_remains() -> None:
     session = SecureSum(12, 1, 7, neighbours=4, threshold=2).session(np.random.default_rng(0))
     ring, messages = session.graph.order, session.mask(0, np.zeros((12, 1), dtype=int))
-    # Of the five that are missing, those at either end have two neighbours left, the next ones have one, and the middle one has none.
+    # The five missing clients are neighbours on the ring: the two at either end have two neighbours left, the next two have one, and the
+    # middle client has none.
     session.receive(ring[5:], messages[ring[5:]])
     fewest = min(ring[[1, 3]].tolist())
     with pytest.raises(InfeasibleError, match=f"7 of 12 clients remain: client {fewest} has 1 of its 4 neighbours left"):
@@ -428,7 +431,7 @@ def test_as_many_masks_are_expanded(monkeypatch: pytest.MonkeyPatch, clients: in
     secure_sum = SecureSum(clients, length, 2**16, neighbours=neighbours, threshold=1)
     secure_sum.total([np.ones((clients, length), dtype=int)], np.random.default_rng(0), dropped=dropped)
     cost = mask_cost(clients, length, neighbours, len(dropped))
-    # Pair masks between two missing clients are in no message: the server's cost is a bound then.
+    # Pair masks between two missing clients are in no message, so the server's cost is then a bound.
     assert clients * cost.client <= sum(expanded) <= cost.total
     if len(dropped) < 2:
         assert sum(expanded) == cost.total
@@ -442,7 +445,7 @@ def test_the_papers_rule() -> None:
 
 
 def test_the_rule_is_that_of_masks_with_log_n_neighbours() -> None:
-    # 4 log2(n) neighbours, and a client's own mask, which the rule leaves out.
+    # Each client has 4 log2(n) neighbours, and its own mask, which the paper's rule leaves out.
     costs = []
     for clients in (128, 1024, 8192):
         length = round(2**20 / rate_at_equal_cost(clients, 128))
@@ -461,3 +464,10 @@ def test_what_is_refused() -> None:
         mask_cost(10, 10, 2, dropped=11)
     with pytest.raises(ValueError, match="reference_clients must be a whole number from 2"):
         rate_at_equal_cost(10, 1)
+
+
+@pytest.mark.parametrize("neighbours", [2, 4, 10, None])
+def test_more_than_half_of_the_neighbours_are_needed_without_a_threshold(neighbours: int | None) -> None:
+    # No two disjoint sets of neighbours may recover both secrets of a client.
+    secure_sum = SecureSum(12, 1, 7, neighbours)
+    assert 2 * secure_sum.shares_needed > secure_sum.degree >= secure_sum.shares_needed

@@ -1,4 +1,7 @@
-"""Accounts of binomial noise: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials."""
+"""Accounts of binomial noise.
+
+Points under test: the worst pair of vectors by enumeration of all pairs, rounds, and the fewest trials.
+"""
 
 import math
 from itertools import product
@@ -10,13 +13,20 @@ from scipy.stats import binom
 
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
 from quietbits.design.contracts.registry import AccountReport
-from quietbits.design.secure_sum.binomial_account import BinomialNoise, WorstShift, binomial_account, worst_shift
+from quietbits.design.secure_sum import binomial_account as account_module
+from quietbits.design.secure_sum.binomial_account import ORDERS, BinomialNoise, WorstShift, binomial_account, worst_shift
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.pure_composition import composed_pure_epsilon
+from quietbits.solvers.accounting.renyi_curve import RenyiCurve
 from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSampling, likely_participations
-from quietbits.solvers.divergences.binomial_divergence import shifted_binomial_delta, shifted_binomial_epsilon, shifted_binomial_losses
+from quietbits.solvers.divergences.binomial_divergence import (
+    shifted_binomial_delta,
+    shifted_binomial_epsilon,
+    shifted_binomial_losses,
+    shifted_binomial_renyi,
+)
 from quietbits.solvers.divergences.cpsgd_theorem import binomial_theorem_epsilon
 from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaussian_epsilon
 from quietbits.solvers.divergences.poisson_binomial_divergence import log_binomial
@@ -25,7 +35,7 @@ ACCOUNTS = ("theorem-1", "exact", "rdp", "near-gaussian")
 
 
 def epsilons(report: AccountReport) -> tuple[float, ...]:
-    """By the theorem, exactly, and by Rényi divergences."""
+    """Return epsilon by the theorem, exactly, and by Rényi divergences."""
     return tuple(report.epsilon_by(name) for name in ACCOUNTS[:3])
 
 
@@ -44,7 +54,7 @@ def fewest(
 
 
 def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: np.ndarray) -> np.ndarray:
-    """Return the hockey-stick divergence of binomial noise shifted by a vector, by enumeration of all outputs."""
+    """Return the hockey-stick divergence of shifted binomial noise, by enumeration."""
     first, second = np.ones(1), np.ones(1)
     for shift in vector:
         value = np.arange(min(shift, 0), trials + max(shift, 0) + 1)
@@ -53,7 +63,7 @@ def deltas(trials: int, probability: float, vector: tuple[int, ...], epsilons: n
     return np.maximum(first - np.exp(epsilons)[:, None] * second, 0).sum(axis=1)
 
 
-# Trials, probability, dimension, and sensitivities in steps of the scale.
+# Each shape has trials, probability, dimension, and sensitivities in steps of the scale.
 SHAPES = [
     (8, 0.5, 3, (3.0, 3.0, 3.0)),
     (8, 0.5, 3, (2.0, 2.0, 2.0)),
@@ -79,10 +89,10 @@ def test_no_vector_is_worse(trials: int, probability: float, dimension: int, sen
     reach = range(-int(linf), int(linf) + 1)
     for vector in product(reach, repeat=dimension):
         size = np.abs(vector)
-        # Coordinates in another order reveal as much.
+        # The order of the coordinates does not change the divergence.
         if tuple(sorted(vector)) == vector and size.sum() <= l1 and (size**2).sum() <= l2**2:
             assert np.all(deltas(trials, probability, vector, epsilons) <= bound * (1 + 1e-9) + 1e-15)
-    # The worst one is itself within the sensitivities.
+    # The worst shift is itself within the sensitivities.
     assert worst.shift <= linf
     assert worst.shift * worst.coordinates <= l1
     assert worst.shift**2 * worst.coordinates <= l2**2
@@ -93,7 +103,7 @@ def test_shapes_that_do_not_tell_the_worst() -> None:
     unknown = "l1, l2 and linf do not tell which vectors are the worst"
     assert worst_shift(0.5, 1.0, 10, 6.0, math.sqrt(12), 2.0) == WorstShift(None, None, unknown)
     assert worst_shift(0.5, 1.0, 10, 30.0, 6.0, 6.0) == WorstShift(None, None, unknown)
-    # Of two coordinates that move in opposite directions neither direction of one shift is the worse one for a biased coin.
+    # For a biased coin and two coordinates that move in opposite directions, neither direction of a single shift is the worst.
     assert worst_shift(0.3, 1.0, 10, 2.0, 2.0, 2.0) == WorstShift(None, None, unknown)
     assert worst_shift(0.5, 0.4, 1, 1.0, 1.0, 1.0).reason == (
         "linf must be a whole multiple of scale for the exact account, got 2.5 times the scale"
@@ -107,7 +117,7 @@ def test_sensitivities_that_are_nearly_whole() -> None:
 
 
 def test_trade_off_functions_of_shifts_add_up() -> None:
-    # f_t(1 - f_s) = f_(s+t) for shifts of one fair binomial number, also between the thresholds: what group privacy rests on.
+    # Group privacy rests on f_t(1 - f_s) = f_(s+t) for shifts of one fair binomial number, also between the thresholds.
     trials = 12
     level = np.linspace(0, 1, 401)
 
@@ -142,7 +152,7 @@ def test_many_coordinates_and_rounds_are_gaussian_noise() -> None:
 
 
 def test_renyi_divergences_serve_every_shape() -> None:
-    # Against the closed form of the Gaussian with the same variance, which a large number of trials is close to.
+    # A large number of trials is close to the Gaussian of the same variance, which has a closed form.
     account = binomial_account(10**6, 0.5, 1.0, 100, 30.0, 10.0, 4.0, 1e-6)
     assert math.isinf(account.epsilon_by("exact"))
     assert gaussian_epsilon(50.0, 1e-6) < account.epsilon_by("rdp") < 1.2 * gaussian_epsilon(50.0, 1e-6)
@@ -235,7 +245,7 @@ def test_bad_arguments(call: object, message: str) -> None:
 
 def test_by_gaussian_noise_for_every_shape_of_the_sensitivities() -> None:
     account = binomial_account(10**6, 0.5, 0.5, 100, 40.0, 10.0, 3.0, 1e-6, 20)
-    # In steps of the scale: the square of 20.
+    # The sensitivity is 20 in steps of the scale.
     near = account.epsilon_by("near-gaussian")
     assert near == binomial_near_gaussian_epsilon(10**6, 0.5, 20.0, 100, 1e-6, 20)
     assert math.isinf(account.epsilon_by("exact"))
@@ -249,12 +259,12 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     arguments = (10**4, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, 1e-6)
     account = binomial_account(*arguments)
     theorem = account.privacy.account("theorem-1")
-    # Printed as it is published, and contradicted: its own epsilon has a delta of 0.76.
+    # The theorem is stated as published, and contradicted: its own epsilon has a delta of 0.76.
     assert theorem.bound.epsilon == binomial_theorem_epsilon(*arguments) == pytest.approx(186.1, abs=0.05)
     assert theorem.bound.details["doubtful"]
     assert not theorem.proven
     assert shifted_binomial_delta(10**4, 0.5, 1000, theorem.bound.epsilon) > 0.7
-    # It was the guarantee that accounts stated until they told what is proven.
+    # Earlier accounts stated this epsilon as the guarantee, before they distinguished proven bounds.
     assert account.epsilon >= 297.3
     assert account.epsilon == account.epsilon_by("exact") == shifted_binomial_epsilon(10**4, 0.5, 1000, 1e-6)
     assert account.privacy.guarantee.epsilon == account.epsilon
@@ -268,7 +278,7 @@ def test_where_exact_accounts_contradict_the_theorem_it_is_doubtful_and_never_th
     assert fewest(200.0, 1e-6, 0.5, 1.0, 1, 1000.0, 1000.0, 1000.0, method="theorem-1")["trials"] < needed["trials"]
 
 
-# Sampled rounds
+# Tests of sampled rounds
 
 
 def test_a_sampled_round_by_enumeration() -> None:
@@ -284,7 +294,7 @@ def test_a_sampled_round_by_enumeration() -> None:
     def largest(epsilon: float) -> float:
         return max(float(np.maximum(own - math.exp(epsilon) * other, 0).sum()) for own, other in [(mixed, without), (without, mixed)])
 
-    # Exact: the claim holds, and a slightly smaller one would not.
+    # The account is exact: the claim holds, and a slightly smaller epsilon would not.
     assert largest(exact) <= delta < largest(exact * (1 - 1e-6))
     assert account.epsilon == exact < account.epsilon_by("rdp")
 
@@ -296,7 +306,7 @@ def test_sampled_rounds_by_the_theorem() -> None:
     single = binomial_account(*arguments, 1e-6 / 200 * 100).epsilon_by("theorem-1")
     composed = composed_pure_epsilon(math.log1p(0.01 * math.expm1(single)), 100, 5e-7)
     assert account.epsilon_by("theorem-1") == pytest.approx(composed, rel=1e-9)
-    # Of these only what holds of the rounds that a client is drawn for is known: 8 at most, but with probability 2e-7.
+    # Only the rounds in which the client takes part count for these accounts: more than 8 with probability 2e-7.
     own = binomial_account(*arguments, 5e-7, likely_participations(0.01, 100, 5e-7))
     for name in ("exact", "rdp"):
         assert account.epsilon_by(name) == own.epsilon_by(name)
@@ -312,7 +322,8 @@ def test_sampled_rounds_by_the_theorem() -> None:
 
 @pytest.mark.parametrize(("share", "rounds"), [(0.1, 1), (0.1, 4), (0.5, 4)])
 def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: int) -> None:
-    # A vector that is there with probability q, shifted by 20, beside none: exactly, value by value, composed in either direction.
+    # The exact losses are composed in either direction: a vector that is present with probability q, shifted by 20, against an absent
+    # vector.
     trials, shift, delta = 6000, 20, 1e-5
     masses = shifted_binomial_pmf(trials)
     without = np.concatenate([masses, np.zeros(shift)])
@@ -327,7 +338,7 @@ def test_sampled_noise_is_nearly_sampled_gaussian_noise(share: float, rounds: in
         exact.append(composed)
     noise = BinomialNoise(trials, 0.5, 1.0, 1, float(shift), float(shift), float(shift), "add-or-remove-one")
     result = noise.privacy().account("near-gaussian").bound(delta, rounds, PoissonSampling(share)).epsilon
-    # A variance of 1500 is near the least that is accounted for so.
+    # A variance of 1500 is near the smallest that this account supports.
     assert max(exact) <= result <= 1.12 * max(exact)
 
 
@@ -364,3 +375,57 @@ def test_a_distribution_as_wide_as_delta_needs_gives_the_same_epsilon(trials: in
     assert (len(narrow.forth.losses) < len(whole.forth.losses)) == (shift < 1000)
     for first, other in ((narrow.forth, whole.forth), (narrow.back, whole.back)):
         assert first.epsilon(delta) == pytest.approx(other.epsilon(delta), rel=1e-12)
+
+
+@pytest.mark.parametrize("probability", [0.3, 0.7])
+@pytest.mark.parametrize("delta", [1e-3, 0.1])
+def test_an_uneven_coin_is_exact_for_coordinates_that_move_either_way(probability: float, delta: float) -> None:
+    trials = 60
+    exact = binomial_account(trials, probability, 1.0, 4, 2.0, 1.8, 1.0, delta).epsilon_by("exact")
+    signs = list(product((1, -1), repeat=2))
+    assert max(deltas(trials, probability, pattern, np.array([exact]))[0] for pattern in signs) <= delta
+    assert max(deltas(trials, probability, pattern, np.array([exact * (1 - 1e-4)]))[0] for pattern in signs) > delta
+
+
+def test_shapes_without_a_worst_vector_say_so() -> None:
+    account = binomial_account(10**6, 0.5, 0.4, 1, 1.0, 1.0, 1.0, 1e-6)
+    assert reason(account, "exact") == "linf must be a whole multiple of scale for the exact account, got 2.5 times the scale"
+
+
+def expected_by_divergences(
+    noise: BinomialNoise, delta: float, rounds: int, shifts: list[int], coordinates: int
+) -> tuple[np.ndarray, float]:
+    """The documented bound and what it is converted at: divergences and failures of all coordinates and rounds add up."""
+    steps = np.array(shifts, dtype=float)[:, None]
+    neglected = 1e-9 * delta / (coordinates * rounds)
+    renyi = [shifted_binomial_renyi(noise.trials, noise.probability, shift, ORDERS, neglected) for shift in shifts]
+    divergences = np.array([each.divergences for each in renyi])
+    l1, l2 = noise.l1 / noise.scale, noise.l2 / noise.scale
+    bounds = (l2**2 * divergences / steps**2, l1 * divergences / steps, noise.dimension * divergences)
+    vector = np.minimum.reduce([bound.max(axis=0) for bound in bounds])
+    return vector, delta - rounds * coordinates * max(each.failure for each in renyi)
+
+
+@pytest.mark.parametrize("rounds", [1, 5])
+@pytest.mark.parametrize("scale", [1.0, 0.25])
+def test_divergences_and_failures_of_all_coordinates_and_rounds_add_up(monkeypatch: pytest.MonkeyPatch, scale: float, rounds: int) -> None:
+    curves = []
+
+    def recorded(orders: np.ndarray, divergences: np.ndarray) -> RenyiCurve:
+        curves.append(RenyiCurve(orders, divergences))
+        return curves[-1]
+
+    monkeypatch.setattr(account_module, "RenyiCurve", recorded)
+    # Whether the worst vector is one of two coordinates that move by a step, or not determined: then every shift counts.
+    for probability, dimension, (l1, l2, linf), shifts, coordinates in (
+        (0.5, 2, (2, math.sqrt(2), 1), [1], 2),
+        (0.4, 6, (6, 4, 3), [1, 2, 3], 6),
+        (0.1, 100, (12, 6, 5), [1, 2, 3, 4, 5], 12),
+    ):
+        noise = BinomialNoise(2000, probability, scale, dimension, l1 * scale, l2 * scale, linf * scale)
+        for delta in (1e-6, 1e-12):
+            result = noise.privacy().account("rdp").bound(delta, rounds, None).epsilon
+            vector, spared = expected_by_divergences(noise, delta, rounds, shifts, coordinates)
+            # At high orders, smaller shifts may reveal more for their size.
+            np.testing.assert_allclose(curves[-1].divergences, vector, rtol=1e-9)
+            assert result == pytest.approx(RenyiCurve(np.array(ORDERS), vector).composed(rounds).epsilon(spared).epsilon, rel=1e-12)

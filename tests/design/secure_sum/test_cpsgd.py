@@ -1,4 +1,7 @@
-"""cpSGD as a secure-sum mechanism. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""cpSGD as a secure-sum mechanism.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import dataclasses
 import math
@@ -28,7 +31,7 @@ from quietbits.solvers.divergences.near_gaussian_noise import binomial_near_gaus
 from quietbits.solvers.divergences.quantised_divergence import quantised_l2_bound, quantised_sensitivity
 
 MECHANISM = CpsgdMechanism(NormBall(5, 2.0, 2.0), clients=4, levels=9, trials=30, delta=1e-5)
-# Two clients with a number each.
+# Two clients hold a number each.
 PAIR = CpsgdMechanism(NormBall(1, 2.0, 1.0), clients=2, levels=3, trials=250, delta=0.3)
 
 
@@ -37,7 +40,7 @@ def made(mechanism: CpsgdMechanism = MECHANISM, **changes: Any) -> CpsgdMechanis
 
 
 def errors_of_rounds(mechanism: CpsgdMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """Errors of the mean of the same clipped vectors in independent rounds, shape (rounds, dimension)."""
+    """Return errors of the mean in independent rounds, shape (rounds, dimension)."""
     messages = mechanism.encode(np.tile(vectors, (rounds, 1)), np.random.default_rng(seed)).reshape(rounds, len(vectors), -1)
     estimates = [mechanism.decode(mechanism.aggregate(one_round), mechanism.clients) for one_round in messages]
     return np.array(estimates) - mechanism.ball.clip(vectors).mean(axis=0)
@@ -69,7 +72,7 @@ def test_the_worst_variance_is_reached_half_way_between_levels() -> None:
 
 
 def test_the_published_bounds_by_hand() -> None:
-    # d D^2 (1 + 4 m p q) / (n (k - 1)^2), without rotation the exact worst case.
+    # Without rotation, d D^2 (1 + 4 m p q) / (n (k - 1)^2) is the exact worst case.
     plain = made(probability=0.25)
     assert plain.mean_squared_error_bound == pytest.approx(5 * 4 * (1 + 4 * 30 * 3 / 16) / (4 * 64), rel=1e-11)
     assert plain.mean_squared_error_bound == pytest.approx(plain.worst_variance / 4, rel=1e-11)
@@ -88,7 +91,7 @@ def test_the_published_bound_is_above_the_predicted_error(dimension: int, rotate
 
 
 def test_the_bias_of_rotated_coordinates_that_are_cut_off_is_within_its_bound() -> None:
-    # Each seed's bias is known exactly: the part that is cut off, rotated back. With so large a delta it happens.
+    # Each seed's bias is known exactly: the clipped part, rotated back. Such a large delta permits clipping.
     vectors = np.array([[1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [1.0, 0.5, -0.5, 0.25, 0.0, 0.0, 0.0, 0.0]])
     base = CpsgdMechanism(NormBall(8, 2.0, 1.5), clients=2, levels=5, trials=8, delta=0.999, rotated=True)
     biases, cut = [], 0
@@ -106,7 +109,7 @@ def test_the_bias_of_rotated_coordinates_that_are_cut_off_is_within_its_bound() 
 
 
 def test_a_coordinate_that_is_cut_off_biases_by_what_is_cut_off() -> None:
-    # Every row of a Hadamard matrix, with the right signs, is flattened into one coordinate, which is beyond the bound.
+    # The rotation flattens every row of a Hadamard matrix, with the right signs, into one coordinate beyond the bound.
     mechanism, rounds = CpsgdMechanism(NormBall(1024, 2.0), clients=2, levels=5, trials=2, delta=1e-2, rotated=True), 400
     assert mechanism.level_bound < 0.25
     rotation = RandomisedHadamard(1024, 0)
@@ -143,7 +146,7 @@ def test_the_largest_and_the_smallest_sum_are_recovered() -> None:
 
 
 def output_distribution(mechanism: CpsgdMechanism, values: tuple[float, float]) -> np.ndarray:
-    """The distribution of the sum of two clients' messages, by enumeration of levels; shape (modulus,)."""
+    """Return the law of the sum of two clients' messages, by enumeration; shape (modulus,)."""
     total = mechanism.clients * mechanism.trials
     noise = binom.pmf(np.arange(total + 1), total, mechanism.probability)
     levels = np.ones(1)
@@ -165,7 +168,7 @@ def outputs_of(mechanism: CpsgdMechanism, other: float) -> np.ndarray:
 
 
 def largest_delta(mechanism: CpsgdMechanism, epsilon: float) -> float:
-    """The exact delta at an epsilon, the largest over neighbours in a grid of inputs."""
+    """Return the exact delta at an epsilon, the largest over neighbours in a grid of inputs."""
     result = 0.0
     for other in (-1.0, 0.0, 0.3, 1.0):
         outputs, factor = outputs_of(mechanism, other), math.exp(epsilon)
@@ -187,9 +190,9 @@ def test_the_claimed_privacy_holds_for_all_outputs_of_two_clients(adjacency: str
     assert (gaussian is None) == (2 * trials / 4 < 1000)
     if gaussian is not None:
         assert largest_delta(mechanism, gaussian) <= delta
-    # The theorem is no guarantee, whatever it says.
+    # The theorem never counts as a guarantee.
     assert mechanism.guarantee.epsilon == min(epsilon.epsilon, math.inf if gaussian is None else gaussian)
-    # The Rényi account is within a half of the truth: at two thirds of its epsilon the promise is broken, where delta is small.
+    # For small delta, the Rényi account is within a half of the truth: at two thirds of its epsilon the guarantee fails.
     if delta < 1e-3:
         assert largest_delta(mechanism, epsilon.epsilon / 1.5) > delta
 
@@ -199,10 +202,10 @@ def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
     mechanism = made(PAIR, probability=probability, trials=500)
     assert (mechanism.renyi_epsilon(0.3), mechanism.gaussian_epsilon(0.3)) == (None, None)
     assert largest_delta(mechanism, mechanism.theorem_epsilon(0.3)) <= 0.3
-    # It holds here, but is not proven: the guarantee was the theorem's until accounts told the two apart.
+    # The theorem holds here, but is unproven; earlier accounts took it for the guarantee.
     assert mechanism.guarantee.epsilon == math.inf
     assert mechanism.privacy().report(0.3).epsilon_by("theorem-1") == mechanism.theorem_epsilon(0.3)
-    # With more trials there is an account by Gaussian noise for them too.
+    # With more trials, the account by Gaussian noise also applies to several clients.
     larger = made(mechanism, trials=20_000, levels=40, delta=1e-3)
     gaussian = larger.gaussian_epsilon(1e-3)
     assert gaussian is not None
@@ -211,7 +214,7 @@ def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
 
 
 def test_the_renyi_account_holds_for_two_dimensions() -> None:
-    # Alone, with vectors in the plane: the product of two distributions, and neighbours in many directions.
+    # A single client has vectors in the plane: the law is the product of two distributions, with neighbours in many directions.
     mechanism = CpsgdMechanism(NormBall(2, 2.0), clients=1, levels=4, trials=700, delta=1e-3)
     epsilon = mechanism.renyi_epsilon(1e-3)
     assert epsilon is not None
@@ -240,7 +243,7 @@ def test_theorem_one_is_false_for_large_epsilon(trials: int, shift: int, delta: 
     claimed = binomial_theorem_epsilon(trials, 0.5, 1.0, 1, shift, shift, shift, delta)
     assert claimed > 6
     assert shifted_binomial_delta(trials, 0.5, shift, claimed) > 1.2 * delta
-    # What tells that it is false is Gaussian noise of the same variance.
+    # Gaussian noise of the same variance refutes the claim.
     assert gaussian_epsilon(math.sqrt(trials) / 2 / shift, delta) > claimed
 
 
@@ -334,7 +337,7 @@ def test_rounding_is_what_the_variance_counts() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 10, 1000])
 def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) -> None:
-    # A hundredth of delta, for any of the rounds to exceed the distance; the rest is that of the noise.
+    # A hundredth of delta covers any round that exceeds the distance; the noise has the rest.
     mechanism = made(ball=NormBall(300, 2.0, 2.0), trials=10**6)
     delta = 1e-6
     apart = quantised_l2_bound(mechanism.padded_dimension, mechanism.distance / mechanism.step, 0.01 * delta / rounds)
@@ -347,7 +350,7 @@ def test_what_the_distance_may_fail_with_is_shared_by_all_rounds(rounds: int) ->
 
 @pytest.mark.parametrize(("trials", "word"), [(61, np.uint8), (62, np.uint16)])
 def test_messages_are_in_the_narrowest_words(trials: int, word: type) -> None:
-    # The sum of four clients' levels, from 0 to 2, and trials: up to 255 - 3, and up to 256.
+    # The sum has four clients' levels, from 0 to 2, and trials: up to 255 - 3, and up to 256.
     mechanism = made(levels=3, trials=trials)
     assert (mechanism.modulus <= 256) == (word is np.uint8)
     assert mechanism.encode(np.zeros((4, 5)), np.random.default_rng(0)).dtype == word
@@ -358,7 +361,7 @@ def test_one_seed_biases_by_at_most_what_is_cut_off_a_vector_along_an_axis() -> 
     assert high.level_bound < 1.0
     assert high.seed_bias_bound == pytest.approx(1.0 - high.level_bound, rel=1e-9)
     assert made(high, ball=NormBall(1024, 2.0, 8.0)).seed_bias_bound == pytest.approx(8 * high.seed_bias_bound, rel=1e-9)
-    # The rotated vector along an axis is itself, and the levels end before it.
+    # The rotated vector along an axis is itself, beyond the end of the levels.
     assert made(rotated=True, delta=1e-9).level_bound > 2.0
     assert made(rotated=True, delta=1e-9).seed_bias_bound == made(rotated=False).seed_bias_bound == 0.0
 
@@ -382,13 +385,13 @@ def test_one_sampled_round_is_amplified_and_several_are_not_by_divergences() -> 
         account = SAMPLED.privacy().account(name)
         everyone = account.bound(1e-4, 1, None).epsilon
         assert account.bound(1e-5, 1, sampling).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
-    # Two sampled rounds reveal no more than two with everyone: nothing less is known of them.
+    # No amplification by sampling is known here: two sampled rounds have the epsilon of two rounds with all clients.
     divergences = SAMPLED.privacy().account("rdp")
     assert divergences.bound(1e-5, 2, sampling).epsilon == divergences.bound(1e-5, 2, None).epsilon > 0.3
 
 
 def test_samples_of_a_fixed_size_are_amplified_round_by_round() -> None:
-    # The bound is for two vectors that the same random numbers round, and such a sample may contain another client's vector.
+    # The bound is for two vectors with common random numbers for rounding, but a fixed-size sample may contain another client's vector.
     sampling, rounds = FixedSizeSampling(1000, 10), 1000
     account = SAMPLED.privacy().account("near-gaussian")
     expected = amplified_rounds(lambda delta: account.bound(delta, 1, None), 1e-5, rounds, sampling, "replace-one")

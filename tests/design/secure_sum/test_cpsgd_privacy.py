@@ -1,4 +1,7 @@
-"""Accounts of cpSGD over rounds, and its calibration to a number of bits: against other algorithms, and against all pairs there are."""
+"""Accounts of cpSGD over rounds, and its calibration to a number of bits.
+
+The tests run against other algorithms and enumeration.
+"""
 
 import dataclasses
 import math
@@ -46,7 +49,7 @@ def test_one_round_is_what_the_mechanism_says() -> None:
     details = report.subject.details
     assert (details["padded_dimension"], details["dimension"]) == (128, 100)
     assert details["modulus"] == 1000 * 2032 + 1
-    # Of the coordinates that there are: padded ones are sent too.
+    # The bits count per coordinate of the vector, including padded coordinates.
     assert details["bits_per_coordinate"] == 128 * math.log2(1000 * 2032 + 1) / 100
     assert details["bits_before_aggregation"] == math.log2(2033)
     assert details["worst_squared_error"] <= details["squared_error_bound"]
@@ -57,7 +60,7 @@ def test_the_gaussian_reference_is_that_of_the_same_promise() -> None:
     reference = central_gaussian_error(MECHANISM.ball, 1000, report.epsilon, 1e-5, "replace-one")
     assert report.central_squared_error == report.document()["squared_error_gaussian"] == reference
     assert report.subject.details["worst_squared_error"] > reference
-    # Rounds of Gaussian noise are one round with that many times less variance.
+    # Seven rounds of Gaussian noise are one round with a seventh of the variance.
     rounds = accounted(MECHANISM, 7)
     single = central_gaussian_error(MECHANISM.ball, 1000, rounds.epsilon, 1e-5, "replace-one")
     assert rounds.central_squared_error == pytest.approx(7 * single)
@@ -67,19 +70,19 @@ def test_the_gaussian_reference_is_that_of_the_same_promise() -> None:
 def test_rounds_of_the_theorem_are_composed() -> None:
     single = MECHANISM.theorem_epsilon(1e-5 / 40)
     assert theorem(MECHANISM, 20) == composed_pure_epsilon(single, 20, 5e-6) < 20 * single
-    # So many rounds are added up.
+    # The epsilons of this many rounds are added up.
     assert theorem(MECHANISM, 10**7) == 10**7 * MECHANISM.theorem_epsilon(1e-5 / (2 * 10**7))
 
 
 def test_rounds_of_renyi_divergences_add_up() -> None:
-    # Much noise: nearly that of Gaussian noise of the same variance, whose rounds are known.
+    # The large noise is nearly Gaussian of the same variance, whose rounds have a known epsilon.
     mechanism = CpsgdMechanism(NormBall(4, 2.0), clients=1000, levels=2**12 + 1, trials=10**9, delta=1e-6)
     report = mechanism.privacy().report(1e-6, rounds=50)
     multiplier = math.sqrt(1000 * 10**9) / 2 / 2**12
     orders = DEFAULT_ORDERS[:-1]
     gaussian = RenyiCurve(orders, [order / (2 * multiplier**2) for order in orders]).composed(50).epsilon(1e-6)
     assert gaussian.epsilon < report.epsilon_by("rdp") < 1.02 * gaussian.epsilon
-    # Without orders, it is the Gaussian noise itself.
+    # Without orders, the account is that of the Gaussian noise itself.
     exact = gaussian_epsilon(multiplier / math.sqrt(50), 1e-6)
     assert exact < report.epsilon_by("near-gaussian") < 1.02 * exact < report.epsilon_by("rdp")
 
@@ -110,7 +113,7 @@ def test_no_account_at_all_is_an_error() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 100])
 def test_sampled_rounds_are_those_of_the_same_mechanism(rounds: int) -> None:
-    # Where the levels of rotated vectors end depends on the mechanism's delta, and not on that of one sampled round.
+    # The end of the levels of rotated vectors depends on the mechanism's delta, not on that of one sampled round.
     mechanism = CpsgdMechanism(NormBall(1024, 2.0), 1000, 33, 20_000, 1e-5, rotated=True)
     report = mechanism.privacy().report(1e-5, rounds=rounds, sampling=FixedSizeSampling(1000, 500))
     delta = 1e-5 / 0.5 if rounds == 1 else 1e-5 / (2 * rounds) / 0.5
@@ -118,7 +121,7 @@ def test_sampled_rounds_are_those_of_the_same_mechanism(rounds: int) -> None:
     for name, epsilon in everyone.items():
         single = math.log1p(0.5 * math.expm1(epsilon))
         expected = single if rounds == 1 else composed_pure_epsilon(single, rounds, 5e-6)
-        # What holds of the rounds that a client is drawn for holds for a sample, too.
+        # Accounts of the rounds in which the client takes part hold for a sample, too.
         own = mechanism.privacy().account(name).bound(5e-6, likely_participations(0.5, rounds, 5e-6), None).epsilon
         assert report.epsilon_by(name) == pytest.approx(min(expected, own), rel=1e-9)
     if rounds > 1:
@@ -162,11 +165,11 @@ def test_no_other_levels_and_trials_have_a_smaller_error(
             "rdp": math.inf if by_divergences is None else by_divergences.epsilon,
             "near-gaussian": math.inf if near is None else near,
         }
-        # Until accounts told what is proven, the theorem counted where nothing was asked for.
+        # Earlier versions used the theorem by default, before accounts distinguished proven bounds.
         return (min(reached.values()) if method is None else reached[method]) <= epsilon
 
     assert keeps(mechanism)
-    # All numbers of trials, each with as many levels as the promise and the bits allow: more levels have less error.
+    # The test tries all numbers of trials, each with as many levels as guarantee and bits allow: more levels have less error.
     room = (2**bits - 1) // clients
     levels, least = 1, math.inf
     for trials in range(1, room):
@@ -263,7 +266,7 @@ def test_the_example_of_the_documentation() -> None:
 def test_the_table_of_the_documentation() -> None:
     lines = DOCUMENTATION.read_text(encoding="utf-8").splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ") and line[2].isdigit()]
-    # Rows of bits; another table there has rows of epsilon, delta and trials.
+    # The rows of bits have three columns; another table has rows of epsilon, delta and trials.
     rows = [row for row in rows if len(row) == 3]
     assert len(rows) == 4
     for bits, *cells in rows:

@@ -1,4 +1,7 @@
-"""Numbers in a secure sum: what a ball that is a step wider than the interval is for."""
+"""Numbers in a secure sum.
+
+Points under test: a ball that is a step wider than the interval prevents bias at its ends.
+"""
 
 from dataclasses import replace
 
@@ -32,19 +35,19 @@ def test_a_ball_that_is_a_step_wider_rejects_nothing() -> None:
     for mechanism, biased in ((tight, True), (wide, False)):
         assert isinstance(mechanism.inner, DistributedDiscreteGaussianMechanism)
         steps = mechanism.inner.rounded_steps((ends - 1)[:, None], rng)[:, 0]
-        # Of 2 and 3 steps the latter is beyond the bound on the norm.
+        # Numbers are rounded to 2 or 3 steps; 3 steps are beyond the bound on the norm.
         off = abs(STEP * np.abs(steps).mean() - 2.0)
         assert (off > 0.09) == biased
-        # Five standard errors of the rounding.
+        # The margin is five standard errors of the rounding.
         assert biased or off < 5 * STEP * np.sqrt(0.09 / len(steps))
 
 
 def test_a_number_that_is_padded_may_be_rejected() -> None:
-    # The Fourier rotation makes two coordinates of one, which may both be rounded away from zero.
+    # The Fourier rotation makes two coordinates of a single number, and may round both away from zero.
     wide = sum_of(2.0 + STEP)
     padded = NumberSum(replace(wide.inner, rotation="fourier"), INTERVAL)  # type: ignore[type-var]
     assert padded.bias_bound == padded.inner.bias_bound > wide.bias_bound == 0
-    # Nothing is rejected where numbers are rounded to levels.
+    # Quantisation to levels rejects nothing, so the bias is 0.
     assert NumberSum(CpsgdMechanism(NormBall(1, 2.0, 2.0), 4, levels=5, trials=100, delta=1e-5), INTERVAL).bias_bound == 0
 
 
@@ -53,7 +56,7 @@ def test_calibration_makes_room_for_that_step(name: str) -> None:
     task = Task(Interval(*INTERVAL), 1000, 1.0, 1e-5, "replace-one")
     mechanism = build_mechanism(name, task, {"bits": 20})
     assert mechanism.bias_bound == 0
-    # Numbers of few bits have steps that are too long for it.
+    # With few bits, the steps are too long to avoid a bias.
     assert build_mechanism(name, task, {"bits": 12}).bias_bound > 0
 
 

@@ -1,4 +1,4 @@
-"""The distributed discrete Gaussian: its bound against exact sums of noise, its formulas in fifty digits, and its calibration."""
+"""The distributed discrete Gaussian against exact sums of noise, and its calibration."""
 
 import functools
 import math
@@ -28,7 +28,7 @@ from quietbits.solvers.divergences.discrete_gaussian_divergence import (
 
 
 def formula(clients: int, dimension: int, clip: float, sigma: float, granularity: float, delta: float) -> float:
-    """Return epsilon from the formulas as they are printed: where noise has half a step or more, and tau is 2.4 to 2.5 times ours."""
+    """Return epsilon by the printed formulas, for noise of at least half a step."""
     beta = math.exp(-0.5)
     root = math.sqrt(dimension)
     likely = clip**2 + granularity**2 * dimension / 4 + math.sqrt(2 * math.log(1 / beta)) * granularity * (clip + granularity * root / 2)
@@ -60,14 +60,14 @@ def test_the_account_is_the_formula_or_less(
 
 @pytest.mark.parametrize("sigma", [0.1, 0.15, 0.25, 0.4])
 def test_noise_below_half_a_step_by_the_exact_sum(sigma: float) -> None:
-    # The bound on the norm of a rounded vector is 2.6 here, so that whole numbers up to 2 go through.
+    # The bound on the norm of a rounded vector is 2.6 here, which permits whole numbers up to 2.
     epsilon = discrete_gaussian_privacy(6, 1, 2.0, sigma, 1.0).epsilon(1e-5)
     exact = max(summed_discrete_gaussian_losses(6, sigma, shift).epsilon(1e-5) for shift in (1, 2))
     assert exact <= epsilon <= 3 * exact
 
 
 def test_next_to_no_noise_by_enumeration() -> None:
-    # Noise of a twentieth of a step: for a whole number 2 to look like 0, two of six clients must draw a 1 each.
+    # The noise is a twentieth of a step: for a whole number 2 to look like 0, two of six clients must draw a 1 each.
     value = np.arange(-4, 5)
     density = np.exp(-(value**2) / (2 * 0.05**2))
     total = functools.reduce(np.convolve, [density / density.sum()] * 6)
@@ -79,7 +79,7 @@ def test_next_to_no_noise_by_enumeration() -> None:
 
 def test_replacing_one_doubles_the_sensitivity() -> None:
     orders = np.array(DEFAULT_ORDERS[:-1])
-    # So fine are the steps that the divergences are those of Gaussian noise.
+    # With such fine steps, the divergences are those of Gaussian noise.
     divergences = discrete_gaussian_renyi(100, 0.5 / 1e-4, rounded_norm(1.0, 1e-4, 16) / 1e-4, 16, orders)
     for adjacency, factor in (("add-or-remove-one", 1), ("replace-one", 4)):
         report = discrete_gaussian_privacy(100, 16, 1.0, 0.5, 1e-4, adjacency).report(1e-5)
@@ -114,7 +114,7 @@ def test_fine_granularity_is_central_gaussian_noise() -> None:
 
 def test_sampling_amplifies_as_it_does_for_gaussian_noise() -> None:
     sigma, granularity = 0.1, 1e-4
-    # The rounded norm is 1 + 2e-5 or so of the clip norm.
+    # The rounded norm exceeds the clip norm by a relative 2e-5.
     for sampling, sensitivity in [(PoissonSampling(0.01), 1.0), (FixedSizeSampling(400, 4), 2.0)]:
         adjacency = sampling.adjacency
         privacy = discrete_gaussian_privacy(400, 16, 1.0, sigma, granularity, adjacency)
@@ -126,13 +126,13 @@ def test_sampling_amplifies_as_it_does_for_gaussian_noise() -> None:
 
 
 def test_a_sampled_round_by_enumeration() -> None:
-    # One coordinate, one client in two clients' noise: the mixture with the shifted noise against the noise, both ways.
+    # There is one coordinate, and noise of two clients: the mixture with the shifted noise is compared with the noise, in both directions.
     clients, sigma, probability, delta = 2, 2.5, 0.3, 1e-4
     epsilon = discrete_gaussian_privacy(clients, 1, 1.0, sigma, 1.0).epsilon(delta, sampling=PoissonSampling(probability))
     value = np.arange(-120, 121)
     density = np.exp(-(value**2) / (2 * sigma**2))
     noise = np.convolve(density / density.sum(), density / density.sum())
-    # The bound on the norm of a rounded vector of norm 1 in one dimension, sqrt(2.47), lets through the whole number 1 alone.
+    # In one dimension a vector of norm 1 is rounded to a norm of at most sqrt(2.47), which permits only the whole number 1.
     mixed = (1 - probability) * noise + probability * np.roll(noise, 1)
     true = max(np.maximum(a - math.exp(epsilon) * b, 0).sum() for a, b in [(mixed, noise), (noise, mixed)])
     assert 0 < true <= delta

@@ -1,4 +1,7 @@
-"""The distributed discrete Gaussian mechanism. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""The distributed discrete Gaussian mechanism.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import dataclasses
 import math
@@ -23,7 +26,7 @@ def made(**changes: Any) -> DistributedDiscreteGaussianMechanism:
 
 
 def errors_of_rounds(mechanism: DistributedDiscreteGaussianMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """Errors of the mean of the same clipped vectors in independent rounds, shape (rounds, dimension)."""
+    """Return errors of the mean in independent rounds, shape (rounds, dimension)."""
     messages = mechanism.encode(np.tile(vectors, (rounds, 1)), np.random.default_rng(seed)).reshape(rounds, len(vectors), -1)
     estimates = [mechanism.decode(mechanism.aggregate(one_round), mechanism.clients) for one_round in messages]
     return np.array(estimates) - mechanism.ball.clip(vectors).mean(axis=0)
@@ -31,14 +34,14 @@ def errors_of_rounds(mechanism: DistributedDiscreteGaussianMechanism, vectors: n
 
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotation: str) -> None:
-    # Vectors far inside the ball: no try is ever rejected, as the squared norm 15**2 of a rounded one would have to be exceeded.
+    # The vectors are far inside the ball, so rounding never rejects: a rounded vector would need a squared norm above 15**2.
     mechanism, rounds = made(rotation=rotation), 2000
     vectors = np.random.default_rng(1).uniform(-1, 1, size=(4, 5))
     errors = errors_of_rounds(mechanism, vectors, rounds, seed=2)
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
     squares = np.sum(errors**2, axis=1)
     predicted = mechanism.variance(vectors).mean() / 4
-    # The prediction leaves in what falls on the Fourier rotation's padding: of each client's rounding at most 1/4, the largest f (1 - f).
+    # The prediction includes rounding errors on the Fourier rotation's padding: at most 1/4 per client, the largest f (1 - f).
     padding = 0.0 if rotation == "hadamard" else 1 / 4 / 4
     allowed = 5 * squares.std() / math.sqrt(rounds)
     assert predicted - padding - allowed < squares.mean() < predicted + allowed
@@ -46,8 +49,8 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
 
 
 def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
-    # In one dimension the rotation is a sign. Rounding adds f (1 - f) times the squared granularity for a coordinate with a fraction f of
-    # a step: a quarter of it half-way between grid points.
+    # In one dimension the rotation is a sign. Rounding adds f (1 - f) times the squared granularity for a coordinate with a fraction f of a
+    # step: a quarter of it half-way between grid points.
     mechanism = made(ball=NormBall(1, 2.0, 4.0), granularity=2.0, local_sigma=6.0)
     assert mechanism.variance([[1.0], [0.5], [2.0], [-3.0]]) == pytest.approx(36 + 4 * np.array([1 / 4, 3 / 16, 0, 1 / 4]), rel=1e-12)
 
@@ -60,7 +63,7 @@ def test_at_the_edge_of_the_ball_the_bias_and_the_error_stay_below_their_bounds(
     spread = math.sqrt(5) * errors.std() / math.sqrt(rounds)
     assert np.linalg.norm(errors.mean(axis=0)) < mechanism.bias_bound + 5 * spread
     squares = np.sum(errors**2, axis=1)
-    # Errors of the four clients have a bias in common; the variance alone is what is divided by their number.
+    # The errors of the four clients share a bias; only the variance is divided by their number.
     assert squares.mean() < mechanism.worst_variance / 4 + mechanism.bias_bound**2 + 5 * squares.std() / math.sqrt(rounds)
 
 
@@ -88,7 +91,7 @@ def test_chunks_add_up_modulo_the_modulus(bits: int) -> None:
 
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most(rotation: str) -> None:
-    # The same draws with more bits tell the true sum. Half the modulus is 2.7 standard deviations.
+    # The same draws with more bits give the true sum. Half the modulus is 2.7 standard deviations.
     rounds, wrapped = 250, 0
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_sigma=40.0, rotation=rotation)
     vectors = np.tile(np.eye(8)[0] * 40.0, (10, 1))
@@ -102,11 +105,12 @@ def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most(rotation: str) ->
 
 
 def test_the_wrap_probability_by_hand() -> None:
-    # Flattened signal, rounding and noise: n = 10, r = 40, d = 8, sigma = 40; the largest squared norm is below (40 + sqrt(8))**2.
+    # The variance adds flattened signal, rounding and noise: n = 10, r = 40, d = 8, sigma = 40; the largest squared norm is below (40 +
+    # sqrt(8))**2.
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_sigma=40.0)
     variance = (10 * 40) ** 2 / 8 + 10 / 4 + 10 * 40**2
     assert few.wrap_probability == pytest.approx(16 * math.exp(-((512 - 10 * few.bias_bound) ** 2) / (2 * variance)), rel=1e-9)
-    # One client, little noise: what the largest coordinate leaves is all for the noise.
+    # With one client and little noise, the noise has all the room above the largest coordinate.
     sure = made(ball=NormBall(1, 2.0, 40.0), clients=1, bits=7, local_sigma=4.0)
     assert sure.wrap_probability == pytest.approx(2 * math.exp(-((64 - 40) ** 2) / 32), rel=1e-9)
     assert made(bits=1).wrap_probability == 1.0
@@ -117,13 +121,14 @@ def test_what_is_accounted_for_is_not_below_the_norm_that_vectors_are_rounded_to
     dimension: int, clip_norm: float, granularity: float
 ) -> None:
     mechanism = made(ball=NormBall(dimension, 2.0, clip_norm), granularity=granularity)
-    # The whole number below a square, and the square.
+    # The mechanism's bound is the whole number below the squared norm, the other bound is the squared norm.
     assert mechanism.norm_bound <= rounded_norm(clip_norm, granularity, mechanism.padded_dimension)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adjacency: str) -> None:
-    # A vector at the edge, a whole number of steps, is there or is zero, or its opposite. Every residue of the sum is enumerated.
+    # The neighbours are a vector at the edge, a whole number of steps, and zero or the opposite vector. The test enumerates every residue
+    # of the sum.
     mechanism = made(ball=NormBall(1, 2.0, 20.0), clients=2, bits=9, local_sigma=25.0, adjacency=adjacency)
     points = np.arange(-1000, 1001)
     noise = np.exp(-(points**2) / (2 * 25.0**2))
@@ -134,7 +139,7 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adj
         for left, right in ((present, neighbour), (neighbour, present)):
             reached = np.maximum(left - math.exp(mechanism.guarantee.epsilon) * right, 0).sum()
             assert DELTA / 20 < reached <= DELTA
-    # That is what the mechanism sends: both clients have a vector at the edge.
+    # The mechanism's sums have this law: both clients hold a vector at the edge.
     rounds = 20_000
     sums = mechanism.encode(np.full((2 * rounds, 1), 20.0), np.random.default_rng(9)).reshape(rounds, 2).sum(axis=1) % 512
     sign = int(RandomisedHadamard(1, mechanism.rotation_seed).forward([1.0])[0])

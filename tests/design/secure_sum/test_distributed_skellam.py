@@ -1,4 +1,7 @@
-"""The distributed Skellam mechanism. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""The distributed Skellam mechanism.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import dataclasses
 import math
@@ -20,7 +23,7 @@ from quietbits.solvers.divergences.skellam_divergence import skellam_renyi_diver
 
 DELTA = 1e-5
 MECHANISM = DistributedSkellamMechanism(NormBall(5, 2.0, 10.0), clients=4, bits=16, granularity=1.0, local_variance=0.3, delta=DELTA)
-# Two clients in one dimension: everything that can happen is enumerated.
+# Two clients in one dimension permit an enumeration of all sums.
 PAIR = DistributedSkellamMechanism(NormBall(1, 2.0, 20.0), clients=2, bits=9, granularity=1.0, local_variance=625.0, delta=DELTA)
 REACH = 700
 
@@ -30,7 +33,7 @@ def made(**changes: Any) -> DistributedSkellamMechanism:
 
 
 def errors_of_rounds(mechanism: DistributedSkellamMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """Errors of the mean of the same clipped vectors in independent rounds, shape (rounds, dimension)."""
+    """Return errors of the mean in independent rounds, shape (rounds, dimension)."""
     messages = mechanism.encode(np.tile(vectors, (rounds, 1)), np.random.default_rng(seed)).reshape(rounds, len(vectors), -1)
     estimates = [mechanism.decode(mechanism.aggregate(one_round), mechanism.clients) for one_round in messages]
     return np.array(estimates) - mechanism.ball.clip(vectors).mean(axis=0)
@@ -38,14 +41,14 @@ def errors_of_rounds(mechanism: DistributedSkellamMechanism, vectors: np.ndarray
 
 @pytest.mark.parametrize("rotation", ROTATIONS)
 def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotation: str) -> None:
-    # Vectors far inside the ball: no try is ever rejected, as the squared norm of a rounded one would have to exceed 15**2.
+    # The vectors are far inside the ball, so rounding never rejects: a rounded vector would need a squared norm above 15**2.
     mechanism, rounds = made(rotation=rotation), 2000
     vectors = np.random.default_rng(1).uniform(-1, 1, size=(4, 5))
     errors = errors_of_rounds(mechanism, vectors, rounds, seed=2)
     assert np.abs(errors.mean(axis=0)).max() < 5 * errors.std() / math.sqrt(rounds)
     squares = np.sum(errors**2, axis=1)
     predicted = mechanism.variance(vectors).mean() / 4
-    # The prediction leaves in what falls on the Fourier rotation's padding: of each client's rounding at most 1/4, the largest f (1 - f).
+    # The prediction includes rounding errors on the Fourier rotation's padding: at most 1/4 per client, the largest f (1 - f).
     padding = 0.0 if rotation == "hadamard" else 1 / 4 / 4
     allowed = 5 * squares.std() / math.sqrt(rounds)
     assert predicted - padding - allowed < squares.mean() < predicted + allowed
@@ -53,7 +56,7 @@ def test_without_rejection_the_mean_is_unbiased_and_its_error_as_predicted(rotat
 
 
 def test_the_predicted_variance_is_noise_and_rounding_by_hand() -> None:
-    # A quarter of each coordinate's square for halves, in one dimension: the rotation is a sign.
+    # In one dimension the rotation is a sign, and rounding a half adds a quarter of the squared granularity.
     mechanism = made(ball=NormBall(1, 2.0, 4.0), granularity=2.0, local_variance=36.0)
     assert mechanism.variance([[1.0], [0.5], [2.0], [-3.0]]) == pytest.approx(36 + 4 * np.array([1 / 4, 3 / 16, 0, 1 / 4]), rel=1e-12)
 
@@ -66,7 +69,7 @@ def test_at_the_edge_of_the_ball_the_bias_and_the_error_stay_below_their_bounds(
     spread = math.sqrt(5) * errors.std() / math.sqrt(rounds)
     assert np.linalg.norm(errors.mean(axis=0)) < mechanism.bias_bound + 5 * spread
     squares = np.sum(errors**2, axis=1)
-    # Errors of the four clients have a bias in common; the variance alone is what is divided by their number.
+    # The errors of the four clients share a bias; only the variance is divided by their number.
     assert squares.mean() < mechanism.worst_variance / 4 + mechanism.bias_bound**2 + 5 * squares.std() / math.sqrt(rounds)
 
 
@@ -105,31 +108,31 @@ def test_with_few_bits_sums_wrap_as_often_as_predicted_at_most() -> None:
         np.testing.assert_array_equal((steps.sum(axis=0) - recovered) % 2**10, np.zeros(8))
     likely = few.coordinate_wrap_probability
     assert few.wrap_probability == 8 * likely < 1
-    # Coordinates of one round depend on each other through the rotation: for the error's sake, 8 of them count as one.
+    # The rotation makes the coordinates of a round dependent, so the standard error counts all 8 as a single one.
     assert 0 < wrapped / (8 * rounds) < likely + 5 * math.sqrt(likely / rounds)
 
 
 def test_the_wrap_probability_by_hand() -> None:
-    # Flattened signal and rounding, n = 10, r = 40, d = 8, as a Gaussian; t at which the derivative is zero, from a fine grid.
+    # The bound treats flattened signal and rounding, n = 10, r = 40, d = 8, as a Gaussian; a fine grid gives the t of zero derivative.
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_variance=1600.0)
     tilts, room = np.linspace(0, 0.1, 200_001), 512 - 10 * few.bias_bound
     exponents = tilts * room - ((10 * 40) ** 2 / 8 + 10 / 4) * tilts**2 / 2 - 16_000 * (np.cosh(tilts) - 1)
     assert few.coordinate_wrap_probability == pytest.approx(2 * math.exp(-exponents.max()), rel=1e-6)
-    # One client, little noise: what the largest coordinate leaves is all for the noise.
+    # With one client and little noise, the noise has all the room above the largest coordinate.
     sure = made(ball=NormBall(1, 2.0, 40.0), clients=1, bits=7, local_variance=16.0)
     assert sure.wrap_probability == pytest.approx(2 * skellam_tail(16.0, 64 - 40), rel=1e-9)
     assert made(bits=1).wrap_probability == 1.0
 
 
 def test_the_noise_alone_wraps_no_more_often_than_its_bound() -> None:
-    # Exactly: zeros plus Skellam noise of variance 400, whose tail the bound for certain coordinates must be above.
+    # The exact law is zeros plus Skellam noise of variance 400; the bound for certain coordinates must exceed its tail.
     mechanism = made(ball=NormBall(1, 2.0, 1.0), clients=4, bits=8, local_variance=100.0)
     noise = stats.skellam(200, 200)
     assert noise.cdf(-129) + noise.sf(127) <= mechanism.coordinate_wrap_probability < 1e-6
 
 
 def divergences_of(mechanism: DistributedSkellamMechanism, orders: np.ndarray) -> np.ndarray:
-    """The published bound, with c**2 + d/4 + sqrt(2 ln(1/beta)) (c + sqrt(d)/2) for the squared norm; d is after padding."""
+    """Return the published bound on the squared norm after rounding."""
     dimension, radius = mechanism.padded_dimension, mechanism.ball.clip_norm / mechanism.granularity
     squared = radius**2 + dimension / 4 + radius + math.sqrt(dimension) / 2
     vectors = 2 if mechanism.adjacency == "replace-one" else 1
@@ -138,19 +141,19 @@ def divergences_of(mechanism: DistributedSkellamMechanism, orders: np.ndarray) -
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
-# Of short vectors, the square is the smaller bound on the L1 norm.
+# For short vectors, the squared norm is the smaller bound on the L1 norm.
 @pytest.mark.parametrize(("clip_norm", "local_variance"), [(50.0, 900.0), (0.5, 0.09)])
 def test_the_account_is_made_of_the_published_divergences(adjacency: str, clip_norm: float, local_variance: float) -> None:
     mechanism = made(clients=100, ball=NormBall(100, 2.0, clip_norm), local_variance=local_variance, adjacency=adjacency)
     orders = np.array(DEFAULT_ORDERS[:-1])
     expected = RenyiCurve(orders, divergences_of(mechanism, orders)).composed(3).epsilon(DELTA).epsilon
-    # Until a mechanism's guarantee became that of its account, it was for the whole number below the squared norm, a little less.
+    # Earlier guarantees used the whole number below the squared norm, and were slightly smaller than the account.
     assert mechanism.privacy().account("rdp").bound(DELTA, 3, None).epsilon == pytest.approx(expected, rel=1e-12)
     assert mechanism.norm_bound <= rounded_norm(clip_norm, 1.0, 128)
 
 
 def rounded(position: float) -> dict[int, float]:
-    """The distribution of a rounded number: both neighbours, those that are too long left out."""
+    """Return the law of a rounded number: both neighbours, without rejected ones."""
     low = math.floor(position)
     fraction = position - low
     kept = {point: mass for point, mass in ((low, 1 - fraction), (low + 1, fraction)) if mass and point**2 <= 420}
@@ -158,7 +161,7 @@ def rounded(position: float) -> dict[int, float]:
 
 
 def sum_of_two(first: float | None, second: float) -> np.ndarray:
-    """The distribution of the pair's sum from -REACH to REACH; None is a client whose vector is not there, but whose noise is."""
+    """Return the law of the pair's sum from -REACH to REACH; None is an absent vector."""
     noise = special.ive(np.abs(np.arange(-REACH, REACH + 1)), 625.0)
     own = {0: 1.0} if first is None else rounded(first)
     total = np.zeros(4 * REACH + 1)
@@ -170,7 +173,7 @@ def sum_of_two(first: float | None, second: float) -> np.ndarray:
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adjacency: str) -> None:
-    # c**2 + 1/4 + c + 1/2 at c = 20 is 420.75: whole numbers up to 20 are kept.
+    # c**2 + 1/4 + c + 1/2 at c = 20 is 420.75: rounding keeps whole numbers up to 20.
     mechanism = dataclasses.replace(PAIR, adjacency=adjacency)
     epsilon, orders = mechanism.guarantee.epsilon, np.array([2.0, 3.0, 6.0])
     claimed = divergences_of(mechanism, orders)
@@ -180,14 +183,14 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adj
         for first in (-20.0, -19.5, -3.3, 0.25, 12.0, 20.0):
             present = sum_of_two(first, second)
             for left, right in ((present, neighbour), (neighbour, present)):
-                # Every residue of the sum modulo 2**9.
+                # The sum is enumerated at every residue modulo 2**9.
                 wrapped = [np.bincount(np.arange(-REACH, REACH + 1) % 512, weights=masses, minlength=512) for masses in (left, right)]
                 largest_delta = max(largest_delta, float(np.maximum(wrapped[0] - math.exp(epsilon) * wrapped[1], 0).sum()))
                 kept = (left > 1e-60) & (right > 1e-60)
                 moments = [np.log(np.sum(left[kept] ** order * right[kept] ** (1 - order))) / (order - 1) for order in orders]
                 largest = np.maximum(largest, moments)
     assert PAIR.delta / 20 < largest_delta <= PAIR.delta
-    # Of the bound on the squared norm, 420.75, 400 is reached; the other hundredth is the theorem's second term.
+    # The exact divergence attains 400 of the squared-norm bound 420.75; the other hundredth is the theorem's second term.
     assert (largest <= claimed).all()
     assert (largest > 0.99 * 400 / 420.75 * claimed).all()
 
@@ -201,7 +204,7 @@ def test_what_is_enumerated_is_what_the_mechanism_sends() -> None:
     expected = rounds * np.bincount(np.arange(-REACH, REACH + 1) % 512, weights=masses, minlength=512)
     counted = np.bincount(sums, minlength=512)
     assert (np.abs(counted - expected) <= 5 * np.sqrt(expected) + 6).all()
-    # Chi-square over the values that are expected ten times or more; five sigma of that many degrees of freedom.
+    # The chi-square sums over values with at least ten expected draws; the margin is five sigma of its degrees of freedom.
     often = expected >= 10
     degrees = int(often.sum())
     assert degrees > 20

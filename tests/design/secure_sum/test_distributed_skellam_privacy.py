@@ -1,4 +1,7 @@
-"""The distributed Skellam mechanism: its account by the printed formulas, its calibration, and its predicted error."""
+"""The distributed Skellam mechanism.
+
+Points under test: its account by the printed formulas, its calibration, and its predicted error.
+"""
 
 import math
 from typing import Any
@@ -19,7 +22,7 @@ from quietbits.solvers.divergences.discrete_gaussian_divergence import granulari
 
 
 def formula(clients: int, dimension: int, clip: float, variance: float, granularity: float, delta: float, neighbours: int = 1) -> float:
-    """Return epsilon from the formulas as they are printed, at whole orders; `neighbours` is 2 for replacing."""
+    """Return epsilon by the printed formulas; `neighbours` is 2 for replace-one adjacency."""
     radius, root = clip / granularity, math.sqrt(dimension)
     squared = min(radius**2 + dimension / 4 + radius + root / 2, (radius + root) ** 2)
     l2, l1 = neighbours * math.sqrt(squared), neighbours * min(math.sqrt(dimension * squared), squared)
@@ -41,7 +44,7 @@ def test_the_account_is_the_formula(clients: int, dimension: int, clip: float, v
 
 
 def test_replacing_one_doubles_both_sensitivities() -> None:
-    # Two vectors of whole numbers with squared norms of at most S differ by 2 S in L1 norm at most, not by 4 S.
+    # Two vectors of whole numbers with squared norms of at most S differ by at most 2 S in L1 norm, not by 4 S.
     report = distributed_skellam_privacy(50, 64, 3.0, 0.04, 1.5, adjacency="replace-one").report(1e-5)
     assert report.adjacency == "replace-one"
     assert report.epsilon == pytest.approx(formula(50, 64, 3.0, 0.04, 1.5, 1e-5, neighbours=2), rel=1e-12)
@@ -58,7 +61,7 @@ def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, clip: f
     assert 0 <= epsilon - report.epsilon <= 1e-6
     assert report.epsilon_by("rdp") == pytest.approx(formula(clients, dimension, clip, variance, granularity, delta), rel=1e-11)
     assert granularity == pytest.approx(granularity_for_bits(clients, dimension, clip, math.sqrt(variance), bits), rel=1e-12)
-    # The mechanism made of it states the same.
+    # The mechanism of these parameters states the same epsilon.
     power_of_two = DistributedSkellamMechanism(NormBall(dimension, 2.0, clip), clients, bits, granularity, variance, delta)
     assert power_of_two.guarantee.epsilon == report.epsilon
 
@@ -76,7 +79,7 @@ def test_many_bits_are_central_gaussian_noise_in_steps_that_can_be_sampled() -> 
     assert 1.99e10 < parameters["local_variance"] / parameters["granularity"] ** 2 <= 2e10
     multiplier = math.sqrt(1000 * parameters["local_variance"])
     assert 1 <= multiplier / gaussian_noise_multiplier(1.0, 1e-5) <= 1 + 1e-4
-    # By Rényi divergences, which are stated at whole orders.
+    # The account uses Rényi divergences, which are stated at whole orders.
     orders = np.array(DEFAULT_ORDERS[:-1])
     divergences = np.ceil(orders) / (2 * multiplier**2)
     by_divergences = distributed_skellam_privacy(1000, 1024, 1.0, **parameters).report(1e-5).epsilon_by("rdp")
@@ -107,7 +110,7 @@ def test_details_have_the_mechanism_s_worst_error() -> None:
     details = account("distributed-skellam", **values, delta=1e-5).subject.details
     sizes = {"clients", "dimension", "norm", "padded_dimension", "clip", "bits", "rotation", "rotation_seed"}
     assert details.keys() == sizes | {"local_variance", "granularity", "rounded_norm", "worst_squared_error", "bias_bound"}
-    # c**2 + g**2 d/4 + g (c + g sqrt(d)/2).
+    # The rounded norm is c**2 + g**2 d/4 + g (c + g sqrt(d)/2), under a root.
     assert details["rounded_norm"] == pytest.approx(math.sqrt(1 + 0.04 + 0.1 * (1 + 0.2)))
     mechanism = DistributedSkellamMechanism(NormBall(16, 2.0), 50, 20, 0.1, 0.16, 1e-5)
     vectors = np.random.default_rng(0).normal(size=(50, 16))

@@ -1,4 +1,7 @@
-"""Mechanisms for those who stay: the same messages, decoded over fewer clients, with the guarantee of their noise alone."""
+"""Mechanisms for the surviving clients.
+
+Points under test: the same messages, the guarantee of their noise alone.
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +30,7 @@ def test_messages_are_the_same_and_the_guarantee_is_weaker(name: str) -> None:
     steps = many.noisy_steps(VECTORS, np.random.default_rng(0))
     np.testing.assert_array_equal(few.noisy_steps(VECTORS, np.random.default_rng(0)), steps)
     assert few.guarantee.epsilon > many.guarantee.epsilon
-    # The modulus may be another one, and holds the sum of the fewer.
+    # The modulus may differ, but holds the sum of the remaining clients.
     total = steps[:4].sum(axis=0)
     np.testing.assert_array_equal(few.recovered_steps(many.aggregate(many.encode(VECTORS, np.random.default_rng(0))[:4])), total)
 

@@ -1,14 +1,19 @@
-"""A masked sum between clients that share nothing but letters: right for those who stay, and silent about everything else.
+"""A masked sum between clients that exchange letters only.
 
-Shares of a secret: as many as the threshold give it back, in any choice; fewer are consistent with every secret.
+Requirements: right for the survivors, and secret otherwise.
+
+Shares of a secret: any `threshold` shares give the secret back; fewer are consistent with every secret.
 """
 
+import hashlib
 import itertools
+import json
 import secrets
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from quietbits.design.secure_sum.masked_sum import (
     PRIME,
@@ -17,6 +22,9 @@ from quietbits.design.secure_sum.masked_sum import (
     MaskingServer,
     Revealed,
     agreed_key,
+    commitment,
+    from_hexadecimal,
+    in_hexadecimal,
     join_shares,
     keyed_mask,
     new_key,
@@ -29,7 +37,7 @@ from quietbits.design.secure_sum.masked_sum import (
 from quietbits.errors import InfeasibleError
 
 MODULUS = 1009
-# Numbers of nodes have 64 bits.
+# Node numbers have 64 bits.
 NUMBERS = (3, 2**64 - 1, 17, 2**63)
 
 
@@ -138,7 +146,7 @@ def flipped(content: bytes, bit: int) -> bytes:
 @pytest.mark.parametrize("bit", range(0, 8 * SHARE_BYTES, 11))
 @pytest.mark.parametrize(("kind", "dealer"), [("self_seeds", 2**63), ("masking_keys", 17)])
 def test_a_false_share_is_replaced_by_that_of_another_client_and_its_sender_named(kind: str, dealer: int, bit: int) -> None:
-    # Five clients, of which any three recover a secret; client 17 leaves.
+    # Any three of the five clients recover a secret; client 17 leaves.
     server, clients = opened((*NUMBERS, 5))
     messages = masked(server, clients, np.arange(5)[:, None])
     del messages[17]
@@ -163,7 +171,7 @@ def test_a_false_share_without_a_spare_client_is_refused_with_its_senders_name(k
 
 
 def test_every_other_client_may_be_replaced() -> None:
-    # Of seven clients three give false shares of everything: four suffice.
+    # Three of the seven clients give false shares of everything: four shares suffice.
     server, clients = opened(tuple(range(7)))
     messages = masked(server, clients, np.arange(7)[:, None])
     revealed = {number: clients[number].reveal(messages) for number in messages}
@@ -181,7 +189,7 @@ def test_a_dealer_whose_shares_give_another_secret_is_named(kind: str, consisten
     for number, client in clients.items():
         with monkeypatch.context() as patch:
             if number == 17:
-                # Its shares are of a secret of its choice, or of no secret at all: it commits to them as they are.
+                # The lying client deals shares of another secret, or of no secret, and commits to these shares.
                 def dealt(secret: bytes, shares: int, threshold: int, kind: str = kind, liar: MaskingClient = client) -> list[bytes]:
                     if secret != getattr(liar, kind):
                         return split_secret(secret, shares, threshold)
@@ -211,7 +219,7 @@ def test_a_letter_with_another_share_than_its_sender_committed_to_is_refused(kin
 
 
 def test_a_client_that_is_set_back_reveals_the_difference_of_two_sums() -> None:
-    # As the documentation says of an earlier document: a copy reveals again, with other survivors.
+    # The documentation describes this attack: a copy of a client reveals again, with other survivors.
     server, clients = opened((1, 2, 3, 4, 5))
     values = np.array([[7], [1], [2], [3], [4]])
     messages = masked(server, clients, values)
@@ -244,7 +252,7 @@ def test_every_choice_of_enough_shares_gives_the_secret_back() -> None:
 
 def test_fewer_shares_than_the_threshold_fit_every_secret() -> None:
     shares = split_secret(bytes(32), shares=3, threshold=3)
-    # A third share that makes two given ones belong to another secret: the line through them is bent by a multiple of (x - 1) (x - 2).
+    # A third share moves two given shares to another secret: a multiple of (x - 1) (x - 2) bends the line through them.
     other = 12345
     bend = other * pow(2, -1, PRIME)
     forged = (int.from_bytes(shares[2], "little") + bend * 2 * 1) % PRIME
@@ -260,3 +268,75 @@ def test_shares_of_different_secrets_are_refused() -> None:
 def test_a_secret_of_another_length_is_refused() -> None:
     with pytest.raises(ValueError, match="secret must have 32 bytes, got 31"):
         split_secret(bytes(31), shares=3, threshold=2)
+
+
+def test_a_client_without_others_is_refused() -> None:
+    client = MaskingClient.start(1, "round 1")
+    with pytest.raises(ValueError, match="at least 2 different clients, got 1"):
+        client.share({1: client.public_keys})
+    with pytest.raises(InfeasibleError, match="clients must be at least 2 of 1"):
+        MaskingServer("round 1", keys={1: client.public_keys}).check_enough(1, "sent keys")
+
+
+@pytest.mark.parametrize("shared", ["masking", "sealing"])
+def test_a_key_in_the_names_of_two_clients_is_refused(shared: str) -> None:
+    client, other = MaskingClient.start(1, "round 1"), MaskingClient.start(2, "round 1")
+    with pytest.raises(ValueError, match="at least 2 different clients, got 2"):
+        client.share({1: client.public_keys, 2: replace(other.public_keys, **{shared: client.public_keys.masking})})
+
+
+def test_survivors_that_did_not_mask_are_refused() -> None:
+    server, clients = opened()
+    masked(server, clients, np.zeros((4, 1), dtype=int))
+    with pytest.raises(ValueError, match="survivors must be among those who masked, with client 3"):
+        clients[3].reveal([*NUMBERS, 5])
+    # A client that counts as gone would give its own masking key away.
+    with pytest.raises(ValueError, match="survivors must be among those who masked, with client 17"):
+        clients[17].reveal([number for number in NUMBERS if number != 17])
+
+
+def test_letters_of_strangers_and_too_few_letters_are_refused() -> None:
+    server, clients = opened()
+    letters = server.letters_to(3)
+    with pytest.raises(ValueError, match=r"letters must be from clients whose keys are known, got \[5\]"):
+        clients[3].mask([0], MODULUS, {**letters, 5: letters[17]})
+    with pytest.raises(ValueError, match=r"letters must be from clients whose keys are known, got \[17\]"):
+        clients[17].mask([0], MODULUS, {**server.letters_to(17), 17: server.letters[17][17]})
+    with pytest.raises(InfeasibleError, match="clients must be at least 3 of 4 to recover masks, got 2 that remain"):
+        clients[2**63].mask([0], MODULUS, {17: server.letters[17][2**63]})
+
+
+def test_messages_of_different_lengths_are_refused() -> None:
+    server, clients = opened()
+    messages = masked(server, clients, np.zeros((4, 2), dtype=int))
+    revealed = {number: clients[number].reveal(NUMBERS) for number in NUMBERS}
+    messages[3] = messages[3][:1]
+    with pytest.raises(ValueError, match=r"messages must have one length, got \[1, 2\]"):
+        server.total(messages, revealed, MODULUS)
+
+
+def test_keys_letters_and_shares_travel_as_hexadecimal() -> None:
+    server, clients = opened((1, 2))
+    masked(server, clients, np.zeros((2, 1), dtype=int))
+    letter, revealed = server.letters[1][2], clients[1].reveal([1, 2])
+    for value in (clients[1].public_keys, letter):
+        assert type(value)(**from_hexadecimal(json.loads(in_hexadecimal(value)))) == value
+    of_json = from_hexadecimal(json.loads(in_hexadecimal(revealed.self_seeds)))
+    assert of_json == {str(dealer): share for dealer, share in revealed.self_seeds.items()}
+
+
+def test_sealed_content_and_commitments_are_in_the_stated_format() -> None:
+    key = new_key()
+    sealed = seal(key, b"content", b"purpose")
+    # A nonce of 12 bytes, the length that AES-GCM is specified for, the content, and a tag of 16 bytes.
+    assert AESGCM(key).decrypt(sealed[:12], sealed[12:], b"purpose") == b"content"
+    # The purpose's length comes first: no other purpose and secret have the same text.
+    assert commitment(b"secret", b"purpose") == hashlib.sha256((7).to_bytes(8, "little") + b"purposesecret").digest()
+    assert commitment(b"bc", b"a") != commitment(b"c", b"ab")
+
+
+def test_shares_are_residues_of_521_bits() -> None:
+    assert {len(share) for share in split_secret(bytes(32), shares=9, threshold=5)} == {66}
+    # A share of threshold 1 is the secret itself; this share has 257 bits.
+    with pytest.raises(ValueError, match="shares must be of one secret"):
+        join_shares({1: (2**256).to_bytes(66, "little")})

@@ -23,7 +23,7 @@ def test_the_fraction_is_unbiased_with_the_stated_deviation() -> None:
     answers = np.arange(50) < 20
     rng = np.random.default_rng(0)
     result = np.array([count.fraction(count.encode(answers, rng).sum(keepdims=True)) for _ in range(1000)])
-    # Standard errors: 0.08 / sqrt(1000) of the mean, and 2.2 % of the deviation; four of each.
+    # The margins are four standard errors: 0.08 / sqrt(1000) of the mean, and 2.2 % of the deviation.
     assert result.mean() == pytest.approx(0.4, abs=4 * 0.08 / math.sqrt(1000))
     assert result.std() * 50 == pytest.approx(count.deviation, rel=4 * 0.022)
 
@@ -39,14 +39,14 @@ def test_it_goes_through_masks() -> None:
 def test_bits_are_those_of_the_number_of_clients_and_a_few_more(clients: int) -> None:
     count = NoisyCount.of_deviation(clients, max(clients / 20, 1.0))
     assert math.log2(2 * clients + 1) < count.bits <= math.log2(clients) + 7
-    # Everyone says yes, and the noise is at its bound: still inside.
+    # The sum stays in range even if all clients answer yes and the noise is at its bound.
     most = clients * count.steps + math.sqrt(2 * clients * math.log(2e9)) * count.local_sigma
     assert most < 2 ** (count.bits - 1)
 
 
 @pytest.mark.parametrize(("sigma", "steps", "bits"), [(10.0, 32735, 18), (10.05, 32735, 19), (10.0, 32736, 19)])
 def test_one_bit_fewer_could_wrap(sigma: float, steps: int, bits: int) -> None:
-    # Four clients' answers and their noise at its bound, 130.89 or 131.55 steps, must be 2**(bits - 1) - 1 = 131071 at most for 18 bits.
+    # Four clients' answers and their noise at its bound, 130.89 or 131.55 steps, must be at most 2**(bits - 1) - 1 = 131071 for 18 bits.
     count = NoisyCount(4, sigma, steps)
     assert count.bits == bits
     room = math.sqrt(2 * 4 * math.log(2e9)) * sigma
@@ -71,13 +71,13 @@ def test_vector_and_count_are_nearly_one_gaussian(adjacency: str) -> None:
     report = joint.report(1e-5, adjacency, 10)
     multiplier = combined_noise_multiplier(math.sqrt(1000) * 0.2 / factor, 8.0, adjacency)
     gaussian = gaussian_epsilon(multiplier / math.sqrt(10), 1e-5)
-    # A little noise counts for nothing, because it is what rounds the rest.
+    # The account sacrifices a little of the noise to round the rest, so epsilon is slightly above the Gaussian value.
     assert gaussian < report.epsilon < 1.01 * gaussian
     assert report.epsilon < report.epsilon_by("rdp") < 1.15 * gaussian
 
 
 def test_joint_accounts_are_above_exact_convolution() -> None:
-    # Two numbers that both move by one, in sums of their own with noise of their own.
+    # Two numbers both move by 1, in separate sums with independent noise.
     clients, sigmas, delta = 5, (0.8, 1.5), 1e-6
     exact = [summed_discrete_gaussian_losses(clients, sigma, 1) for sigma in sigmas]
     masses = np.multiply.outer(*(np.exp(item.log_masses) for item in exact))
@@ -87,7 +87,7 @@ def test_joint_accounts_are_above_exact_convolution() -> None:
     for name in ("rdp", "near-gaussian"):
         epsilon = report.epsilon_by(name)
         assert float(np.sum(masses * np.maximum(0.0, -np.expm1(epsilon - losses)))) <= delta
-    # And not much above it.
+    # The epsilon is close to the exact one.
     assert float(np.sum(masses * np.maximum(0.0, -np.expm1(0.9 * report.epsilon - losses)))) > delta
 
 
@@ -102,7 +102,7 @@ def test_sampled_rounds_are_accounted_for() -> None:
 
 
 def test_the_steps_are_fine_enough_for_many_rounds() -> None:
-    # With one step for a client, noise of 0.506 each, 1500 rounds would have an epsilon of thousands.
+    # With one step per client and noise of 0.506 steps, 1500 rounds would have an epsilon of thousands.
     report = NoisyCount.of_deviation(1000, 8.0).privacy().report(1e-5, rounds=1500)
     assert report.epsilon == pytest.approx(gaussian_epsilon(16 / math.sqrt(1500), 1e-5), rel=1e-3)
     assert NoisyCount(1000, 16 / math.sqrt(1000)).privacy().report(1e-5, rounds=1500).epsilon > 1000

@@ -1,4 +1,4 @@
-"""Sums of discrete Gaussians accounted for as Gaussian noise, against exact sums."""
+"""Sums of discrete Gaussians, accounted for as Gaussian noise, against exact sums."""
 
 import math
 
@@ -15,7 +15,7 @@ from quietbits.solvers.divergences.discrete_gaussian_divergence import smoothed_
 
 
 def near_gaussian(clients: int, sigma: float, shift: float, delta: float, rounds: int = 1) -> float:
-    """Epsilon of one coordinate by the account that counts on nearly Gaussian noise; infinite where there is too little of it."""
+    """Return one coordinate's near-Gaussian epsilon; infinite with too little noise."""
     privacy = noisy_sum_privacy(clients, NoisySum(sigma, shift, 1))
     return privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
 
@@ -29,7 +29,7 @@ def test_the_account_is_above_the_truth_and_near_it(clients: int, sigma: float, 
         result = near_gaussian(clients, sigma, shift, delta)
         assert result >= truth.epsilon(delta)
         if clients * sigma**2 > 50:
-            # A few whole numbers' worth of noise is lost, of this much.
+            # The account gives up a few whole numbers' worth of noise, hence the margin.
             assert result <= truth.epsilon(delta) * 1.06 + 1e-9
 
 
@@ -47,7 +47,7 @@ def test_two_rounds_by_enumeration() -> None:
 
 def test_the_sum_must_have_noise() -> None:
     assert math.isinf(near_gaussian(10, 0.2, 1.0, 1e-5))
-    # Sensitivities are above 0, and this one is as good as none.
+    # Sensitivities must be positive; this sensitivity is practically zero.
     assert near_gaussian(100, 2.0, 1e-100, 1e-5) < 1e-9
 
 
@@ -56,7 +56,7 @@ def test_little_noise_of_each_of_many_clients_has_its_price(sigma: float) -> Non
     truth = summed_discrete_gaussian_losses(50, sigma, 1)
     result = near_gaussian(50, sigma, 1.0, 1e-5)
     assert truth.epsilon(1e-5) * 1.5 <= result < math.inf
-    # What the noise of as few clients gives as is best, which is the further from Gaussian noise the more there are.
+    # The account uses the noise of the best number of clients, since sums of more clients are further from Gaussian noise.
     assert result == min(near_gaussian(some, sigma, 1.0, 1e-5) for some in range(1, 51))
     assert result < 2 * smoothed_sums(50, sigma)[-1].log_ratio
 
@@ -70,7 +70,7 @@ def test_a_sum_is_gaussian_noise_of_its_multiplier(noisy: NoisySum, rounds: int)
     computed = privacy.account("near-gaussian").bound(delta, rounds, None).epsilon
     exact = gaussian_epsilon(multiplier / math.sqrt(rounds), delta)
     assert exact <= computed <= exact * 1.01
-    # Rényi divergences a / (2 z^2) of a Gaussian, nearly.
+    # The divergences are nearly those of a Gaussian, a / (2 z^2).
     orders = sampled_gaussian_curve(multiplier, PoissonSampling(0.5), "add-or-remove-one").orders
     assert privacy.account("rdp").bound(delta, rounds, None).epsilon == pytest.approx(
         RenyiCurve(orders, orders / (2 * multiplier**2)).composed(rounds).epsilon(delta).epsilon, rel=0.01
@@ -93,7 +93,8 @@ def test_a_ratio_counts_in_each_sampled_round(rounds: int) -> None:
     asked: list[tuple[float, float]] = []
     epsilon = noise.epsilon(1e-6, rounds, lambda *at: asked.append(at) or 0.5)
     multiplier, left = asked[0]
-    # The choices of variance for rounding; the largest noise whose ratio, of all coordinates together, is below 1e-8.
+    # The account chooses the variance that it gives up to rounding; the largest remaining noise has a ratio below 1e-8 for all coordinates
+    # together.
     smoothed = next(part for part in smoothed_sums(1, 2.0) if 50 * part.log_ratio <= 1e-8)
     ratio = 50 * smoothed.log_ratio
     assert multiplier == pytest.approx(smoothed.sigma / 3, rel=1e-12)
@@ -119,7 +120,7 @@ def test_a_sum_out_of_range_is_refused(fields: tuple[float, float, int], message
 @pytest.mark.parametrize(("clients", "sigma", "shift"), [(1, 0.9, 1), (3, 0.7, 1), (60, 1.0, 6)])
 @pytest.mark.parametrize("rounds", [2, 7])
 def test_rounds_of_a_number_are_one_round_of_as_many_coordinates(clients: int, sigma: float, shift: int, rounds: int) -> None:
-    # Both are the same release: each coordinate's ratio to Gaussian noise counts once.
+    # Both calls describe the same release: each coordinate's ratio to Gaussian noise counts once.
     together = noisy_sum_privacy(clients, NoisySum(sigma, shift * math.sqrt(rounds), rounds)).account("near-gaussian")
     for delta in (1e-2, 1e-5):
         one_by_one = near_gaussian(clients, sigma, shift, delta, rounds)

@@ -1,4 +1,7 @@
-"""Trials and theta of the Poisson-binomial mechanism for a number of bits: on the safe side, and the best of all numbers of trials."""
+"""Trials and theta of the Poisson-binomial mechanism for a number of bits.
+
+Calibration ends on the safe side, and takes the best number of trials.
+"""
 
 import math
 from typing import Any
@@ -14,8 +17,8 @@ from quietbits.errors import InfeasibleError
 
 @pytest.mark.parametrize(
     ("clients", "dimension", "bits", "epsilon", "rounds", "trials"),
-    # Of 100 clients with one trial each, all configurations are computed; with more, half the other clients count. Before what is proven
-    # was told from the rest, ten trials each were the best.
+    # The account computes all configurations of 100 clients with one trial each; with more clients, it counts half of the other clients.
+    # Before accounts distinguished proven bounds, ten trials each were the best.
     [(1000, 64, 13, 1.0, 1, 8), (1000, 64, 10, 0.5, 10, 1), (100, 20, 10, 4.0, 1, 1), (2, 1, 5, 0.5, 1, 1)],
 )
 def test_calibration_ends_on_the_safe_side(clients: int, dimension: int, bits: int, epsilon: float, rounds: int, trials: int) -> None:
@@ -38,7 +41,7 @@ def test_no_other_number_of_trials_has_less_variance(clients: int, epsilon: floa
         try:
             theta = calibrate_theta(clients, trials, mechanism.padded_dimension, budget)
         except InfeasibleError:
-            # So much epsilon that no theta uses it up.
+            # The epsilon is so large that no theta uses it up.
             theta = 0.45
         assert mechanism.trials * mechanism.theta**2 >= trials * min(theta, 0.45) ** 2 * (1 - 1e-5)
 
@@ -50,7 +53,7 @@ def test_with_more_than_enough_epsilon_theta_is_the_largest_that_was_searched() 
 
 
 def test_the_assumption_that_nobody_proved_buys_less_noise_and_no_guarantee() -> None:
-    # What calibration took for granted until accounts told what is proven: its variance is about half.
+    # Earlier calibration assumed an unproven account, whose variance is about half.
     ball = NormBall(64, 2.0)
     proven, assumed = (
         calibrate_poisson_binomial(ball, 1000, 13, Budget(1.0, 1e-5, "replace-one", method=method)) for method in (None, "rdp-extremes")
@@ -79,7 +82,7 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
     assert 0 <= 1.0 - calibrated.epsilon <= 1e-6
     values: dict[str, Any] = {"clients": 1000, "trials": 4, "theta": calibrated["theta"], "dimension": 16}
     details = account("poisson-binomial", **values, delta=1e-5, order=2.0).subject.details
-    # Of one coordinate: half the other clients hide about half as well.
+    # For one coordinate, half of the other clients hide a client about half as well as all.
     assert 1.9 < details["rdp_proven"] / details["rdp"] < 2.1
     assert (details["worst_case"], details["rdp_order"]) == ("all others at one extreme", 2.0)
     few = account("poisson-binomial", **(values | {"clients": 20}), delta=1e-5).subject.details

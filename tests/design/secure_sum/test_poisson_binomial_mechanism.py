@@ -1,4 +1,7 @@
-"""The Poisson-binomial mechanism, and the biased tosses that it sends. Chance of a false alarm below 1e-5 per test (5 sigma)."""
+"""The Poisson-binomial mechanism and its biased coin tosses.
+
+Each test has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import dataclasses
 import itertools
@@ -21,7 +24,7 @@ from quietbits.solvers.divergences.poisson_binomial_divergence import poisson_bi
 
 DELTA = 1e-5
 MECHANISM = PoissonBinomialMechanism(NormBall(5, 2.0, 10.0), clients=4, trials=6, theta=0.2, delta=DELTA)
-# Two clients in one dimension, which the frame makes two coordinates: everything that can happen is enumerated.
+# The frame makes two coordinates of one dimension; two clients permit an enumeration of all sums.
 PAIR = PoissonBinomialMechanism(NormBall(1, 2.0, 3.0), clients=2, trials=2, theta=0.25, delta=0.05)
 
 
@@ -30,7 +33,7 @@ def made(**changes: Any) -> PoissonBinomialMechanism:
 
 
 class FixedWords(WordSource):
-    """The same word again and again."""
+    """Source that repeats a word."""
 
     def __init__(self, value: int) -> None:
         self.value = value
@@ -40,18 +43,18 @@ class FixedWords(WordSource):
 
 
 def errors_of_rounds(mechanism: PoissonBinomialMechanism, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """Errors of the mean of the same clipped vectors in independent rounds, shape (rounds, dimension)."""
+    """Return errors of the mean in independent rounds, shape (rounds, dimension)."""
     messages = mechanism.encode(np.tile(vectors, (rounds, 1)), np.random.default_rng(seed)).reshape(rounds, len(vectors), -1)
     estimates = [mechanism.decode(mechanism.aggregate(one_round), mechanism.clients) for one_round in messages]
     return np.array(estimates) - mechanism.ball.clip(vectors).mean(axis=0)
 
 
-# Tosses
+# Tests of tosses
 
 
 @pytest.mark.parametrize("bias", [0.25, -0.25, 0.1, -0.1, 1e-6, 0.499, -0.499, 2.0**-63, 0.0])
 def test_a_trial_succeeds_below_the_whole_number_next_to_one_half(bias: float) -> None:
-    # Toward 1/2: no further from it than the bias, and by less than 2**-64.
+    # The bias is rounded toward 1/2, by less than 2**-64.
     exact = Fraction(bias) * 2**64
     threshold = 2**63 + (math.floor(exact) if bias >= 0 else math.ceil(exact))
     for word, expected in ((threshold - 1, 3), (threshold, 0)):
@@ -71,7 +74,7 @@ def test_successes_have_the_binomial_distribution() -> None:
     for column, bias in enumerate(biases[0].tolist()):
         expected = stats.binom.pmf(np.arange(4), 3, 0.5 + bias) * len(counts)
         counted = np.bincount(counts[:, column], minlength=4)
-        # Chi-square with 3 degrees of freedom: exceeds 30 with probability 1.4e-6.
+        # Chi-square with 3 degrees of freedom exceeds 30 with probability 1.4e-6.
         assert np.sum((counted - expected) ** 2 / expected) < 30
 
 
@@ -85,7 +88,7 @@ def test_bad_tosses_are_refused() -> None:
         count_successes(np.array([0.0]), 0, words)
 
 
-# The mechanism
+# Tests of the mechanism
 
 
 def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
@@ -101,7 +104,7 @@ def test_the_mean_is_unbiased_and_its_error_as_predicted() -> None:
 
 
 def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
-    # Few trials at a large theta: without the term in ||a||**2, the prediction for vectors at the edge would be a quarter more.
+    # With few trials at a large theta, the prediction for vectors at the edge would be a quarter too large without the term in ||a||**2.
     mechanism, rounds = made(clients=1, trials=1, theta=0.45), 5000
     vector = np.full((1, 5), 10.0)
     squares = np.sum(errors_of_rounds(mechanism, vector, rounds, seed=3) ** 2, axis=1)
@@ -112,7 +115,7 @@ def test_the_prediction_counts_what_the_coefficients_take_off() -> None:
 
 def test_vectors_without_a_representation_are_scaled_down_and_the_bias_is_predicted() -> None:
     mechanism, rounds = made(clients=1, kashin_constant=1.0), 5000
-    # Along a column of the frame, whose coefficient is the largest that there is.
+    # The vector lies along a column of the frame, which has the largest possible coefficient.
     vector = mechanism.frame.synthesis(np.eye(16)[:1])
     vector *= 10 / np.linalg.norm(vector)
     assert mechanism.scaled_down_count(vector) == 1
@@ -142,7 +145,7 @@ def test_a_client_of_the_worst_kind_is_within_the_stated_error() -> None:
 
 
 def test_the_variance_by_hand() -> None:
-    # One dimension: the frame has two columns of squared norm 1/2, level = 3 / sqrt(2), coefficients +-x / sqrt(2).
+    # In one dimension the frame has two columns of squared norm 1/2: the level is 3 / sqrt(2), and the coefficients are +-x / sqrt(2).
     at_zero = (9 / 2) / (4 * 2 * 0.25**2)
     assert PAIR.variance([[0.0], [2.0], [-3.0], [7.0]]) == pytest.approx([at_zero - x**2 / 4 for x in (0, 2, 3, 3)], rel=1e-12)
     assert PAIR.worst_variance == pytest.approx(at_zero, rel=1e-12)
@@ -158,7 +161,7 @@ def test_messages_are_counts_and_nothing_wraps() -> None:
         assert mechanism.modulus == 6 * clients + 1
         assert mechanism.bits_per_client == 16 * math.log2(6 * clients + 1)
         assert mechanism.wrap_probability == mechanism.coordinate_wrap_probability == 0.0
-    # All trials of all clients: the largest sum comes back as it is.
+    # If all trials of all clients succeed, decoding returns the largest sum.
     everything = np.full((4, 16), 6, dtype=np.uint8)
     assert MECHANISM.recovered_steps(MECHANISM.aggregate(everything)).tolist() == [24] * 16
 
@@ -211,7 +214,7 @@ def test_sampling_amplifies_one_round_by_its_loss_and_many_by_divergences() -> N
 
 
 def sum_of_two(first: float, second: float, mechanism: PoissonBinomialMechanism = PAIR) -> np.ndarray:
-    """The joint distribution of the pair's two sums, shape (5, 5), from the frame's two coefficients of each vector."""
+    """Return the joint law of two sums, shape (5, 5), from two coefficients per vector."""
     coefficients = mechanism.frame.analysis(np.array([[first], [second]])) / mechanism.level
     columns = []
     for own, other in coefficients.T.tolist():
@@ -222,7 +225,7 @@ def sum_of_two(first: float, second: float, mechanism: PoissonBinomialMechanism 
 
 def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -> None:
     epsilon, orders = PAIR.guarantee.epsilon, np.array([1.5, 2.0, 8.0])
-    # Two coordinates, and all configurations of the other client.
+    # The account covers two coordinates, and all configurations of the other client.
     pairs = poisson_binomial_pairs(2, 2, 0.25)
     assert pairs.proven
     claimed, pure = 2 * pairs.renyi_divergences(orders), PAIR.privacy().account("pure").bound(0.0, 1, None).epsilon
@@ -234,7 +237,7 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension() -
         largest = np.maximum(largest, [np.log(np.sum(left**order * right ** (1 - order))) / (order - 1) for order in orders])
         largest_loss = max(largest_loss, float(np.log(left / right).max()))
     assert 0 < largest_delta <= PAIR.delta
-    # In one dimension all coefficients of a vector at the edge are at an extreme: what is claimed is reached.
+    # In one dimension all coefficients of a vector at the edge are extreme, so the bound is attained.
     assert largest == pytest.approx(claimed, rel=1e-9)
     assert largest_loss == pytest.approx(pure, rel=1e-9)
 
@@ -244,7 +247,7 @@ def test_what_is_enumerated_is_what_the_mechanism_sends_and_its_mean_is_the_vect
     sums = PAIR.noisy_steps(np.tile(vectors, (rounds, 1)), np.random.default_rng(11)).reshape(rounds, 2, 2).sum(axis=1)
     masses = sum_of_two(3.0, 2.4)
     counted = np.bincount(5 * sums[:, 0] + sums[:, 1], minlength=25)
-    # Chi-square with 24 degrees of freedom: exceeds 75 with probability 4e-7.
+    # Chi-square with 24 degrees of freedom exceeds 75 with probability 4e-7.
     assert np.sum((counted - rounds * masses.ravel()) ** 2 / (rounds * masses.ravel())) < 75
 
 

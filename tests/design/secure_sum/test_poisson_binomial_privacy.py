@@ -1,4 +1,7 @@
-"""What sums of coin tosses reveal: the proven bound against every configuration of the other clients, coordinates and rounds."""
+"""Privacy of sums of coin tosses.
+
+Points under test: the proven bound against every configuration of the other clients.
+"""
 
 import math
 
@@ -27,7 +30,7 @@ def divergence(own: np.ndarray, other: np.ndarray, order: float) -> float:
 
 @pytest.mark.parametrize(("clients", "trials", "theta"), [(71, 2, 0.25), (300, 1, 0.1), (40, 5, 0.4)])
 def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: float) -> None:
-    # Against every configuration of the others, computed one by one.
+    # The test computes every configuration of the other clients separately.
     orders = [1.1, 2.0, 16.0]
     bound = poisson_binomial_renyi(hiding_clients(clients, trials, theta), trials, theta, orders)
     others = (clients - 1) * trials
@@ -39,7 +42,7 @@ def test_half_of_the_others_prove_a_bound(clients: int, trials: int, theta: floa
         first, second = np.convolve(high, noise), np.convolve(low, noise)
         assert np.all([divergence(first, second, order) for order in orders] <= bound * (1 + 1e-9))
     assert hiding_clients(5, 2, 0.25) == 5
-    # The client itself, and half of 999 or 1000 others, rounded up to a whole number that one extreme has at least.
+    # The count has the client itself and half of the other 999 or 1000 clients, rounded up: one extreme has at least as many.
     assert [hiding_clients(many, 4, 0.1) for many in (1000, 1001)] == [500, 501]
 
 
@@ -83,5 +86,5 @@ def test_orders_that_no_window_is_wide_enough_for_have_a_bound_all_the_same() ->
     expected = RenyiCurve(orders, pairs.renyi_divergences(orders))
     assert account.curve is not None
     assert account.curve().epsilon(1e-5).epsilon == account.bound(1e-5, 1, None).epsilon == expected.epsilon(1e-5).epsilon
-    # The largest loss alone says little more.
+    # Epsilon is at most one percent below the largest loss.
     assert 0.99 * trials * math.log(0.999 / 0.001) < expected.epsilon(1e-5).epsilon < trials * math.log(0.999 / 0.001)

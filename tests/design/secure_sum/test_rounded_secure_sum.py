@@ -1,4 +1,7 @@
-"""The steps of a rounded secure sum by themselves. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""The steps of a rounded secure sum.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import math
 from dataclasses import replace
@@ -35,7 +38,7 @@ def test_rounding_and_noise_are_the_message(mechanism: RoundedSecureSum) -> None
     noise = mechanism.noise_steps(3, words)
     assert rounded.shape == noise.shape == (3, mechanism.padded_dimension)
     np.testing.assert_array_equal(mechanism.noisy_steps(vectors, np.random.default_rng(2)), rounded + noise)
-    # What is rounded is within the bound on its norm, also for vectors outside the ball.
+    # Rounded vectors are within the norm bound, also for vectors outside the ball.
     far = mechanism.rounded_steps(100 * np.random.default_rng(3).normal(size=(200, 5)), words)
     assert np.linalg.norm(far, axis=1).max() * 0.5 <= mechanism.norm_bound
 
@@ -46,13 +49,14 @@ def test_the_mean_of_steps_is_what_is_decoded(mechanism: RoundedSecureSum) -> No
     aggregate = mechanism.aggregate(mechanism.encode(vectors, np.random.default_rng(5)))
     steps = mechanism.noisy_steps(vectors, np.random.default_rng(5)).sum(axis=0)
     np.testing.assert_array_equal(mechanism.mean_of_steps(steps), mechanism.decode(aggregate, 3))
-    # Linear in the steps.
+    # The mean is linear in the steps.
     np.testing.assert_allclose(mechanism.mean_of_steps(3 * steps), 3 * mechanism.mean_of_steps(steps), atol=1e-13)
 
 
 @EVERY
 def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecureSum) -> None:
-    # Vectors inside the ball, of which no try is rejected. Of 20 directions, variances of 3000 messages, each within 5 standard errors.
+    # The vectors are inside the ball, so rounding never rejects. The variances of 3000 messages along 20 directions are each within 5
+    # standard errors.
     rounds, rng = 3000, np.random.default_rng(6)
     directions = np.concatenate([np.eye(5), rng.normal(size=(15, 5))])
     directions /= np.linalg.norm(directions, axis=1)[:, None]
@@ -62,7 +66,7 @@ def test_no_direction_has_more_variance_than_the_largest(mechanism: RoundedSecur
     variances = decoded.var(axis=0)
     allowed = 5 * (np.square(decoded - decoded.mean(axis=0)).std(axis=0) / math.sqrt(rounds))
     assert (variances <= mechanism.largest_directional_variance + allowed).all()
-    # Noise alone has at least three quarters of it here: the bound is not loose.
+    # The noise alone has at least three quarters of the variance here: the bound is not loose.
     noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
     assert (variances >= noise - allowed).all()
     assert noise < mechanism.largest_directional_variance <= noise + 0.25 / 4 / (1 - math.exp(-0.5)) * (1 + 1e-9)
@@ -85,7 +89,7 @@ def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: 
     few = replace(mechanism, bits=bits)
     messages = few.encode(np.zeros((2, 5)), np.random.default_rng(0))
     assert messages.dtype == word
-    # Noise below zero is a residue, too.
+    # Negative noise is also stored as a residue.
     np.testing.assert_array_equal(messages, few.noisy_steps(np.zeros((2, 5)), np.random.default_rng(0)) % 2**bits)
     assert messages.max() == 2**bits - 1
     assert messages_modulo([-1, 3], 2**bits).dtype == word
@@ -94,7 +98,7 @@ def test_messages_are_in_the_narrowest_words(mechanism: RoundedSecureSum, bits: 
 
 @EVERY
 def test_what_one_seed_may_bias_is_what_wraps_of_the_largest_coordinates_cost(mechanism: RoundedSecureSum) -> None:
-    # With 20 bits no sum wraps; with 4 every sum may, and is then off by no more than its own norm and the mean's.
+    # With 20 bits no sum wraps; with 4 bits every sum may wrap, and is then off by at most its own norm and the mean's.
     assert mechanism.seed_bias_bound == pytest.approx(mechanism.bias_bound, rel=1e-9, abs=1e-12)
     few = replace(mechanism, bits=4)
     furthest = math.sqrt(few.padded_dimension) * 8 * few.granularity / few.clients + few.ball.clip_norm
@@ -113,7 +117,8 @@ def test_fewer_sums_wrap_with_more_bits_and_bias_less(mechanism: RoundedSecureSu
 
 @EVERY
 def test_the_worst_variance_is_that_of_noise_and_of_coordinates_half_way(mechanism: RoundedSecureSum) -> None:
-    # Noise on each coordinate of a vector; a quarter of a squared step of 0.5 for each rotated one, of which the padding keeps its share.
+    # Each coordinate of a vector has noise; each rotated coordinate adds a quarter of a squared step of 0.5, of which the padding keeps its
+    # share.
     noise = 0.49 if isinstance(mechanism, DistributedDiscreteGaussianMechanism) else 0.5
     rounded = 5 if mechanism.rotation == "hadamard" else mechanism.padded_dimension
     rejected = math.exp(-0.5)

@@ -1,4 +1,4 @@
-"""Calibration of noise and tosses that clients share, where those of a round are sampled."""
+"""Calibration of noise and tosses that clients share, with sampled clients."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_tosses() -> None:
 
 
 def test_discrete_gaussian_noise() -> None:
-    # An epsilon that one evaluation of dp-accounting's bound for samples of a fixed size takes half a second for: few are needed.
+    # At this epsilon, dp-accounting's bound for samples of a fixed size takes half a second: the search must need few evaluations.
     sampling = FixedSizeSampling(200, 10)
     calibrated = calibrate("distributed-discrete-gaussian", epsilon=4.0, delta=1e-5, clients=200, dimension=64, bits=20, sampling=sampling)
     assert (calibrated.report.privacy.adjacency, calibrated.report.privacy.sampling) == ("replace-one", sampling)

@@ -1,4 +1,7 @@
-"""Calibrated sketches are the shortest within the slack, and what is refused says what is needed."""
+"""Calibrated sketches are the shortest within the slack.
+
+Refusals state the necessary change.
+"""
 
 import math
 from dataclasses import replace
@@ -61,7 +64,7 @@ SETTINGS = [
     (summed, SketchChoice("hadamard", slack=1.5), {}),
     (summed, SketchChoice("hadamard", slack=2.0), {"budget": Budget(4.0, 1e-6, "replace-one", rounds=10)}),
     (summed, SketchChoice("gaussian", slack=2.0), {"ball": NormBall(3000, 2.0), "clients": 100}),
-    # With 9 bits noise jumps with the size: sizes that are the fewest for each other's noise are not the fewest of all.
+    # With 9 bits, noise jumps with the sketch's size: the fixed point of size and noise is not the smallest size.
     (
         summed,
         SketchChoice("hadamard", slack=7.380607101825599),
@@ -80,11 +83,11 @@ def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: Ske
     assert ratio(calibrated) <= choice.slack
     assert choice.unit < size < mechanism.ball.dimension
     assert size % choice.unit == 0
-    # One unit less exceeds the slack.
+    # A sketch that is one unit shorter exceeds the slack.
     shorter = calibrate(replace(choice, sketch_dimension=size - choice.unit), **changes)
     assert shorter.mechanism.sketch_dimension == size - choice.unit
     assert ratio(shorter) > choice.slack
-    # And a size that is given is taken as it is: here, the same.
+    # A given size is taken unchanged: here, the calibrated size itself.
     assert calibrate(replace(choice, sketch_dimension=size), **changes) == calibrated
 
 
@@ -98,17 +101,17 @@ def test_the_budget_is_kept_and_errors_are_the_mechanisms_own(calibrate: Any, ch
     error = mechanism.error()
     assert calibrated.compressed_error == pytest.approx(error.variance / mechanism.clients + error.shared, rel=1e-12)
     assert error.shared == pytest.approx(mechanism.sketch.distortion * mechanism.ball.clip_norm**2, rel=1e-12)
-    # The margin of the clip takes 1.21 of the variance; steps are larger for a short sketch, which counts where bits are few.
+    # The clip's margin costs a factor of 1.21 in variance; a short sketch has larger steps, which matter with few bits.
     noise = (calibrated.compressed_error - error.shared) / calibrated.plain_error
     assert 1.2 < noise < (1.24 if changes.get("bits") is None else 4.0)
 
 
 def test_the_plain_mechanism_is_that_without_a_sketch() -> None:
     result = central(SketchChoice())
-    # Gaussian noise on the sum of the vectors.
+    # The plain error is that of Gaussian noise on the sum of the vectors.
     assert result.plain_error == pytest.approx(8000 * (result.mechanism.noise_multiplier * 3.0 / 200) ** 2, rel=1e-12)
     assert result.compressed_error == pytest.approx(result.mechanism.sketch.distortion * 9 + 1.21 * result.plain_error, rel=1e-12)
-    # A secure sum's has rounding and a modulus besides, and hardly more error.
+    # A secure sum also has rounding and a modulus, and hardly more error.
     assert 1.0 < summed(SketchChoice()).plain_error / result.plain_error < 1.02
 
 
@@ -117,7 +120,7 @@ def test_a_larger_slack_has_a_shorter_sketch(calibrate: Any) -> None:
     sizes = [calibrate(SketchChoice(slack=slack)).mechanism.sketch_dimension for slack in (1.9, 2.0, 3.0, 10.0, 1000.0)]
     assert sizes == sorted(sizes, reverse=True)
     assert len(set(sizes)) == 5
-    # Noise has the same error, whatever the size: the shortest sketch of all has the slack's share of compression.
+    # The noise has the same error for every size: the shortest sketch takes the slack for its compression error.
     assert sizes[-1] <= 0.01 * sizes[0]
 
 
@@ -128,7 +131,7 @@ def test_stricter_privacy_has_a_shorter_sketch(calibrate: Any) -> None:
         for epsilon in (1.0, 0.5, 0.1)
     ]
     assert sizes == sorted(set(sizes), reverse=True)
-    # As the noise grows by a factor of about 100, the size falls by it.
+    # While the noise grows by a factor of about 100, the size falls by about the same factor.
     assert sizes[0] > 50 * sizes[-1]
 
 
@@ -143,30 +146,30 @@ def test_a_hadamard_sketch_is_shorter(calibrate: Any) -> None:
 
 @pytest.mark.parametrize(("calibrate", "without"), [(summed, "distributed-discrete-gaussian"), (central, "central Gaussian noise")])
 def test_a_slack_that_no_sketch_keeps_is_refused_with_the_least_that_one_does(calibrate: Any, without: str) -> None:
-    # Little noise: compression costs far more.
+    # With little noise, compression costs far more than the noise.
     for slack in (1.0, 1.2, 2.0):
         with pytest.raises(InfeasibleError, match="slack must be at least ") as refused:
             calibrate(SketchChoice(slack=slack), clients=2000)
         assert f"coordinates, got {slack:g}: compression costs more than noise, and {without} has none; or give a" in str(refused.value)
     least = float(str(refused.value).split("slack must be at least ")[1].split()[0])
     assert 2 < least < 1000
-    # With it there is one: the longest that there is.
+    # The least slack permits exactly the longest sketch.
     calibrated = calibrate(SketchChoice(slack=least), clients=2000)
     assert calibrated.mechanism.sketch_dimension == 7995
     with pytest.raises(InfeasibleError, match=f"slack must be at least {least:g} for a sketch of fewer than 8000 coordinates"):
         calibrate(SketchChoice(slack=least - 0.002), clients=2000)
-    # A size is not refused.
+    # A given size is never refused.
     assert ratio(calibrate(SketchChoice(slack=1.2, sketch_dimension=1500), clients=2000)) > least
 
 
 @pytest.mark.parametrize("calibrate", [summed, central])
 def test_where_noise_is_as_large_as_the_clip_a_hadamard_sketch_is_named(calibrate: Any) -> None:
-    """Any count-mean sketch loses the square of the norm, a Hadamard sketch of nearly all coordinates hardly anything."""
+    """The count-mean sketch loses the squared norm, a long Hadamard sketch loses little."""
     changes = {"ball": NormBall(2**13, 2.0), "clients": 350}
     with pytest.raises(InfeasibleError, match="or take the transform hadamard, or give a sketch_dimension"):
         calibrate(SketchChoice(), **changes)
     assert calibrate(SketchChoice("hadamard"), **changes).mechanism.sketch_dimension < 2**13
-    # The margin of the clip alone takes 1.21: no transform serves.
+    # The clip's margin alone costs a factor of 1.21, so no transform is within the slack.
     with pytest.raises(InfeasibleError, match="has none; or give a sketch_dimension"):
         calibrate(SketchChoice(slack=1.2), **changes)
 
@@ -220,7 +223,7 @@ def test_a_sketch_of_few_coordinates_has_as_many_rows() -> None:
     assert (result.mechanism.sketch.rows, result.mechanism.sketch.width) == (7, 1)
 
 
-# Sparse sums
+# Tests of sparse sums
 
 
 def sparse(choice: SketchChoice, sparsity: int, **changes: Any) -> Any:
@@ -235,7 +238,7 @@ def test_a_sparse_mean_has_four_measurements_for_each_coordinate_and_logarithm(s
     assert (mechanism.sparsity, mechanism.refit, mechanism.clients) == (sparsity, True, 200)
     assert 0.9 < mechanism.guarantee.epsilon <= 1.0
     assert mechanism.sketch_clip == pytest.approx(3.3, rel=1e-15)
-    # The error is that of as many coordinates of the noise, whose level does not depend on them.
+    # The error is that of `sparsity` coordinates of noise, whose level does not depend on their number.
     plain = summed(SketchChoice()).plain_error
     assert mechanism.worst_variance / 200 == pytest.approx(1.21 * plain * sparsity / 8000, rel=0.05)
 
@@ -259,7 +262,7 @@ def test_means_that_are_not_sparse_enough_are_refused() -> None:
 
 
 def test_sketch_and_rotation_have_words_of_their_own() -> None:
-    # One seed for both is enough: it stands for other words in each.
+    # A single seed serves both: sketch and rotation derive different words from it.
     mechanism = summed(SketchChoice(seed=5)).mechanism
     assert (mechanism.sketch.seed, mechanism.inner.rotation_seed) == (5, 5)
     assert mechanism.guarantee == summed(SketchChoice(seed=6)).mechanism.guarantee

@@ -1,6 +1,8 @@
-"""Secure sums of sketches: the guarantee is that of the sum of clipped sketches, whatever the sketch; errors are as predicted.
+"""Secure sums of sketches.
 
-Seeds are fixed; means are within 5 standard errors of what is predicted: one seed in a million would fail.
+Points under test: the guarantee of the sum of clipped sketches, for every sketch; errors agree with predictions.
+
+Seeds are fixed; means are within 5 standard errors of predictions: one seed in a million would fail.
 """
 
 import math
@@ -24,12 +26,12 @@ from quietbits.design.transforms.layered_sketch import LayeredSketch
 from quietbits.design.transforms.linear_sketch import IdentitySketch, LinearSketch
 
 DIMENSION, CLIENTS = 120, 8
-# Of two clients, with an epsilon of which an audit finds much.
+# Parameters for two clients, with an epsilon that audits can measure well.
 LOUD: dict[str, Any] = {"clip": 1.1, "sigma": 1.0, "granularity": 0.05, "bits": 16, "delta": 1e-2}
 
 
 def summed(sketch: LinearSketch, clients: int = CLIENTS, *, clip: float = 2.0, sigma: float = 0.02, **changes: Any) -> SketchedSum:
-    """Return a mechanism for the unit ball; `clip` and `sigma` are for sketches as long as their vectors."""
+    """Return a mechanism for the unit ball; `clip` and `sigma` are for full-length sketches."""
     factor = sketch.length_factor
     sums = DistributedDiscreteGaussianMechanism(
         NormBall(sketch.sketch_dimension, 2.0, clip * factor),
@@ -51,14 +53,14 @@ SKETCHES: dict[str, LinearSketch] = {
 
 
 def population(clients: int, dimension: int = DIMENSION, seed: int = 1) -> np.ndarray:
-    """Return vectors from the middle of the ball to beyond its edge, with a mean that is not small."""
+    """Return vectors from the middle of the ball to beyond its edge, with a mean far from zero."""
     rng = np.random.default_rng(seed)
     vectors = rng.normal(size=(clients, dimension)) + rng.normal(size=dimension)
     return np.asarray(vectors * (np.linspace(0.3, 1.2, clients) / np.linalg.norm(vectors, axis=1))[:, None])
 
 
 def squared_errors(mechanism: SketchedSum, vectors: np.ndarray, rounds: int, seed: int) -> np.ndarray:
-    """Return squared errors of rounds, each with a sketch of its own."""
+    """Return squared errors of rounds, each with a new sketch."""
     mean, rng, clients = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(seed), len(vectors)
     renewed = [mechanism.renewed(index) for index in range(1, rounds + 1)]
     return np.array([np.sum((item.decode(item.aggregate(item.encode(vectors, rng)), clients) - mean) ** 2) for item in renewed])
@@ -72,11 +74,11 @@ def test_the_sum_of_messages_is_decoded_once(name: str) -> None:
     masked = SecureSum(CLIENTS, mechanism.padded_dimension, mechanism.modulus)
     total = masked.total([messages[:3], messages[3:]], np.random.default_rng(3))
     estimate = mechanism.decode(total, CLIENTS)
-    # What the server sees is the sum alone: decoded one by one, messages come to the same.
+    # The server sees only the sum: decoding messages one by one gives the same estimate.
     alone = [mechanism.sketch.decode(CLIENTS * mechanism.inner.mean_of_steps(step)) for step in steps]
     np.testing.assert_allclose(estimate, np.mean(alone, axis=0), rtol=1e-9, atol=1e-9)
     np.testing.assert_array_equal(mechanism.recovered_steps(total), steps.sum(axis=0))
-    # Without noise it would be what the sketches of the clipped vectors are decoded to.
+    # The exact value decodes the mean sketch of the clipped vectors, without noise.
     exact = mechanism.sketch.decode(mechanism.sketch.encode(mechanism.ball.clip(vectors)).mean(axis=0))
     assert np.sum((estimate - exact) ** 2) < 25 * mechanism.worst_variance / CLIENTS
 
@@ -95,7 +97,7 @@ def test_the_measured_error_is_the_predicted_one(name: str) -> None:
 @pytest.mark.parametrize(("dimension", "size", "rows", "clients"), [(200, 40, 4, 3), (400, 200, 5, 5), (400, 30, 15, 10)])
 @pytest.mark.parametrize("sigma", [0.01, 0.5])
 def test_the_error_is_predicted_for_any_size(dimension: int, size: int, rows: int, clients: int, sigma: float) -> None:
-    # Compression or noise has most of it.
+    # The dominant error is compression or noise, depending on the case.
     mechanism = summed(CountMeanSketch.of_size(dimension, size, rows), clients, sigma=sigma)
     vectors = population(clients, dimension)
     squares = squared_errors(mechanism, vectors, 100, seed=5)
@@ -104,7 +106,7 @@ def test_the_error_is_predicted_for_any_size(dimension: int, size: int, rows: in
 
 
 def test_over_rounds_what_is_unbiased_averages_out() -> None:
-    # 20 rounds with sketches of their own, 30 times; nothing is clipped.
+    # There are 30 groups of 20 rounds, each round with a new sketch; no vector is clipped.
     mechanism, vectors = summed(CountMeanSketch(DIMENSION, 4, 15), sigma=0.2), population(CLIENTS)
     mean, rng = mechanism.ball.clip(vectors).mean(axis=0), np.random.default_rng(6)
     renewed = [mechanism.renewed(seed) for seed in range(1, 601)]
@@ -112,7 +114,7 @@ def test_over_rounds_what_is_unbiased_averages_out() -> None:
     squares = np.sum((estimates.reshape(30, 20, -1).mean(axis=1) - mean) ** 2, axis=1)
     error = replace(mechanism.error(vectors), bias=0.0)
     assert abs(squares.mean() - error.of_mean(CLIENTS, rounds=20)) < 5 * squares.std() / math.sqrt(30)
-    # One sketch for all rounds leaves what compression costs as it is.
+    # A single sketch for all rounds does not average out the compression error.
     fixed = np.array([mechanism.decode(mechanism.aggregate(mechanism.encode(vectors, rng)), CLIENTS) for _ in range(100)])
     assert np.sum((fixed.mean(axis=0) - mean) ** 2) > 5 * error.of_mean(CLIENTS, rounds=100)
 
@@ -127,7 +129,7 @@ def test_scaled_rows_with_a_scaled_clip_are_the_same_mechanism() -> None:
     np.testing.assert_allclose(scaled.variance(vectors), usual.variance(vectors), rtol=1e-9)
     result = [item.decode(item.aggregate(item.encode(vectors, np.random.default_rng(7))), CLIENTS) for item in (usual, scaled)]
     np.testing.assert_allclose(result[0], result[1], rtol=1e-9, atol=1e-12)
-    # Clipped to the vectors' norm, it would have the same epsilon only with twice the noise.
+    # Clipping to the vectors' norm would need twice the noise for the same epsilon.
     too_wide = summed(SKETCHES["several rows over their number"], clip=2.4)
     assert too_wide.guarantee.epsilon > 1.5 * scaled.guarantee.epsilon
 
@@ -137,7 +139,7 @@ def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
     mechanism = SketchedSum(NormBall(DIMENSION, 2.0, 1.0), SKETCHES["one row"], sums)
     assert mechanism.guarantee == sums.guarantee
     assert (mechanism.delta, mechanism.adjacency, mechanism.clients) == (1e-6, sums.adjacency, 5)
-    # It depends neither on the sketch nor on how long vectors were.
+    # The guarantee depends neither on the sketch nor on the length of the vectors.
     for other in (replace(mechanism, sketch=HadamardSketch(DIMENSION, 30)), replace(mechanism, ball=NormBall(DIMENSION, 2.0, 100.0))):
         assert other.guarantee == mechanism.guarantee
     assert (mechanism.bits_per_client, mechanism.modulus, mechanism.padded_dimension) == (32 * 20, 2**20, 32)
@@ -146,7 +148,7 @@ def test_the_guarantee_is_that_of_the_sum_of_sketches() -> None:
 
 
 def one_bucket(sketch: CountMeanSketch) -> np.ndarray:
-    """Return a vector of length one all of whose coordinates add up in one bucket of the first row."""
+    """Return a vector of length 1 whose coordinates all add up in one bucket of the first row."""
     places = sketch.encode(np.eye(sketch.dimension))[:, : sketch.width]
     fullest = np.abs(places).sum(axis=0).argmax()
     vector = np.sign(places[:, fullest])
@@ -159,13 +161,13 @@ def test_vectors_that_all_fall_into_one_bucket_are_no_less_private(rows: int) ->
     vector = one_bucket(sketch)
     mechanism = summed(sketch, 2, **LOUD)
     adversarial = np.stack([vector, -vector])
-    # 60 coordinates in a bucket: the sketch is over 7 times as long as the vector, or over 4 times by one of three rows.
+    # One bucket has 60 coordinates: the sketch is over 7 times as long as the vector, or over 4 times for one of three rows.
     assert np.linalg.norm(mechanism.sketched(adversarial), axis=1).min() > (6 if rows == 1 else 3) * mechanism.inner.norm_bound
     words = np.random.default_rng(8)
     rounded = [mechanism.inner.rounded_steps(mechanism.sketched(scale * adversarial), words) for scale in (0.2, 1.0, 1e6) * 10]
     longest = np.linalg.norm(np.concatenate(rounded), axis=1).max() * mechanism.inner.granularity
     assert 1.0 < longest <= mechanism.inner.norm_bound < 1.3
-    # What the server sees of two neighbours, along that very direction.
+    # The audit compares the sums of two neighbours along the adversarial direction.
     result = audit(mechanism, 10_000, np.random.default_rng(9), direction=vector, confidence=1 - 1e-6)
     assert result.claim == mechanism.inner.guarantee
     assert not result.refuted
@@ -202,7 +204,7 @@ def test_parts_that_do_not_fit_are_refused() -> None:
 
 
 def test_the_bias_of_clipped_sketches_and_that_of_the_sum_add_up() -> None:
-    # A clip so tight that sketches are clipped, and noise so little that rounding has a bias.
+    # The tight clip norm clips sketches, and with so little noise rounding has a bias.
     mechanism = summed(SKETCHES["several rows"], clip=1.2, sigma=0.02)
     clipped = mechanism.ball.clip_norm * math.sqrt((1 + mechanism.sketch.distortion) * mechanism.clipping_probability)
     aligned = mechanism.inner.bias_bound * math.sqrt(mechanism.sketch.squared_operator_norm_bound) / mechanism.sketch.length_factor
@@ -216,7 +218,7 @@ def test_no_vector_has_more_than_the_worst_variance(name: str, sigma: float) -> 
     mechanism = summed(SKETCHES[name], sigma=sigma)
     variances = mechanism.variance(population(CLIENTS))
     assert (variances <= mechanism.worst_variance).all()
-    # By what each vector is rounded from, some have less.
+    # The variance depends on each vector's rounding; some vectors have less than the worst.
     assert variances.min() < mechanism.worst_variance * (1 - 1e-9) or sigma > 1
 
 

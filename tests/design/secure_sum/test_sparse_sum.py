@@ -1,6 +1,8 @@
-"""Sparse means from sums of sketches: found at the predicted error, and never outside the ball, sparse or not.
+"""Sparse means from sums of sketches.
 
-Seeds are fixed; where chance has a part, its probability stands beside it.
+Requirements: recovered at the predicted error, and never outside the ball, sparse or not.
+
+Seeds are fixed; each random check states its probability.
 """
 
 import math
@@ -43,7 +45,7 @@ def estimate(mechanism: SparseSum, vectors: np.ndarray, seed: int) -> np.ndarray
 
 
 def sparse_vectors() -> np.ndarray:
-    """Return vectors of four coordinates each, the same ones."""
+    """Return equal vectors with four nonzero coordinates."""
     vectors = np.zeros((CLIENTS, DIMENSION))
     vectors[:, SUPPORT] = 0.4, -0.3, 0.5, 0.45
     return vectors
@@ -59,27 +61,27 @@ SKETCHES = {
 
 @cache
 def found_in_rounds(name: str, *, refit: bool) -> np.ndarray:
-    """Return the estimates of 30 rounds, each with a sketch of its own."""
+    """Return the estimates of 30 rounds, each with a new sketch."""
     mechanism, vectors = made(SKETCHES[name], refit=refit), sparse_vectors()
     return np.array([estimate(mechanism.renewed(seed), vectors, seed) for seed in range(1, 31)])
 
 
-# What rows over 5 find is what rows as they are find: `test_scaled_rows_are_the_same_mechanism`.
+# The scaled rows give the same estimates: see `test_scaled_rows_are_the_same_mechanism`.
 @pytest.mark.parametrize("name", ["hadamard", "gaussian", "count-mean"])
 def test_a_sparse_mean_is_found_at_the_predicted_error(name: str) -> None:
-    # Least squares on the four coordinates: about chi-square with four degrees of freedom, so that the median of 30 rounds over its own,
-    # 3.36 of 4, is off by a quarter at most in nearly all.
+    # Least squares on four coordinates has about a chi-square error with four degrees of freedom: the median of 30 rounds is nearly always
+    # within a quarter of the chi-square's median, 3.36 of 4.
     mechanism, estimates = made(SKETCHES[name]), found_in_rounds(name, refit=True)
     errors = np.sum((estimates - sparse_vectors()[0]) ** 2, axis=1)
     predicted = mechanism.error(sparse_vectors()).of_mean(CLIENTS) - mechanism.bias_bound**2
     assert predicted == pytest.approx(4 * (SIGMA**2 + 1e-6 / 4 / (1 - math.exp(-0.5))) / CLIENTS, rel=1e-9)
     assert 0.5 < np.median(errors) / predicted < 1.7
     assert (estimates[:, SUPPORT] != 0).all()
-    # Noise that is larger than its level adds a coordinate in one round of 20; two of 30 or fewer have that with a probability of 0.81,
-    # five or fewer of 0.997. The chi-square is above ten times its mean in one round of 10**8, that of one more coordinate in few more.
+    # Noise exceeds its level, and adds a coordinate, in one round of 20; two or fewer of 30 rounds have that with probability 0.81, five or
+    # fewer with 0.997. The chi-square is above ten times its mean in one round of 10**8, and slightly more often with another coordinate.
     assert np.mean(np.count_nonzero(estimates, axis=1) == 4) >= 25 / 30
     assert errors.max() < 10 * predicted
-    # Without sparsity, noise on all coordinates would come to this many times as much; zero would be off by the mean.
+    # Without sparsity, the noise on all coordinates would be this many times as large; the estimate zero would err by the mean.
     assert DIMENSION / 4 * predicted > 20 * errors.max()
     assert errors.max() < 0.01 * np.sum(sparse_vectors()[0] ** 2)
 
@@ -88,7 +90,7 @@ def test_refitting_takes_off_what_the_lasso_is_too_short_by() -> None:
     refitted, plain = (found_in_rounds("hadamard", refit=refit) for refit in (True, False))
     signs, sizes = np.sign(sparse_vectors()[0, SUPPORT]), np.abs(sparse_vectors()[0, SUPPORT])
     mechanism = made(SKETCHES["hadamard"])
-    # The Lasso takes the penalty, times m, off each coordinate, more or less: refitting takes off nothing on average (5 sigma).
+    # The Lasso shrinks each coordinate by about m times the penalty; refitting shrinks nothing on average (5 sigma).
     shrunk = (sizes - plain[:, SUPPORT] * signs).mean()
     assert 0.5 < shrunk / (250 * mechanism.penalty) < 2
     spread = SIGMA / math.sqrt(CLIENTS * 120)
@@ -109,7 +111,7 @@ def test_scaled_rows_are_the_same_mechanism() -> None:
 
 @pytest.mark.parametrize("name", SKETCHES)
 def test_noise_alone_is_below_the_penalty(name: str) -> None:
-    # It is above it with a probability of 1/20 at most: of 100 rounds, in 18 or fewer except once in a million.
+    # The noise exceeds its level with probability at most 1/20: in 18 or fewer of 100 rounds, except once in a million.
     mechanism = made(SKETCHES[name], sigma=0.5, failure_probability=0.05)
     zeros, rng = np.zeros((CLIENTS, DIMENSION)), seeded_words(np.random.default_rng(6))
     above = above_level = 0
@@ -117,10 +119,10 @@ def test_noise_alone_is_below_the_penalty(name: str) -> None:
         observed = mechanism.inner.decode(mechanism.aggregate(mechanism.encode(zeros, rng)), CLIENTS)
         correlations = mechanism.sketch.operator().rmatvec(observed)
         above += np.abs(correlations).max() / mechanism.sketch_dimension > mechanism.penalty
-        # Over the squared length of a column, correlations are least squares of one coordinate.
+        # Correlations over the squared length of a column are least squares of a single coordinate.
         above_level += np.abs(mechanism.sketch.decode(observed)).max() > mechanism.noise_level
     assert above_level == above <= scipy.stats.binom.ppf(1 - 1e-6, 100, 0.05)
-    # Nor is it far above: the noise comes close to it.
+    # The level is tight: the noise comes close to it.
     assert np.abs(correlations).max() / mechanism.sketch_dimension > 0.6 * mechanism.penalty
     larger = replace(mechanism, failure_probability=1e-6)
     assert larger.penalty > 1.2 * mechanism.penalty
@@ -151,13 +153,13 @@ def test_means_that_are_not_sparse_are_answered_with_a_vector_of_the_ball(name: 
 
 
 def test_a_mean_for_which_the_lasso_takes_too_long_is_answered_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    # All coordinates alike beside little noise: 10 000 iterations do not end in the tolerance that sparse means are solved to.
+    # All coordinates are equal, with little noise: 10 000 iterations do not reach the tolerance for sparse means.
     mechanism = made(GaussianSketch(500, 60, seed=1), sigma=2e-4)
     dense = np.tile(np.full(500, 1 / math.sqrt(500)), (CLIENTS, 1))
     aggregate = mechanism.aggregate(mechanism.encode(dense, np.random.default_rng(9)))
     result = mechanism.solution(aggregate, CLIENTS)
     assert TOLERANCE < result.relative_gap <= LOOSE
-    # It would be found once more.
+    # The decoder returns this fixed solution instead of another Lasso solution.
     monkeypatch.setattr(SparseSum, "solution", lambda *_: result)
     assert np.linalg.norm(mechanism.decode(aggregate, CLIENTS)) <= 1 + 1e-9
 
@@ -200,7 +202,7 @@ def test_the_error_predicted_for_a_mean_is_that_of_rounds(name: str) -> None:
     mechanism, mean = made(SKETCHES[name]), sparse_vectors()[0]
     measured = np.sum((found_in_rounds(name, refit=True) - mean) ** 2, axis=1).mean()
     predicted = mechanism.predicted_error(mean, mechanism.worst_variance, draws=16).of_mean(CLIENTS)
-    # About chi-square with four degrees of freedom: the mean of 30 rounds has a relative deviation of 0.13.
+    # The error is about chi-square with four degrees of freedom: the mean of 30 rounds has a relative deviation of 0.13.
     assert 0.5 < measured / predicted < 1.7
 
 
@@ -233,7 +235,7 @@ def test_each_draw_of_the_predicted_error_has_another_sketch_in_any_unit(monkeyp
 
 
 def test_the_noise_of_the_mean_of_sketches_counts_rounding() -> None:
-    # Noise of 0.3 and rounding by steps of 0.8, whose deviation is 0.4 at most, of ten clients.
+    # The ten clients have noise of 0.3, and steps of 0.8, whose rounding deviation is at most 0.4.
     mechanism = made(SKETCHES["hadamard"])
     coarse = replace(mechanism, inner=replace(mechanism.inner, local_sigma=0.3, granularity=0.8))
     assert coarse.noise_deviation == pytest.approx(0.5 / math.sqrt(10), rel=1e-12)

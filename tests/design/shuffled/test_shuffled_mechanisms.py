@@ -1,4 +1,4 @@
-"""Mechanisms whose letters are shuffled: what they state, and their histograms' laws."""
+"""Mechanisms with shuffled letters: their guarantees, and the laws of their histograms."""
 
 import math
 from functools import cache
@@ -31,7 +31,7 @@ def test_the_law_of_a_letter_is_that_of_what_is_sent(value: float) -> None:
     law, draws = mechanism.letter_law(value), 20_000
     assert law.sum() == pytest.approx(1)
     counts = mechanism.aggregate(mechanism.encode(np.full(draws, value), np.random.default_rng(0)))
-    # Five standard deviations.
+    # The counts are within five standard deviations.
     assert (np.abs(counts - draws * law) <= 5 * np.sqrt(draws * law * (1 - law))).all()
 
 
@@ -74,7 +74,7 @@ def test_many_clients_hide_one_and_one_is_not_hidden() -> None:
     assert 2.999 < epsilons[0] <= 3.0
     assert epsilons == sorted(epsilons, reverse=True)
     assert epsilons[-1] < 0.1 * epsilons[0]
-    # Other items that could have been sent hide a client, too.
+    # A larger choice of items hides a client better.
     assert shuffled_response_privacy(3.0, 1000, 10_000).epsilon(1e-6) < 0.5 * shuffled_response_privacy(3.0, 4, 10_000).epsilon(1e-6)
 
 
@@ -85,7 +85,7 @@ def test_rounds_and_sampling() -> None:
     sampling = FixedSizeSampling(20_000, 2000)
     assert privacy.epsilon(1e-6, sampling=sampling) < 0.2 * single
     assert privacy.epsilon(1e-6, rounds=10, sampling=sampling) < 0.5 * ten
-    # More rounds than are composed on a grid: each is (epsilon, delta)-private.
+    # The grid composes fewer rounds than these: each round counts as (epsilon, delta)-private.
     many = privacy.report(1e-6, rounds=30_000).account("blanket").bound.epsilon
     assert ten < many < 30_000 * single
 

@@ -14,7 +14,7 @@ from quietbits.design.tables.table_facts import RowMoments
 
 def test_binary_randomised_response_is_certified_optimal() -> None:
     table = generalised_randomised_response(1.0, 1)
-    # The letter E/(E-1) of the ray (1, E) is where the prices (-p, p) leave no slope: p = 2 E / (E-1)**2.
+    # The prices (-p, p) have slope zero at the letter E/(E-1) of the ray (1, E): p = 2 E / (E-1)**2.
     price = 2 * math.e / (math.e - 1) ** 2
     certified = with_lower_bound(table, DualCertificate((0.0, 0.0), (-price, price), (0.5, 0.5))).certificate
     assert certified.lower_bound == pytest.approx(math.e / (math.e - 1) ** 2, rel=1e-12)
@@ -62,7 +62,7 @@ def test_each_objective_is_its_figure_of_the_variances() -> None:
     assert objective_value(moments, "mean", None) == 4.0
     assert objective_value(moments, "worst", None) == 5.0
     assert objective_value(moments, "prior", (0.75, 0.25)) == 3.5
-    # Weights that do not quite sum to one are shares of their sum.
+    # Weights that nearly sum to 1 are divided by their sum.
     nearly = (Fraction(0.75), Fraction(0.25 + 5e-10))
     assert objective_value(moments, "prior", (0.75, 0.25 + 5e-10)) == float((3 * nearly[0] + 5 * nearly[1]) / sum(nearly))
 
@@ -108,7 +108,7 @@ def test_input_weights_sum_to_one_but_for_rounding(excess: float, refused: bool)
 
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_each_input_weight_is_the_objective_s_own(sign: int) -> None:
-    # All weights but the first are off by less than what rounding may do.
+    # All weights but the first are off by less than the allowed rounding error.
     weights = (0.125 + sign * 6.3e-9, *[0.125 - sign * 0.9e-9] * 7)
     dual = DualCertificate((0.0,) * 8, (0.0,) * 8, weights)
     with pytest.raises(ValueError, match=r"dual\.input_weights must be those of the objective 'mean'"):

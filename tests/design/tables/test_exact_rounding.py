@@ -33,7 +33,7 @@ def constraint_at(epsilon: float, inputs: int, metric: str | None) -> RatioConst
 
 
 def perturbed_letters(epsilon: float, inputs: int, letters: int, metric: str | None, seed: int, symmetric: bool) -> np.ndarray:
-    """Letters that reach far enough: a stretched, perturbed randomised response."""
+    """Return letters that reach far enough, from a stretched, perturbed randomised response."""
     rng = np.random.default_rng(seed)
     spread = constraint_at(epsilon, inputs, metric).log_ratio * (1 if metric is None else inputs - 1)
     reach = 1 + (2 / np.expm1(spread) + 0.1 if metric is None else 6 / spread)
@@ -142,11 +142,11 @@ def test_letters_may_come_in_any_order() -> None:
 @pytest.mark.parametrize("place", [0, 4, 8])
 def test_dust_becomes_a_column_of_zeros(place: int) -> None:
     table, alphabet = randomised_response(1.0, 8)
-    # Below, between and above the others: a column whose entries differ by more than any epsilon allows.
+    # The column below, between or above the others has entries that differ by more than any epsilon allows.
     dust = np.array([1e-10, 1e-14, 0.0, 1e-10, 3e-11, 0.0, 0.0, 1e-12])
     table = np.insert(table, place, dust, axis=1)
     alphabet = np.insert(alphabet, place, (alphabet[0] - 1) if place == 0 else (alphabet[place - 1] + 0.1))
-    # A power of two letters, as everywhere.
+    # The number of letters is a power of two, as in all tables.
     table = np.concatenate([table, np.zeros((8, 7))], axis=1)
     alphabet = np.concatenate([alphabet, np.linspace(0.3, 0.4, 7)])
     rounded = round_table(table, alphabet, RatioConstraint(1.0, neighbours_only=False))
@@ -168,7 +168,7 @@ def test_letters_that_coincide_share_a_column_or_stand_at_the_centre(alphabet: l
     assert_rows(rounded)
     assert rounded.weights.shape == (8, len(alphabet))
     assert realised_epsilon(rounded.weights, None) <= 1 + 1e-9
-    # Only a mirrored table with an odd number of used letters repeats a letter, and that letter is 1/2.
+    # Only a mirrored table with an odd number of used letters repeats a letter, namely 1/2.
     twice = {letter for letter, after in zip(rounded.alphabet, rounded.alphabet[1:], strict=False) if letter == after}
     assert twice <= ({Fraction(1, 2)} if symmetric else set())
     if symmetric:
@@ -195,7 +195,7 @@ def test_a_design_that_is_not_private_enough_is_refused() -> None:
 
 
 def test_a_table_that_rounding_cannot_save_is_refused() -> None:
-    # The identity looks private at epsilon 20 to within a solver's tolerance, and is not.
+    # Within a solver's tolerance, the identity looks private at epsilon 20, but is not.
     with pytest.raises(ConvergenceError, match=r"realised epsilon is infinite at declared epsilon 20, even with margin 0\.0001"):
         exact_table(
             lambda _: (np.eye(2), np.array([0.0, 1.0])), mechanism="mvu", epsilon=20.0, provenance=record_provenance("the identity", 0, 0.0)
@@ -238,14 +238,14 @@ def test_letter_grids_span_their_letters_and_split_them_without_bias(seed: int, 
         assert (splitting >= 0).all()
         assert splitting.sum(axis=1) == pytest.approx(np.ones(count))
         assert splitting @ [float(letter) for letter in grid.letters] == pytest.approx(alphabet, abs=1e-14 * reach)
-        # The documented equation of an unbiased row.
+        # The equation is the documented condition of an unbiased row.
         for row in (0, 3, 7):
             mean = Fraction(grid.moment(row, 62) * 2**grid.shift, 2**62 * 7 * grid.scale) + Fraction(grid.origin, 7 * grid.scale)
             assert mean == Fraction(row, 7)
 
 
 def test_entries_too_small_for_exact_rows_are_refused() -> None:
-    # Each row uses two letters that the other one does not: exact rows would take weights below zero, which have no ratios.
+    # Each row uses two letters that the other row never sends: exact rows would need negative weights.
     letters = np.array([-0.3, 0.41, 0.5, 1.2])
     lower, upper = 0.3 / 0.71, 0.5 / 0.7
     table = np.array([[1 - lower, lower, 0.0, 0.0], [0.0, 0.0, 1 - upper, upper]])

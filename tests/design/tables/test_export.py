@@ -14,7 +14,7 @@ from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.errors import TableError
 
-# Reads records of (value, dither word, table word), writes records of (letter, decoded value).
+# The C program reads records of (value, dither word, table word), and writes records of (letter, decoded value).
 DRIVER = r"""
 #include <stdio.h>
 #include "table.h"
@@ -48,7 +48,7 @@ CASES = {
 
 
 def draws(table: LookupTable, count: int) -> np.ndarray:
-    """Values on the grid, off the grid, at the ends and outside, each with two words."""
+    """Return values on, off and outside the grid, each with two random words."""
     rng = np.random.default_rng(0)
     low, high = table.interval
     rows = len(table.weights)
@@ -63,8 +63,8 @@ def draws(table: LookupTable, count: int) -> np.ndarray:
     return records
 
 
-# The large table takes a compiler most of a second, whatever it is asked for.
-# Without optimisation, once: the tables differ in their sizes alone.
+# Compiling the large table takes most of a second at any optimisation. A single table is compiled without optimisation, since the tables
+# differ in size only.
 @pytest.mark.parametrize(
     ("case", "optimised"), [("one-bit", False), ("one-bit", True), ("generalised", True), ("bitwise", True), ("large", True)]
 )
@@ -114,7 +114,7 @@ def test_tidy_exports_hold_the_exact_table(file_format: str, tmp_path: Path) -> 
     path = tmp_path / f"table.{file_format}"
     export_table(table, path, file_format)
     expected = tidy_frame(table)
-    # Read as text and converted: older readers of csv round floats in the last place.
+    # The frame is read as text and converted: older readers of csv round floats in the last place.
     frame = pd.read_csv(path, dtype=str).astype(expected.dtypes) if file_format == "csv" else pd.read_parquet(path)
     pd.testing.assert_frame_equal(frame, expected, check_exact=True)
     assert frame["weight"].tolist() == table.weights.ravel().tolist()

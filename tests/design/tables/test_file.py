@@ -75,7 +75,7 @@ def test_a_file_of_an_earlier_version_with_a_duration_still_verifies(tmp_path: P
     document = table_document(certified())
     document["provenance"]["duration"] = 0.25
     assert verify_file(written(tmp_path / "table.json", document, mend_checksum=True)) == certified().certificate
-    # Its checksum covers the duration, as it did when it was written.
+    # The checksum of older files covers the duration.
     document["provenance"]["duration"] = 0.5
     refused = written(tmp_path / "table.json", {**document, "sha256": checksum({**document, "provenance": {}})}, mend_checksum=False)
     assert refusal(refused).check == "checksum"
@@ -110,7 +110,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def move_unit(document: dict[str, Any]) -> None:
-    """One unit of 2**-62, from the largest weight of its column to one of the smallest: more private, if anything."""
+    """Move one unit of 2**-62 within a row, which keeps privacy."""
     document["weights"][3][2] += 1
     document["weights"][3][3] -= 1
 
@@ -131,7 +131,7 @@ def sell_privacy(document: dict[str, Any]) -> None:
 
 
 def add_dust(document: dict[str, Any]) -> None:
-    """A column of mass 1e-10 whose entries differ by a factor of 1000: invisible in the variance, fatal to epsilon."""
+    """Add a column of mass 1e-10 whose entries differ by a factor of 1000."""
     for i, row in enumerate(document["weights"]):
         dust = 461168601 if i % 2 else 461168
         row[max(i, 1)] += row[0] - dust
@@ -151,7 +151,7 @@ def scale_certificate(figure: str, factor: float) -> Change:
     return lambda document: document["certificate"].update({figure: document["certificate"][figure] * factor})
 
 
-# Each change, and the check that refuses it when the checksum was mended too.
+# Each change, and the check that refuses the changed file with a corrected checksum.
 TAMPERING: list[tuple[str, Change, str, str]] = [
     ("one-weight", lambda d: d["weights"][3].__setitem__(2, d["weights"][3][2] + 1), "row-sums", r"row 3 sums to \d+, \+1 from the total"),
     ("one-unit-moved", move_unit, "certified-bias", "the certificate says 0.0, the weights say"),
@@ -204,7 +204,7 @@ def test_a_changed_file_is_refused_even_with_a_recomputed_checksum(change: Chang
 
 
 def renamed(table: LookupTable, name: str) -> str | None:
-    """The check that refuses a table under another name; None if it has that name too."""
+    """Return the check that refuses a table under another name, or None if the name fits."""
     try:
         verify_table(dataclasses.replace(table, mechanism=name))
     except TableError as error:
@@ -219,7 +219,7 @@ def renamed(table: LookupTable, name: str) -> str | None:
         (bitwise_randomised_response(2.0, 2), {BITWISE}),
         (bitwise_randomised_response(0.001, 9), {BITWISE}),
         (bitwise_randomised_response(20.0, 5), {BITWISE}),
-        # Which a design for least variance may end with.
+        # A design for least variance may end with such a table.
         (generalised_randomised_response(2.0, 2), {"mvu", GENERALISED}),
         (generalised_randomised_response(0.001, 8), {"mvu", GENERALISED}),
         (generalised_randomised_response(20.0, 6), {"mvu", GENERALISED}),
@@ -301,9 +301,9 @@ def test_a_modest_bound_with_its_own_gap_is_accepted(tmp_path: Path) -> None:
 
 
 def test_what_a_mended_file_holds_is_not_dumped(tmp_path: Path) -> None:
-    # With a bias there is no bound; all dual values were printed, 1,937 characters and more.
+    # A biased table has no bound; the error once printed all dual values, 1,937 characters and more.
     document = table_document(certified())
-    # More private, and biased.
+    # The change makes the table more private, and biased.
     document["weights"][0][0] -= 1
     document["weights"][0][-1] += 1
     fault = refusal(written(tmp_path / "table.json", document, mend_checksum=True))
@@ -355,7 +355,7 @@ def test_no_edit_of_the_text_gets_through(tmp_path_factory: pytest.TempPathFacto
         content = read_table(path)
     except TableError:
         return
-    # What is read nevertheless is the same table in other words: white space, or 1.0 for 1.
+    # An accepted file states the same table in other notation: white space, or 1.0 for 1.
     assert table_document(content) == json.loads(TEXT)
 
 
@@ -368,7 +368,7 @@ def test_a_number_beyond_floats_is_refused_as_json(key: str, number: int, tmp_pa
 
 
 def test_dual_values_that_overflow_prove_nothing(tmp_path: Path) -> None:
-    # Such dual values once made a bound of the sum of the normalisation prices: any certificate at all could be forged.
+    # Such dual values once turned the sum of the normalisation prices into a bound, so that any certificate could be forged.
     document = table_document(certified())
     stated = document["certificate"]
     stated["dual"]["unbiasedness"], stated["dual"]["normalisation"] = [-1e308, -1e308], [0.46, 0.46]
@@ -377,7 +377,7 @@ def test_dual_values_that_overflow_prove_nothing(tmp_path: Path) -> None:
 
 
 def test_many_keys_take_linear_time(tmp_path: Path) -> None:
-    # A quadratic search took 12 minutes.
+    # A quadratic search for duplicate keys took 12 minutes here.
     path = tmp_path / "table.json"
     path.write_text("{" + ",".join(f'"{key}":0' for key in range(100_000)) + ', "7": 1}')
     assert "the key '7' occurs twice" in refusal(path).detail

@@ -32,7 +32,7 @@ def table_of(weights: np.ndarray, alphabet: list[Fraction], interval: tuple[floa
 
 @st.composite
 def random_tables(draw: st.DrawFn) -> LookupTable:
-    """Tables of any weights and letters, biased and not private: what sampling and moments must not depend on."""
+    """Return tables of random weights and letters, which need not be private or unbiased."""
     bits_in, bits_out, total_bits = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(4, 20))
     rows, letters = 2**bits_in, 2**bits_out
     cuts = st.lists(st.integers(0, 2**total_bits), min_size=letters - 1, max_size=letters - 1).map(sorted)
@@ -44,7 +44,7 @@ def random_tables(draw: st.DrawFn) -> LookupTable:
 
 
 def exact_moments(table: LookupTable, value: float) -> tuple[float, float]:
-    """Mean and variance of decode(encode(value)), by enumeration of grid inputs and letters."""
+    """Return mean and variance of decode(encode(value)), by enumeration."""
     low, high = (Fraction(end) for end in table.interval)
     position = (Fraction(value) - low) / (high - low) * (len(table.weights) - 1)
     row = min(math.floor(position), len(table.weights) - 2)
@@ -82,7 +82,7 @@ def test_letters_follow_from_the_words_as_documented(table: LookupTable, table_w
 
 
 def test_every_draw_of_a_small_table_counts_once() -> None:
-    # Total 2**4: the sixteen values of the upper four bits must give each letter exactly as often as its weight.
+    # The total is 2**4: the sixteen values of the upper four bits must give each letter exactly as often as its weight.
     weights = np.array([[0, 5, 10, 1], [4, 4, 4, 4]])
     table = table_of(weights, [Fraction(j) for j in range(4)])
     words = np.arange(16, dtype=np.uint64) << np.uint64(60)
@@ -94,7 +94,7 @@ def test_every_draw_of_a_small_table_counts_once() -> None:
 @pytest.mark.parametrize("total_bits", [7, 20, 62])
 @pytest.mark.parametrize("crowded", [1.0, 0.01])
 def test_letters_are_right_on_either_side_of_every_cumulative_weight(total_bits: int, crowded: float) -> None:
-    # 64 letters, with all but the last in a hundredth of the row if crowded: many within one bucket of the guide.
+    # In crowded rows, all of the 64 letters but the last are in a hundredth of the row: many within one bucket of the guide.
     rng = np.random.default_rng(9)
     ends = np.sort((rng.random((4, 63)) * crowded * 2**total_bits).astype(np.int64), axis=1)
     weights = np.diff(ends, axis=1, prepend=0, append=2**total_bits)
@@ -116,7 +116,7 @@ def test_draws_follow_the_exact_distribution(value: float, bits: int) -> None:
     draws = 200_000
     counts = np.bincount(table.encode(np.full(draws, value), np.random.default_rng(1)), minlength=2**bits)
     statistic = ((counts - draws * chances) ** 2 / (draws * chances)).sum()
-    # Ten such tests: with a fresh seed one of them would fail in one run of a hundred.
+    # Over ten such tests, a fresh seed would make one fail in one run of a hundred.
     assert statistic < chi2.isf(1e-3, 2**bits - 1)
 
 
@@ -126,7 +126,7 @@ def test_secure_draws_follow_the_exact_distribution() -> None:
     letters = table.encode(np.full(draws, 1 / 3), secure_words)
     expected = draws * table.probabilities[1]
     counts = np.bincount(letters, minlength=4)
-    # Secure words have no seed: this fails by chance in one run of 10**9.
+    # Secure words have no seed: the test fails by chance in one run of 10**9.
     assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-9, 3)
     assert letters.dtype == np.uint8
 
@@ -154,7 +154,7 @@ def test_decoded_averages_are_unbiased() -> None:
     values = np.random.default_rng(0).uniform(-2.0, 5.0, 400_000)
     estimate = table.decode(table.encode(values, np.random.default_rng(5))).mean()
     deviation = math.sqrt(table.variance(values).sum()) / len(values)
-    # Six standard deviations: with a fresh seed this would fail in one run of 10**8.
+    # The margin is six standard deviations: a fresh seed would fail in one run of 10**8.
     assert abs(estimate - values.mean()) < 6 * deviation
 
 
@@ -271,14 +271,14 @@ def test_letters_are_those_of_a_search(
 ) -> None:
     if kind != "dust" and 2**total_bits < letters:
         pytest.skip("too few units for all letters")
-    # Words are looked up in parts.
+    # The table looks words up in parts of this size.
     monkeypatch.setattr(module, "PART", part)
     weights = rows_of(kind, inputs, letters, total_bits)
     rng = np.random.default_rng(3)
     rows = rng.integers(inputs, size=600)
     words = rng.integers(2**64, size=600, dtype=np.uint64)
     cumulative = [list(accumulate(row)) for row in weights.tolist()]
-    # Half of the words are at the first and the last draw of a letter, with any bits below.
+    # Half of the words are the first and the last draw of a letter, with random lower bits.
     for place in range(0, 600, 2):
         edge = cumulative[rows[place]][int(rng.integers(letters))] - int(rng.integers(2))
         low = int(rng.integers(2 ** (64 - total_bits)))
@@ -288,7 +288,7 @@ def test_letters_are_those_of_a_search(
 
 
 def test_a_letter_that_always_comes_is_found_for_every_word() -> None:
-    # No cell is crowded, and letters of no weight stand before and after it.
+    # No cell is crowded, and letters of weight zero stand before and after the used letter.
     for weights in ([[0, 4], [0, 4]], [[4, 0], [4, 0]], [[0, 0, 4, 0], [0, 0, 4, 0]]):
         letter = weights[0].index(4)
         words = np.arange(8, dtype=np.uint64) << np.uint64(61)

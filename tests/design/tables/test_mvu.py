@@ -1,4 +1,7 @@
-"""The designer: exact tables, never worse than what they replace, near the bound, and repeatable."""
+"""The designer of tables.
+
+Tables are exact, never worse than reference tables, near the bound, and repeatable.
+"""
 
 from fractions import Fraction
 from functools import cache
@@ -22,7 +25,7 @@ PRIOR = np.arange(1.0, 9.0)
 
 
 def check_exactness(table: LookupTable) -> None:
-    """Sums, bias and privacy of the integer weights in exact arithmetic, and the certificate's numbers from them."""
+    """Check sums, bias, privacy and certificate of the integer weights in exact arithmetic."""
     count = 2**table.bits_in
     weights = [[int(weight) for weight in row] for row in table.weights]
     assert all(sum(row) == table.total and min(row) >= 0 for row in weights)
@@ -30,12 +33,12 @@ def check_exactness(table: LookupTable) -> None:
         assert sum(w * a for w, a in zip(row, table.alphabet, strict=True)) == Fraction(i, count - 1) * table.total
     assert table.certificate.max_bias == 0
     assert table.certificate.realised_epsilon <= table.epsilon
-    # A letter that some inputs never send and others do would divide by zero.
+    # Letters that only some inputs send would have an infinite ratio.
     columns = [column for column in zip(*weights, strict=True) if any(column)]
     if table.metric is None:
         ratio, distance = max(Fraction(max(column), min(column)) for column in columns), 1.0
     else:
-        # For powers p >= 1 the ratio of neighbours decides.
+        # For powers p >= 1, the ratio of neighbours is decisive.
         pairs = [pair for column in columns for pair in pairwise(column)]
         ratio, distance = max(Fraction(max(pair), min(pair)) for pair in pairs), (count - 1) ** -float(table.metric[1:])
     with mpmath.workdps(40):
@@ -61,7 +64,7 @@ def designed(epsilon: float, bits_in: int, bits_out: int, metric: str | None = N
     return design_mvu(epsilon, bits_in, bits_out, metric, starts=1)
 
 
-# The alternating search does not come near at epsilon 1.
+# The alternating search stays far from the optimum at epsilon 1.
 @pytest.mark.parametrize(("epsilon", "bits", "solvers"), [(1, 2, ["trust-region"]), (5, 3, ["trust-region", "alternating"])])
 def test_the_design_is_not_worse_than_any_other_method(epsilon: float, bits: int, solvers: list[str]) -> None:
     table = designed(epsilon, bits, bits)
@@ -72,7 +75,7 @@ def test_the_design_is_not_worse_than_any_other_method(epsilon: float, bits: int
     for other in others:
         check_exactness(other)
         assert value <= other.certificate.mean_variance * (1 + 1e-9)
-    # What so few letters cost against any number of them.
+    # The gap is the cost of few letters relative to any number of letters.
     assert 0 <= table.certificate.optimality_gap <= 0.02
 
 
@@ -104,7 +107,7 @@ def test_other_objectives_are_served_better_than_by_the_mean(bits_out: int, obje
     grid_variances = mean.variance(np.linspace(0, 1, 8))
     by_mean = grid_variances.max() if isinstance(objective, str) else objective / objective.sum() @ grid_variances
     assert value <= by_mean * (1 + 1e-9)
-    # And the mean is served best by its own table.
+    # The table for the mean has the least mean variance.
     assert mean.certificate.mean_variance <= table.certificate.mean_variance * (1 + 1e-9)
 
 
@@ -141,11 +144,11 @@ def test_an_interval_moves_the_values_not_the_table() -> None:
 
 @pytest.mark.parametrize(("bits_in", "bits_out", "metric"), [(5, 5, "l1"), (6, 3, None), (6, 1, None), (4, 6, "l3")])
 def test_sizes_that_are_served_in_other_ways(bits_in: int, bits_out: int, metric: str | None) -> None:
-    """Many letters from merged ones, a search refined on a finer grid, one bit in closed form, metric privacy too strong for a search."""
+    """The designer covers many letters, a refined grid, one bit, and too strong privacy."""
     table = design_mvu(2 if metric != "l3" else 0.05, bits_in, bits_out, metric, starts=1)
     check_exactness(table)
     assert table.weights.shape == (2**bits_in, 2**bits_out)
-    # One bit is that far from what no table can beat, more bits are close.
+    # One bit is further from the lower bound than more bits.
     assert 0 <= table.certificate.optimality_gap <= (0.5 if bits_out == 1 else 0.03)
 
 
@@ -154,7 +157,7 @@ def test_where_programs_would_be_too_large_a_coarser_grid_gives_the_table(monkey
     monkeypatch.setattr(table_strategy, "PROGRAM_BITS", {"local": 6, "metric": 6})
     table = design_mvu(2, 4, 4, starts=1)
     check_exactness(table)
-    # No more than four letters could be searched for.
+    # The search alone would reach no more than four letters.
     assert np.count_nonzero(table.weights.any(axis=0)) > 4
     assert table.certificate.optimality_gap < 0.03 < searched.certificate.optimality_gap
 

@@ -20,7 +20,7 @@ def assert_exact(table: LookupTable) -> None:
     assert (table.weights.sum(axis=1) == table.total).all()
     assert table.certificate.max_bias == 0.0
     assert table.certificate.realised_epsilon <= table.epsilon
-    # Weights are whole numbers of units 2**-62: what that costs in epsilon is bounded by one unit on the smallest weight.
+    # Weights are whole numbers of units 2**-62: rounding costs at most one unit of the smallest weight in epsilon.
     assert table.epsilon - table.certificate.realised_epsilon <= 600 / table.weights.min() + 1e-15 * table.epsilon
     assert list(table.alphabet) == sorted(set(table.alphabet))
 
@@ -47,7 +47,7 @@ def test_bitwise_randomised_response_is_exact(epsilon: float, bits: int) -> None
     for _ in range(bits):
         product = np.kron(product, one_bit)
     assert table.probabilities == pytest.approx(product, rel=1e-8)
-    # Letters of one bit are -1 / (E_b - 1) and E_b / (E_b - 1), and bit j weighs 2**j / (2**bits - 1).
+    # The letters of one bit are -1 / (E_b - 1) and E_b / (E_b - 1), and bit j weighs 2**j / (2**bits - 1).
     digits = np.array([[y >> j & 1 for j in range(bits)] for y in range(2**bits)])
     expected = (digits * (odds + 1) - 1) / (odds - 1) @ (2.0 ** np.arange(bits)) / (2**bits - 1)
     assert table.decode(np.arange(2**bits)) == pytest.approx(expected, rel=1e-8)
@@ -59,7 +59,7 @@ def test_nine_bits(design: type) -> None:
 
 
 def test_one_bit_is_the_mechanism_of_girgis() -> None:
-    # On [-1, 1] its variance is ((E+1)/(E-1))**2 - x**2.
+    # On [-1, 1] the variance is ((E+1)/(E-1))**2 - x**2.
     table = generalised_randomised_response(1.0, 1, interval=(-1.0, 1.0))
     ends = np.array([-1.0, 1.0])
     assert table.variance(ends) == pytest.approx(((math.e + 1) / (math.e - 1)) ** 2 - ends**2, rel=1e-12)
@@ -92,7 +92,7 @@ def test_bad_arguments(design: type, arguments: dict[str, object], message: str)
 def test_tables_of_bits_are_known_and_others_are_not(bits: int) -> None:
     table = bitwise_randomised_response(2.0, bits)
     assert is_bitwise_response(table)
-    # One weight for all other letters: bits are not flipped independently.
+    # Generalised randomised response gives all other letters the same weight, so it does not flip bits independently.
     assert not is_bitwise_response(generalised_randomised_response(2.0, bits))
 
 
@@ -102,12 +102,12 @@ def test_every_table_is_of_its_own_kind(epsilon: float, bits: int) -> None:
     generalised, bitwise = generalised_randomised_response(epsilon, bits), bitwise_randomised_response(epsilon, bits)
     assert is_generalised_response(generalised)
     assert is_bitwise_response(bitwise)
-    # With one bit, both flip it.
+    # With one bit, both mechanisms flip it.
     assert is_generalised_response(bitwise) == is_bitwise_response(generalised) == (bits == 1)
 
 
 def two_bits(by_flips: tuple[int, int, int], kept: Fraction, total: int = 2**20) -> LookupTable:
-    """Return a table of two bits with a weight for each number of flips, and the letters of bits that keep a share of their mean."""
+    """Return a table of two bits with a weight per number of flips, and scaled letters."""
     flips = np.bitwise_count(np.arange(4)[:, None] ^ np.arange(4))
     letters = tuple(Fraction(1, 2) + (Fraction(y, 3) - Fraction(1, 2)) / kept for y in range(4))
     table = bitwise_randomised_response(1.0, 2)
@@ -116,7 +116,7 @@ def two_bits(by_flips: tuple[int, int, int], kept: Fraction, total: int = 2**20)
 
 @pytest.mark.parametrize(("excess", "independent"), [(-12, False), (-11, True), (0, True), (11, True), (12, False)])
 def test_bits_are_independent_up_to_the_rounding_of_weights(excess: int, independent: bool) -> None:
-    # Each bit is flipped with probability 1/4, whatever the excess. Rounding moves a weight by less than (bits + 1) 2**bits = 12.
+    # Each bit is flipped with probability 1/4 for any excess. Rounding moves a weight by less than (bits + 1) 2**bits = 12.
     unit = 2**16
     table = two_bits((9 * unit + excess, 3 * unit - excess, unit + excess), Fraction(1, 2))
     assert is_bitwise_response(table) == independent
@@ -128,7 +128,7 @@ def test_bits_that_are_flipped_half_of_the_time_or_more_are_no_response() -> Non
     assert not is_bitwise_response(two_bits((4 * unit,) * 3, Fraction(1)))
     assert not is_bitwise_response(two_bits((unit, 3 * unit, 9 * unit), Fraction(-1, 2)))
     assert not is_generalised_response(two_bits((4 * unit,) * 3, Fraction(1)))
-    # The true input is the rarest letter: (d - o) a_i + o sum_j a_j = total i / 3 has the letters below.
+    # The true input is the rarest letter: (d - o) a_i + o sum_j a_j = total i / 3 gives these letters.
     other = two_bits((unit, 5 * unit, 5 * unit), Fraction(1))
     letters = tuple((Fraction(16 * i, 3) - 10) / -4 for i in range(4))
     assert not is_generalised_response(dataclasses.replace(other, alphabet=letters))

@@ -1,4 +1,4 @@
-"""Stretched tables: unbiased, more private the more they are shrunk, and exact once they are rounded."""
+"""Stretched tables: unbiased, more private with more shrinkage, and exact after rounding."""
 
 import math
 

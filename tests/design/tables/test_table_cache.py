@@ -1,4 +1,7 @@
-"""The cache of tables: a hit designs nothing, a changed file is never used, and two processes may write at once."""
+"""The cache of tables.
+
+Points under test: a hit designs nothing, a changed file is never used, and two processes may write at once.
+"""
 
 import logging
 import os
@@ -22,7 +25,7 @@ TABLE = generalised_randomised_response(1.0, 2)
 
 
 class Designer:
-    """Designs the table, and counts how often it was asked to."""
+    """Designer that counts its calls and returns the table."""
 
     def __init__(self, table: LookupTable = TABLE) -> None:
         self.table = table
@@ -60,7 +63,7 @@ def test_the_code_that_designs_counts(tmp_path: Path, monkeypatch: pytest.Monkey
     paths.add(TableCache(tmp_path).path(SPECIFICATION))
     monkeypatch.setattr(table_cache, "FORMAT", "another format")
     paths.add(TableCache(tmp_path).path(SPECIFICATION))
-    # Another solver may find another table, and a sweep's rows name the versions that they were computed with.
+    # Other versions of a solver may design another table, so a sweep's rows name their versions.
     monkeypatch.setattr(table_cache, "record_provenance", lambda *_: Provenance((("scipy", "0.0"),), "", 0, 0.0))
     paths.add(TableCache(tmp_path).path(SPECIFICATION))
     assert len(paths) == 4
@@ -156,7 +159,7 @@ for _ in range(40):
 
 
 def test_two_processes_may_write_the_same_table_at_once(tmp_path: Path) -> None:
-    # Both replace the file all the time, and both read it after every turn: whatever they find must verify.
+    # Both processes keep replacing the file, and read it after every turn: each read must verify.
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) for _ in range(2)]

@@ -33,7 +33,7 @@ def test_realised_epsilon_is_the_supremum_over_all_pairs_rounded_up(rows: list[l
 
 @pytest.mark.parametrize(("metric", "factor"), [("l1", 3), ("l1.5", 27**0.5), ("l2", 9)])
 def test_neighbours_count_by_a_power_of_the_number_of_steps(metric: str, factor: float) -> None:
-    # Neighbours have ratios of at most 2, and are a third apart.
+    # Neighbours have ratios of at most 2, at a distance of a third.
     realised = realised_epsilon(np.array([[8, 8], [4, 12], [2, 14], [1, 15]]), metric)
     assert realised == pytest.approx(factor * math.log(2), rel=1e-15)
     assert realised_epsilon(np.array([[3, 1], [1, 3]]), metric) == pytest.approx(math.log(3), rel=1e-15)
@@ -46,7 +46,7 @@ def test_equal_rows_realise_zero_and_zeros_beside_nonzeros_infinity() -> None:
 
 
 def test_a_ratio_just_above_the_budget_is_seen() -> None:
-    # One unit in 2**60 is far below a float's resolution of the ratio, yet it decides.
+    # One unit in 2**60 is far below a float's resolution of the ratio, but decides the comparison.
     low = 2**60
     with mpmath.workdps(50):
         largest = int(mpmath.floor(low * mpmath.e))

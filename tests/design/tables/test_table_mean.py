@@ -1,4 +1,7 @@
-"""Means by a table: the largest variance by a fine search, and histograms of letters that are the table's."""
+"""Means by a table.
+
+Points under test: the largest variance by a fine search, and histograms with the law of the table.
+"""
 
 from fractions import Fraction
 
@@ -37,7 +40,7 @@ def test_the_worst_variance_is_the_largest_between_grid_points_too(table: Lookup
     variances = mechanism.variance(np.linspace(*table.interval, 100_001))
     assert variances.max() <= mechanism.worst_variance * (1 + 1e-12)
     assert mechanism.worst_variance == pytest.approx(variances.max(), rel=1e-8)
-    # Half-way between two inputs dithering adds to it, where the noise is little.
+    # With little noise, dithering adds to the variance half-way between two inputs.
     if table.bits_in == 2 and table.epsilon == 9.0:
         assert mechanism.worst_variance > mechanism.variance(np.linspace(*table.interval, 4)).max() * 1.01
 
@@ -56,7 +59,7 @@ def test_scores_compare_dithered_inputs(table: LookupTable) -> None:
     low, high = table.interval
     steps, rows = len(table.weights) - 1, table.probabilities
     letters = np.arange(rows.shape[1])
-    # A quarter of a step above the lowest input, and the highest input.
+    # The inputs are a quarter of a step above the lowest input, and the highest input.
     inner = low + (high - low) / (4 * steps)
     score = TableMeanMechanism(table).message_score(np.float64(inner), np.float64(high))
     assert score(letters) == pytest.approx(np.log((3 * rows[0] + rows[1]) / 4) - np.log(rows[-1]), rel=1e-9)

@@ -1,4 +1,7 @@
-"""What letters reveal: whole vectors against enumeration of all messages, rounding that is counted, and an exact pure epsilon."""
+"""Tests of privacy of letters.
+
+Points under test: whole vectors against enumeration of all messages, upward rounding, and an exact pure epsilon.
+"""
 
 import dataclasses
 import itertools
@@ -33,7 +36,7 @@ def test_every_pair_of_vectors_is_covered(table: LookupTable, norm: float) -> No
     for vector, other in itertools.product(itertools.product(grid, repeat=dimension), repeat=2):
         if np.linalg.norm(np.subtract(vector, other) / 3, ord=norm) > radius + 1e-9:
             continue
-        # All messages of all rounds, enumerated.
+        # The test enumerates all messages of all rounds.
         own, others = np.ones(1), np.ones(1)
         for index, changed in list(zip(vector, other, strict=True)) * rounds:
             own, others = np.outer(own, rows[index]).ravel(), np.outer(others, rows[changed]).ravel()
@@ -41,14 +44,14 @@ def test_every_pair_of_vectors_is_covered(table: LookupTable, norm: float) -> No
     assert worst <= delta
     assert [account.name for account in report.accounts] == ["pure", "rdp", *(["pld"] if norm == math.inf else [])]
     if norm == math.inf:
-        # The bound is met: a little less epsilon would be too little.
+        # The bound is tight: a slightly smaller epsilon would fail.
         assert worst > delta * 0.99
     assert (report.adjacency, report.trust_model) == ("replace-one", "local")
 
 
 def test_one_coordinate_has_a_dominating_pair(table: LookupTable) -> None:
     report = table_privacy(table).report(1e-3, rounds=10)
-    # Randomised response between many letters leaks less than between two.
+    # Randomised response between many letters leaks less than between two letters.
     pure = pure_privacy(table.certificate.realised_epsilon).report(1e-3, rounds=10)
     assert report.epsilon_by("pld") < pure.epsilon_by("pld")
     assert report.epsilon_by("pld") < report.epsilon_by("rdp")
@@ -60,24 +63,24 @@ def test_the_rounding_of_composed_losses_is_counted(epsilon: float, rounds: int)
     exact = partial(composed_pure_epsilon, table.certificate.realised_epsilon, rounds)
     losses = table_privacy(table).account("pld")
     for delta in (1e-6, 1e-8, 1e-10, 1e-11, 1e-12):
-        # Infinite where it is not computed.
+        # The bound is infinite where the account does not compute it.
         assert losses.bound(delta, rounds, None).epsilon >= exact(delta) * (1 - 1e-12)
     assert losses.bound(1e-6, rounds, None).epsilon == pytest.approx(exact(1e-6), rel=1e-4)
-    # The reason: dp-accounting takes its Fourier transforms to be exact, and is off either way, as it comes with the machine.
+    # dp-accounting takes its Fourier transforms to be exact, and errs in either direction, depending on the machine.
     theirs = dominating_privacy_loss(table.weights).self_compose(rounds)
     assert abs(theirs.get_epsilon_for_delta(1e-10) / exact(1e-10) - 1) > 1e-8
-    # Where delta is as small as that rounding, no epsilon is made of it.
+    # If delta is as small as the rounding error, the account proves no epsilon.
     assert math.isinf(losses.bound(1e-16, rounds, None).epsilon)
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 11.3])
 def test_the_pure_epsilon_of_one_number_is_that_of_the_certificate(epsilon: float) -> None:
-    # It was rounded upward by a relative 1e-12, above the budget that the table was designed for.
+    # The epsilon was once rounded upward by a relative 1e-12, above the budget of the table's design.
     table = generalised_randomised_response(epsilon, 3)
     assert table_privacy(table).epsilon(0.0) == table.certificate.realised_epsilon <= epsilon
     designed = design_mvu(epsilon, 2, 1, "l1")
     assert table_privacy(designed).epsilon(0.0) <= epsilon
-    # Of closer inputs less is revealed, and of more coordinates more.
+    # Closer inputs reveal less, and more coordinates reveal more.
     near, far = (table_privacy(designed, radius=radius).epsilon(0.0) for radius in (0.4, 1.0))
     assert near < far
     assert table_privacy(table, dimension=3, norm=math.inf).epsilon(0.0) == pytest.approx(3 * table.certificate.realised_epsilon, rel=1e-9)

@@ -1,4 +1,4 @@
-"""Every check of a table's file fails at the smallest step beyond what it allows."""
+"""Every check of a table's file fails at the smallest violation of its condition."""
 
 import dataclasses
 import math
@@ -35,7 +35,7 @@ def certificate_with(table: LookupTable, **changes: Any) -> LookupTable:
 
 
 def check_of(table: LookupTable) -> str:
-    """Return the check that a table fails, "" if none but that of its name, which is the last: most tables here are no mechanism."""
+    """Return the failed check of a table, or "" if none or only the last check failed."""
     try:
         assert verify_table(table) == table.certificate
     except TableError as error:
@@ -79,7 +79,7 @@ def test_rows_sum_to_the_total_exactly() -> None:
             weights = table.weights.copy()
             weights[row, 0] += change
             assert check_of(dataclasses.replace(table, weights=weights)) == "row-sums"
-    # A sum that is right in 64 bits only.
+    # The sums are right only modulo 2**64.
     weights = np.array([[2**62 + 2, 2**62 - 1, 2**62, 2**62 - 1]] * 2, dtype=np.int64)
     assert check_of(dataclasses.replace(made(np.ones((2, 4)), 4), weights=weights, total=4)) == "row-sums"
     assert check_of(dataclasses.replace(table, weights=np.array([[5, -1], [1, 3]]))) == "negative-weights"
@@ -140,7 +140,7 @@ def test_the_lower_bound_is_what_its_dual_values_prove() -> None:
         claimed = bound * (1 + share * BOUND_TOLERANCE)
         table = certificate_with(BOUNDED, lower_bound=claimed, optimality_gap=(value - claimed) / value)
         assert check_of(table) == expected
-    # A bound that claims less than it could is true, and its gap is its own.
+    # A bound below the best possible is still true, and has a larger gap.
     less = certificate_with(BOUNDED, lower_bound=bound / 2, optimality_gap=(value - bound / 2) / value)
     assert check_of(less) == ""
     assert check_of(certificate_with(BOUNDED, lower_bound=bound / 2)) == "optimality-gap"

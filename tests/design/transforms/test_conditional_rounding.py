@@ -1,4 +1,7 @@
-"""Conditional rounding: its norm for certain, how often it is rejected, and how biased it is, by enumeration and by simulation."""
+"""Tests of conditional rounding.
+
+Points under test: its certain norm, rejection rate and bias, by enumeration and by simulation.
+"""
 
 import itertools
 import math
@@ -20,7 +23,7 @@ def outcomes(positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def vectors_of_the_ball(rng: np.random.Generator, count: int, dimension: int, clip_norm: float) -> np.ndarray:
-    """Vectors on the sphere, some of them sparse, some with equal coordinates."""
+    """Return vectors on the sphere, some of them sparse, some with equal coordinates."""
     vectors = rng.standard_normal((count, dimension)) * (rng.random((count, dimension)) < rng.random((count, 1)))
     vectors[: count // 4] = rng.choice([-1.0, 1.0], (count // 4, dimension))
     vectors[:, 0] += 1e-3
@@ -39,7 +42,7 @@ def test_the_published_bound_is_that_of_the_paper(dimension: int, granularity: f
         expected = int(mpmath.ceil(squared / step**2)) - 1
         rounding = ConditionalRounding(dimension, granularity, clip_norm, beta)
         assert rounding.largest_squared_norm == expected
-        # The norm that counts is the integer's, and errs upward.
+        # The norm bound is that of the integers, rounded upward.
         assert mpmath.mpf(rounding.norm_bound) >= step * mpmath.sqrt(expected)
     assert rounding.norm_bound == pytest.approx(granularity * math.sqrt(expected), rel=1e-14)
 
@@ -50,11 +53,11 @@ def test_the_sharp_bound_is_never_above_the_others(dimension: int, granularity: 
     for beta in (1e-6, BETA, 0.9):
         sharp, published = (ConditionalRounding(dimension, granularity, 1.0, beta, bound=bound) for bound in BOUNDS[::-1])
         assert sharp.largest_squared_norm <= published.largest_squared_norm
-        # A bound of quietbits' own, of the same inequality and with the same mean; its sum of weights is the published one.
+        # The bound of quietbits has the same inequality and mean; its sum of weights is the published sum.
         quantile = rounded_norm_quantile(dimension, 2.0, 1 / granularity, beta) ** 2
         assert sharp.largest_squared_norm <= quantile
         if 2 / granularity >= math.sqrt(dimension) and quantile < (1 / granularity + math.sqrt(dimension)) ** 2:
-            # Largest whole number below it, which errs upward by less than a relative 1e-10.
+            # The published bound is the largest whole number below the quantile, up to a relative 1e-10.
             assert quantile * (1 - 1e-10) - 1 <= published.largest_squared_norm < quantile
 
 
@@ -65,13 +68,13 @@ def test_the_sharp_sums_are_bounds_over_the_ball() -> None:
         floors = np.floor(positions)
         chords = (positions**2 + (positions - floors) * (1 - positions + floors)).sum(axis=1)
         weights = ((2 * floors + 1) ** 2).sum(axis=1)
-        # Of exp(-2) the square root of -ln / 2 is 1, of exp(-18) it is 3: two values tell the two sums.
+        # The square root of -ln / 2 is 1 for exp(-2) and 3 for exp(-18): the two values determine both sums.
         near, far = (ConditionalRounding(dimension, 1.0, radius, math.exp(-exponent), bound="sharp") for exponent in (2, 18))
         root = (far._probable_square - near._probable_square) / 2
         mean = near._probable_square - root
         assert chords.max() <= mean * (1 + 1e-12)
         assert weights.max() <= root**2 * (1 + 1e-12)
-        # Equal coordinates reach them where the envelopes touch.
+        # Equal coordinates attain the chords where the envelopes touch.
         assert chords.max() >= 0.5 * mean
 
 
@@ -79,7 +82,7 @@ def test_the_sharp_sums_are_bounds_over_the_ball() -> None:
 @pytest.mark.parametrize(("dimension", "radius"), [(1, 0.7), (2, 1.5), (4, 1.0), (8, 1.2), (10, 3.0)])
 @pytest.mark.parametrize("beta", [0.05, BETA, 0.9])
 def test_rejection_bias_and_error_keep_their_bounds_exactly(bound: str, dimension: int, radius: float, beta: float) -> None:
-    """All 2**d outcomes are enumerated: nothing here is left to chance."""
+    """The test enumerates all 2**d outcomes, without random draws."""
     rounding = ConditionalRounding(dimension, 0.25, 0.25 * radius, beta, bound=bound)
     for position in vectors_of_the_ball(np.random.default_rng(dimension), 30, dimension, radius):
         points, probabilities = outcomes(position)
@@ -96,7 +99,7 @@ def test_rejection_bias_and_error_keep_their_bounds_exactly(bound: str, dimensio
 
 
 def test_some_bias_is_real() -> None:
-    # One of two coordinates may go up: three of four outcomes are accepted, of mean 1/3 instead of 1/2.
+    # Only one of the two coordinates may be rounded up: three of four outcomes are accepted, with mean 1/3 instead of 1/2.
     rounding = ConditionalRounding(2, 1.0, math.sqrt(0.5), 0.99, bound="sharp")
     assert rounding.largest_squared_norm == 1
     points, _ = outcomes(np.array([0.5, 0.5]))
@@ -107,7 +110,7 @@ def test_some_bias_is_real() -> None:
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_outcomes_have_the_conditional_distribution(bound: str) -> None:
-    """Each outcome's count is within 5 standard deviations: 16 outcomes, a false-alarm probability below 1e-5."""
+    """Each of 16 counts is within 5 standard deviations: a false alarm in 10**5 runs."""
     rounding = ConditionalRounding(4, 0.5, 0.6, 0.9, bound=bound)
     vector = np.array([0.25, -0.3, 0.4, 0.1]) * (0.6 / math.sqrt(0.3225 + 1e-12))
     draws = 100_000
@@ -129,7 +132,7 @@ def test_long_vectors_are_rejected_no_more_than_stated(bound: str, granularity: 
     dimension, tries = 1024, 2000
     rounding = ConditionalRounding(dimension, granularity, 1.0, 0.3, bound=bound)
     worst = min(1.0, math.sqrt(dimension) * granularity / 2)
-    # Coordinates at half a step, as many as the ball has room for: the most that rounding can add.
+    # The vector has as many coordinates as the ball permits at half a step, the worst case of rounding.
     count = int((worst / (granularity / 2)) ** 2 + 1e-9)
     vector = np.zeros(dimension)
     vector[: max(count, 1)] = granularity / 2
@@ -142,7 +145,7 @@ def test_long_vectors_are_rejected_no_more_than_stated(bound: str, granularity: 
 
 
 def test_the_norm_is_compared_in_whole_numbers() -> None:
-    # Vectors on the grid, of the greatest squared norm there is room for: one unit more would be too many for a float of 53 bits.
+    # The vectors on the grid have the greatest possible squared norm: one unit more would exceed a float's 53 bits.
     rounding = ConditionalRounding(2, 1.0, 2.0**31 - 2, BETA)
     vector = np.array([[2.0**31 - 2, 0.0]])
     np.testing.assert_array_equal(rounding.round(vector, np.random.default_rng(0)), vector)
@@ -168,7 +171,7 @@ def test_vectors_on_the_grid_stay_and_vectors_longer_by_rounding_errors_are_shor
 
 def test_a_bound_that_always_holds_rejects_nothing() -> None:
     rounding = ConditionalRounding(1, 1.0, 3.0)
-    # 9 + 1/4 + (3 + 1/2) is 12.75, and the bound that always holds is 16.
+    # 9 + 1/4 + (3 + 1/2) is 12.75, and the certain bound is 16.
     assert rounding.largest_squared_norm == 12
     assert rounding.rejection_bound == BETA
     # Rounding errors must not turn 1 + 1e-20 into a bound below 1.
@@ -177,7 +180,7 @@ def test_a_bound_that_always_holds_rejects_nothing() -> None:
     certain = ConditionalRounding(4, 1.0, 0.1, 1e-9)
     assert certain.largest_squared_norm == 4
     assert (certain.rejection_bound, certain.bias_bound) == (0.0, 0.0)
-    # Four equal coordinates of 0.05, each of variance 0.05 * 0.95, are the worst there is.
+    # Four equal coordinates of 0.05, each of variance 0.05 * 0.95, are the worst case.
     assert certain.error_bound == pytest.approx(4 * 0.05 * 0.95, rel=1e-12)
     assert certain.expected_error(np.full((1, 4), 0.05))[0] == pytest.approx(certain.error_bound, rel=1e-12)
     assert ConditionalRounding(4, 1.0, 1.0, 1e-9).error_bound == pytest.approx(1.0, rel=1e-12)

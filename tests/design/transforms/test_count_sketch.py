@@ -17,7 +17,7 @@ from quietbits.design.transforms.rotation import RandomisedFourier
 
 
 def places(seed: int, row: int, dimension: int, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return buckets and signs of all coordinates in a row, from the words of Philox at (seed, row), two coordinates to a word."""
+    """Return buckets and signs of all coordinates in a row, from Philox's words at (seed, row)."""
     words = np.random.Philox(key=seed, counter=(row + 1) << 192).random_raw(-(-dimension // 2))
     halves = np.stack([words & np.uint64(2**32 - 1), words >> np.uint64(32)], axis=1).ravel()[:dimension]
     buckets = ((halves >> np.uint64(1)) * np.uint64(width)) >> np.uint64(31)
@@ -25,7 +25,7 @@ def places(seed: int, row: int, dimension: int, width: int) -> tuple[np.ndarray,
 
 
 def by_definition(sketch: CountMeanSketch, vector: np.ndarray) -> np.ndarray:
-    """Return rows of buckets, without a scale."""
+    """Return rows of buckets without a scale, from the definition of the sketch."""
     buckets = np.zeros((sketch.rows, sketch.width))
     for row in range(sketch.rows):
         chosen, signs = places(sketch.seed, row, sketch.dimension, sketch.width)
@@ -42,7 +42,7 @@ def test_every_bucket_by_its_definition(dimension: int, rows: int, width: int, s
 
 
 def test_sketches_that_were_stored_can_still_be_read() -> None:
-    # Buckets with signs, which no later version may choose otherwise: coordinate i is the power 2**i.
+    # No later version may change these buckets and signs: coordinate i is the power 2**i.
     sketch = CountMeanSketch(dimension=11, rows=2, width=5, seed=1)
     result = sketch.encode(2.0 ** np.arange(11)) * math.sqrt(2)
     assert np.rint(result).astype(int).tolist() == [0, 829, -16, -1156, 8, -1040, 256, -511, -34, 200]
@@ -50,7 +50,7 @@ def test_sketches_that_were_stored_can_still_be_read() -> None:
 
 @pytest.mark.parametrize(("dimension", "width"), [(40, 3), (41, 3), (41, 7), (41, 5), (17, 16), (1, 1)])
 def test_blocks_do_not_matter(dimension: int, width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whole numbers add up exactly in every order. With 8 coordinates a block, some of these rows are wider than a block.
+    # Whole numbers add up exactly in every order. With 8 coordinates per block, some rows are wider than a block.
     vectors = np.random.default_rng(3).integers(-1000, 1000, size=(2, dimension)).astype(float)
     sketch = CountMeanSketch(dimension, 1, width, seed=5)
     whole, restored, medians = sketch.encode(vectors), sketch.decode(np.arange(width)), sketch.decode_median(np.arange(width))
@@ -63,7 +63,7 @@ def test_blocks_do_not_matter(dimension: int, width: int, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("width", [3, 65535, 65537, BLOCK + 1])
 def test_long_vectors_are_hashed_like_short_ones(width: int) -> None:
-    # Several blocks; rows of more than half a block make blocks longer.
+    # The vector has several blocks; rows of more than half a block make blocks longer.
     dimension = 2 * BLOCK + 2 * width + 3
     vector = np.random.default_rng(4).integers(-1000, 1000, size=dimension).astype(float)
     sketch = CountMeanSketch(dimension, 1, width, seed=6)
@@ -78,7 +78,7 @@ def test_long_vectors_are_hashed_like_short_ones(width: int) -> None:
 def test_buckets_and_signs_are_fair_and_rows_independent() -> None:
     dimension, width = 60_000, 7
     rows = [places(8, row, dimension, width) for row in range(2)]
-    # The same as the sketch's own, by the test above; 14 x 14 cells of equal probability.
+    # The test above shows that these are the sketch's own hashes; there are 14 x 14 cells of equal probability.
     cells = [2 * buckets + (signs < 0) for buckets, signs in rows]
     counts = np.bincount(14 * cells[0] + cells[1], minlength=196)
     assert scipy.stats.chisquare(counts).pvalue > 1e-6
@@ -87,7 +87,7 @@ def test_buckets_and_signs_are_fair_and_rows_independent() -> None:
 
 
 def test_hashes_are_other_words_than_those_of_a_rotation_with_the_same_seed() -> None:
-    # Rotated are sketches, which must not depend on the rotation: a correlation of 1000 pairs is below 6 / sqrt(1000).
+    # The sketch and the rotation must be independent: the correlation of 1000 pairs is below 6 / sqrt(1000).
     buckets = np.abs(CountMeanSketch(2000, 1, 2000, seed=5).decode(np.arange(2000)))
     # A pair's phase is that of the first number of its transform.
     phases = np.angle(RandomisedFourier(2000, seed=5).forward(np.eye(2000)[::2]).view(np.complex128)[:, 0]) % (2 * math.pi)
@@ -105,7 +105,7 @@ def test_ten_million_coordinates_take_little_memory_beside_the_vector() -> None:
     decoded = sketch.decode(encoded)
     peaks.append(tracemalloc.get_traced_memory()[1] - decoded.nbytes)
     tracemalloc.stop()
-    # A byte for each coordinate says that it is finite; a matrix or stored hashes would take 4 bytes a row and coordinate at least.
+    # A byte per coordinate marks it as finite; a matrix or stored hashes would take at least 4 bytes per row and coordinate.
     assert max(peaks) < 2 * 10**7
     # The mean is the squared length of the sketch over that of the vector.
     assert abs(decoded.mean() - 1) < 6 * math.sqrt(sketch.length_variance)
@@ -143,15 +143,15 @@ def test_the_median_over_rows_by_definition(rows: int) -> None:
 
 
 def test_the_median_is_hardly_moved_by_a_few_huge_coordinates() -> None:
-    # Three of 2000 coordinates are 10**6. One of the others meets them in 8 of 15 rows with a probability of C(15, 8) 0.03**8 = 4e-9.
+    # Three of 2000 coordinates are 10**6. Another coordinate meets them in 8 of 15 rows with a probability of C(15, 8) 0.03**8 = 4e-9.
     vector = np.random.default_rng(7).uniform(-1, 1, size=2000)
     vector[[5, 500, 1500]] = 1e6, -1e6, 1e6
     sketch = CountMeanSketch(2000, rows=15, width=100, seed=3)
     encoded = sketch.encode(vector)
     by_median, by_mean = np.abs(sketch.decode_median(encoded) - vector), np.abs(sketch.decode(encoded) - vector)
-    # A row's estimate has a standard deviation of sqrt(20 / 3) = 2.6 where no huge one is.
+    # A row's estimate has a standard deviation of sqrt(20 / 3) = 2.6 without a huge coordinate in its bucket.
     assert by_median.max() < 5 * math.sqrt(20 / 3)
-    # A third of the others meet a huge one in some row.
+    # A third of the other coordinates meet a huge coordinate in some row.
     assert np.mean(by_mean > 1e4) > 0.3
 
 

@@ -1,4 +1,7 @@
-"""Dithering: which of two neighbours a word leads to, also where its first bits do not tell."""
+"""Tests of dithering.
+
+Points under test: a random word selects one of two neighbours, also when its first bits leave the choice open.
+"""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The Gaussian ensemble; what all sketches keep to is in `test_linear_sketch`."""
+"""The Gaussian ensemble; `test_linear_sketch` covers the properties of all sketches."""
 
 import math
 
@@ -10,7 +10,7 @@ from quietbits.design.transforms.gaussian_sketch import GaussianSketch
 
 
 def test_entries_are_independent_gaussian_numbers_of_variance_one_over_m() -> None:
-    # 40 000 entries against their law, and neighbours' products against zero, where one seed in a million fails.
+    # 40 000 entries agree with their law, and neighbours' products with zero; one seed in a million fails.
     matrix = GaussianSketch(400, 100, seed=1).encode(np.eye(400)).T
     entries = matrix.ravel() * 10
     assert scipy.stats.kstest(entries, "norm").pvalue > 1e-6

@@ -1,4 +1,7 @@
-"""The subsampled randomised Hadamard transform; what all sketches keep to is in `test_linear_sketch`."""
+"""The subsampled randomised Hadamard transform.
+
+`test_linear_sketch` covers the properties of all sketches.
+"""
 
 import math
 
@@ -28,15 +31,15 @@ def test_rows_are_different_ones_of_a_hadamard_matrix_with_signs(size: int) -> N
     matrix = sketch.encode(np.eye(32)).T
     np.testing.assert_allclose(np.abs(matrix), 1 / math.sqrt(size), rtol=1e-14)
     np.testing.assert_allclose(matrix @ matrix.T, 32 / size * np.eye(size), atol=1e-13)
-    # Signs are those of columns: over them, each row is one of Hadamard's. By a row that is kept, signs are known up to that row.
+    # Signs belong to columns: without them, each row is a row of Hadamard's matrix. A kept row determines the signs up to that row.
     hadamard = hadamard_entries(np.arange(32)[:, None], np.arange(32)[None, :])
     ratios = matrix * matrix[0] * size
     assert {tuple(row) for row in np.rint(ratios).astype(int)} <= {tuple(row) for row in hadamard.astype(int)}
 
 
 def test_all_rows_are_chosen_equally_often() -> None:
-    # Row 0 of 8 is in 3 of 8 sketches: its share of 1000 has a standard deviation of 0.015, times 5. It is the one with a constant sign
-    # pattern, the signs themselves: what `encode` makes of the sum of columns times them.
+    # Row 0 of 8 is in 3 of 8 sketches: its share of 1000 has a standard deviation of 0.015, and the margin is 5 of them. Its pattern is the
+    # signs themselves, which the test encodes.
     hits = 0
     for seed in range(1000):
         matrix = np.sign(HadamardSketch(8, 3, seed).encode(np.eye(8)).T)
@@ -46,7 +49,7 @@ def test_all_rows_are_chosen_equally_often() -> None:
 
 
 def test_signs_are_others_than_those_of_a_rotation_with_the_same_seed() -> None:
-    # Sketches are rotated, and must not depend on the rotation: of 1000 signs, the number that agree has a standard deviation of 16.
+    # The sketch and the rotation must be independent: of 1000 signs, the number that agree has a standard deviation of 16.
     signs = [np.sign(rotated[:, 0]) for rotated in (RandomisedHadamard(1024, 7).forward(EYE), HadamardSketch(1024, 1024, 7).encode(EYE))]
     assert abs(np.sum(signs[0] == signs[1]) - 512) < 6 * 16
 

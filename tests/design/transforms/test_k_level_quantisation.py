@@ -1,4 +1,7 @@
-"""Stochastic k-level quantisation. Chance of a false alarm below 1e-5 per test of a few statistics (5 sigma)."""
+"""Stochastic k-level quantisation.
+
+Each test of a few statistics has a chance of a false alarm below 1e-5 (5 sigma).
+"""
 
 import math
 from typing import Any
@@ -32,7 +35,7 @@ def test_the_ends_are_levels_and_what_is_beyond_goes_there() -> None:
 def test_the_error_is_exact_and_as_measured() -> None:
     vectors, levels, bound = np.random.default_rng(3).uniform(-1, 1, size=(3, 5)), 4, 1.0
     step = quantisation_step(levels, bound)
-    # By enumeration of the two levels of each coordinate.
+    # The expectation enumerates the two levels of each coordinate.
     expected = np.zeros(3)
     for client, coordinate in np.ndindex(3, 5):
         value = vectors[client, coordinate]

@@ -1,4 +1,7 @@
-"""Kashin's representation: exact, bounded, and found wherever there is one with some room."""
+"""Tests of Kashin's representation.
+
+Requirements: exact, bounded, and found for every vector that has one with some room.
+"""
 
 import math
 
@@ -21,7 +24,7 @@ def assert_represents(result: KashinRepresentation, vectors: FloatArray, frame: 
 
 
 def hardest_vectors(frame: KashinFrame, count: int) -> FloatArray:
-    """Unit vectors y of nearly the least ||U^T y||_1, by reweighted least squares: each needs coefficients of 1 / ||U^T y||_1 at least."""
+    """Return unit vectors that need the largest coefficients, by reweighted least squares."""
     columns = frame.synthesis(np.eye(frame.size)).T
     rng = np.random.default_rng(0)
     result = []
@@ -84,7 +87,7 @@ def test_a_linear_program_agrees_on_which_vectors_can_be_represented() -> None:
     vectors = np.vstack([unit_vectors(75, 8, seed=5), hardest_vectors(frame, 10)])
     representation = kashin_representation(vectors, frame, level)
     assert_represents(representation, vectors, frame, level)
-    # Least t with U a = x, -t <= a <= t.
+    # The linear program minimises t subject to U a = x, -t <= a <= t.
     ones = np.ones((frame.size, 1))
     box = np.vstack([np.hstack([np.eye(frame.size), -ones]), np.hstack([-np.eye(frame.size), -ones])])
     cost, plane = np.append(np.zeros(frame.size), 1.0), np.hstack([columns, np.zeros((8, 1))])
@@ -92,7 +95,7 @@ def test_a_linear_program_agrees_on_which_vectors_can_be_represented() -> None:
     assert np.all(representation.scales[least <= 0.9 * level] == 1)
     assert np.all(representation.scales[least > level * (1 + 1e-6)] < 1)
     assert np.all(representation.scales <= level / least * (1 + 1e-7))
-    # Both kinds are there, and scaling down costs little more than it has to.
+    # Both kinds of vectors occur, and shrinking costs little more than necessary.
     assert np.count_nonzero(least <= 0.9 * level) > 50
     assert np.count_nonzero(least > level * (1 + 1e-6)) > 3
     assert np.all(representation.scales >= np.minimum(1, 0.85 * level / least))

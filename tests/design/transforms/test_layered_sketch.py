@@ -1,4 +1,4 @@
-"""Layered sketches: each layer's own, one after the other."""
+"""Layered sketches: one sketch per layer, one after the other."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_it_is_its_parts() -> None:
 
 
 def test_a_layer_that_is_long_can_be_compressed_less() -> None:
-    # All of the vector's length in the first layer: what the others' sketches are off by costs nothing.
+    # The whole length of the vector is in the first layer, so the compression errors of the other layers are zero.
     vector = np.eye(60)[0]
     assert SKETCH.compression_error(vector) == LAYERS[0].distortion
     finer = LayeredSketch((CountMeanSketch(30, 3, 10, seed=1), *LAYERS[1:]))

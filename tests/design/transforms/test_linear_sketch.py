@@ -1,7 +1,7 @@
-"""What every sketch keeps to: linear, unbiased, off by exactly what it states, and of the lengths that it states.
+"""Properties of every sketch: linearity, no bias, stated errors, and stated lengths.
 
-Seeds are fixed. Means over sketches are within 5 standard errors of what is stated, 6 where many coordinates are looked at: of all seeds,
-about one in a million would fail a test by chance.
+Seeds are fixed. Means over sketches are within 5 standard errors, or 6 with many coordinates: about one seed in a million would fail a test
+by chance.
 """
 
 import math
@@ -35,7 +35,7 @@ SQUARE = float(VECTOR @ VECTOR)
 
 
 class Drawn(NamedTuple):
-    """What sketches of every seed make of a vector, of ones and of noise."""
+    """Sketches of every seed, applied to a vector, to ones and to noise."""
 
     sketched: np.ndarray
     decoded: np.ndarray
@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
 
 @cache
 def drawn(kind: str) -> Drawn:
-    # Each sketch is asked for everything at once: it takes longer to make than to use.
+    # Each sketch is used for all three at once, since making it takes longer than using it.
     rng, rows = np.random.default_rng(5), []
     for seed in range(ROUNDS):
         sketch = MADE[kind](seed)
@@ -56,13 +56,13 @@ def drawn(kind: str) -> Drawn:
 
 
 def within(values: np.ndarray, expected: float, errors: float = 5.0) -> None:
-    """Check that a mean is the expected one up to its standard error, or to rounding where nothing is random."""
+    """Check that a mean is the expected one up to its standard error or to rounding."""
     allowed = errors * values.std() / math.sqrt(len(values)) + 1e-9 * abs(expected)
     assert abs(values.mean() - expected) <= allowed
 
 
 def matrix(sketch: LinearSketch) -> np.ndarray:
-    """Return S, as `encode` has it."""
+    """Return the sketch's matrix S, as `encode` applies it."""
     return np.asarray(sketch.encode(np.eye(sketch.dimension)).T)
 
 
@@ -79,7 +79,7 @@ def test_it_is_one_matrix_and_decoding_its_transpose(kind: str) -> None:
     np.testing.assert_array_equal(sketches, before[1])
     assert sketch.encode(vectors[0, 0]).shape == (sketch.sketch_dimension,)
     assert sketch.encode(np.zeros((0, DIMENSION))).shape == (0, sketch.sketch_dimension)
-    # Sums of sketches are sketches of sums, and are decoded as such.
+    # Sums of sketches are sketches of sums, and are decoded like sketches.
     parts, total = sketch.encode(vectors).reshape(6, -1), vectors.reshape(6, -1).sum(axis=0)
     np.testing.assert_allclose(sketch.decode(parts.sum(axis=0)), sketch.decode(parts).sum(axis=0), atol=1e-12)
     np.testing.assert_allclose(sketch.decode(parts.sum(axis=0)), sketch.decode(sketch.encode(total)), atol=1e-12)
@@ -102,13 +102,13 @@ def test_decoding_is_unbiased_and_off_by_the_distortion(kind: str) -> None:
     squares = np.sum(errors**2, axis=1)
     within(squares, sketch.compression_error(VECTOR))
     largest = sketch.distortion * SQUARE
-    # What a layered sketch costs depends on where a vector is long.
+    # The error of a layered sketch depends on the layer that holds the vector's length.
     assert sketch.compression_error(VECTOR) <= largest * (1 + 1e-12)
     assert kind == "layers" or sketch.compression_error(VECTOR) == pytest.approx(largest, rel=1e-12)
 
 
 def test_the_distortion_of_a_count_mean_sketch_is_that_of_every_vector() -> None:
-    # (d - 1) / m for one coordinate alone, for two, and for all alike: by one row, or by several.
+    # The relative error is (d - 1) / m for one coordinate, for two, and for all equal, with one row or several.
     for rows, width in ((1, 12), (3, 4)):
         vectors = np.stack([np.eye(DIMENSION)[5], np.eye(DIMENSION)[:2].sum(axis=0), np.ones(DIMENSION)])
         sketches = [CountMeanSketch(DIMENSION, rows, width, seed) for seed in range(ROUNDS // 2)]
@@ -126,14 +126,15 @@ def test_lengths_are_kept_on_average_and_vary_no_more_than_stated(kind: str) -> 
     assert deviations.mean() <= sketch.length_variance + 5 * deviations.std() / math.sqrt(ROUNDS) + 1e-24
     assert sketch.length_variance <= 2 / min(sketch.sketch_dimension, 5)
     for factor in (1.1, 1.5):
-        # Five standard deviations of a share.
+        # The margin is five standard deviations of a share.
         bound = sketch.excess_probability(factor)
         assert np.mean(squares > factor**2) <= bound + 5 * math.sqrt(bound / ROUNDS)
     assert sketch.excess_probability(1 + 1e-9) == (0.0 if kind == "none" else 1.0)
 
 
 def test_squared_lengths_vary_as_much_as_the_bound_says() -> None:
-    # Of a Gaussian ensemble by chi-square's variance, exactly; of one row for many equal coordinates, almost: (1 - 1/d) 2/m.
+    # The bound is the exact chi-square variance for a Gaussian ensemble, and nearly exact for one row and many equal coordinates: (1 - 1/d)
+    # 2/m.
     for kind, exact in (("gaussian", 2 / 20), ("one row", (1 - 1 / DIMENSION) * 2 / 8)):
         squares = np.sum(drawn(kind).sketched_ones ** 2, axis=1) / DIMENSION
         within((squares - 1) ** 2, exact)
@@ -152,7 +153,7 @@ def test_the_operator_norm_is_below_its_bound_and_not_far_below(kind: str) -> No
     squares = np.array([np.linalg.norm(matrix(sketch), 2) ** 2 for sketch in sketches]) / sketches[0].length_factor ** 2
     bound = sketches[0].squared_operator_norm_bound
     assert squares.mean() <= bound * (1 + 1e-12)
-    # The average over several rows is bounded by one row's.
+    # The bound for several rows is that of a single row.
     assert bound <= (3 if "four" in kind else 2) * squares.mean()
 
 

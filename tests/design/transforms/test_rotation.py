@@ -1,4 +1,7 @@
-"""Rotations: orthonormal, exact inverses, and flat vectors. False-alarm probabilities are stated where chance has a part."""
+"""Rotations: orthonormal, exact inverses, and flat vectors.
+
+Random checks state their false-alarm probabilities.
+"""
 
 import math
 
@@ -20,7 +23,7 @@ def test_the_matrix_is_orthonormal_and_the_inverse_its_transpose(kind: Kind, dim
     assert matrix.shape == (dimension, rotation.padded_dimension)
     np.testing.assert_allclose(matrix @ matrix.T, np.eye(dimension), atol=1e-14)
     np.testing.assert_allclose(rotation.inverse(np.eye(rotation.padded_dimension)), matrix.T, atol=1e-14)
-    # Linear, along the last axis, and leaves its argument alone.
+    # The rotation is linear along the last axis, and leaves its argument alone.
     vectors = np.random.default_rng(0).standard_normal((2, 3, dimension))
     before = vectors.copy()
     rotated = rotation.forward(vectors)
@@ -55,7 +58,8 @@ def test_the_seed_is_all_that_matters(kind: Kind) -> None:
 
 
 def test_signs_are_the_bits_of_philox() -> None:
-    # Philox4x64 with key 1, from its definition in plain integers: clients of another version or language must agree.
+    # The words are those of Philox4x64 with key 1, from its definition in plain integers: clients of other versions or languages must
+    # agree.
     low = 2**64 - 1
     counter, key = [1, 0, 0, 0], [1, 0]
     for _ in range(10):
@@ -68,7 +72,7 @@ def test_signs_are_the_bits_of_philox() -> None:
 
 
 def vectors_to_flatten(dimension: int) -> dict[str, np.ndarray]:
-    """Vectors of length 1 that one transform or the other, without its randomness, turns into a peak; and some more."""
+    """Return vectors of length 1 that the plain transforms turn into a peak, and others."""
     index = np.arange(dimension)
     vectors = {
         "one-hot": np.eye(dimension)[5],
@@ -87,10 +91,10 @@ def test_rotated_vectors_are_flat(kind: Kind, name: str) -> None:
     dimension, draws, probability = 256, 200, 0.2
     vector = vectors_to_flatten(dimension)[name]
     largest = np.array([np.abs(kind(dimension, seed).forward(vector)).max() for seed in range(draws)])
-    # The union bound is not tight; exceeding it more often than 0.2 + 5 standard deviations has a chance below 1e-6 if it holds.
+    # The union bound is not tight; if it holds, more than 0.2 + 5 standard deviations have a chance below 1e-6.
     exceeded = np.mean(largest > flattened_bound(dimension, 1.0, probability))
     assert exceeded <= probability + 5 * math.sqrt(probability * (1 - probability) / draws)
-    # A bound for all draws at once; it fails with probability 1e-6.
+    # The bound holds for all draws at once; it fails with probability 1e-6.
     assert largest.max() <= flattened_bound(dimension, 1.0, 1e-6 / draws)
 
 
@@ -102,11 +106,11 @@ def test_without_random_signs_there_are_peaks() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_on_flat_vectors_is_not_far_off(kind: Kind) -> None:
-    """For a constant vector coordinates are nearly normal, of variance 1/D: the bound is the normal tail's leading exponent."""
+    """Coordinates are nearly normal: the bound has the normal tail's leading exponent."""
     dimension = 2**12
     vector = np.full(dimension, 1 / math.sqrt(dimension))
     largest = [np.abs(kind(dimension, seed).forward(vector)).max() for seed in range(30)]
-    # The median of the largest of D normal coordinates lies where the two-sided tail is ln(2)/D; bound and median differ by 15 % at most.
+    # The median of the largest of D normal coordinates has a two-sided tail of ln(2)/D; bound and median differ by at most 15 %.
     assert 0.85 < np.median(largest) / flattened_bound(dimension, 1.0, 0.5) < 1
 
 

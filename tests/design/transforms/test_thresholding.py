@@ -1,4 +1,7 @@
-"""Thresholding: of sums, with a memory that loses nothing; of vectors layer by layer, what is left, the exact error, and bounds on it."""
+"""Tests of thresholding.
+
+Points under test: of sums with a memory, and of vectors layer by layer; the exact error, and bounds on it.
+"""
 
 import math
 from collections.abc import Callable
@@ -69,7 +72,7 @@ def test_a_memory_loses_nothing_over_rounds(sums: np.ndarray, threshold: float) 
     for values in sums:
         whole = values + memory
         result = threshold_with_memory(values, memory, threshold)
-        # Each coordinate is kept or remembered, by its size.
+        # Each coordinate is either kept or remembered, depending on its size.
         limit = threshold * math.sqrt(np.mean(whole**2))
         assert np.array_equal(result.kept, np.where(np.abs(whole) >= limit, whole, 0.0))
         assert np.array_equal(result.kept + result.memory, whole)
@@ -88,7 +91,7 @@ def test_a_small_coordinate_is_sent_once_it_has_added_up() -> None:
     for _ in range(40):
         result = threshold_with_memory([1.0, 0.1], memory, 1.0)
         memory, sent = result.memory, [*sent, result.kept[1]]
-    # The large coordinate waits for the small one, too: the root mean square is of both.
+    # The threshold uses the root mean square of both coordinates, so the large coordinate waits for the small one.
     assert 1 < np.count_nonzero(sent) < 20
     assert sum(sent) == pytest.approx(4.0 - memory[1])
 

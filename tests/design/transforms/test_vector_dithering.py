@@ -1,4 +1,4 @@
-"""Rounding of vectors: exactly unbiased, never longer than promised, and the bounds are neither too small nor far too large."""
+"""Rounding of vectors: unbiased, never longer than the bound, and bounds of the right size."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ ALL_DOWN, ALL_UP = 0.0, 1 - 2.0**-53
 
 
 def on_the_sphere(vectors: np.ndarray, norm: float, radius: float) -> np.ndarray:
-    """Scale vectors to a norm, and a little less, so that floating point does not make it more."""
+    """Scale vectors to slightly below a norm, despite floating-point errors."""
     # Powers of tiny entries would underflow.
     vectors = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
     return vectors / np.linalg.norm(vectors, ord=norm, axis=-1, keepdims=True) * radius * (1 - 1e-13)
@@ -32,7 +32,7 @@ def on_the_sphere(vectors: np.ndarray, norm: float, radius: float) -> np.ndarray
 @given(st.lists(st.integers(-320, 320), min_size=1, max_size=12))
 def test_systematic_rounding_is_exactly_unbiased(in_64ths: list[int]) -> None:
     positions = np.array([in_64ths]) / 64
-    # Between multiples of 1/64 the result does not depend on u: the average over one u in each of 64 cells is the mean, exactly.
+    # Between multiples of 1/64 the result does not depend on u: the average over one u in each of 64 cells is the exact mean.
     uniforms = (np.arange(64) + 0.5) / 64
     rounded = systematic_rounding(np.repeat(positions, 64, axis=0), uniforms)
     assert (rounded.sum(axis=0) == np.array(in_64ths)).all()
@@ -46,7 +46,7 @@ def test_systematic_rounding_goes_up_as_often_as_it_should() -> None:
     draws = 100_000
     ups = (systematic_rounding(np.tile(positions, (draws, 1)), rng.random(draws)) - np.floor(positions)).mean(axis=0)
     expected = positions - np.floor(positions)
-    # Forty coordinates at 5 sigma: a false alarm in 40 000 seeds.
+    # Forty coordinates are within 5 sigma: a false alarm in 40 000 seeds.
     assert (np.abs(ups - expected) < 5 * np.sqrt(expected * (1 - expected) / draws)).all()
 
 
@@ -60,7 +60,7 @@ def test_independent_rounding_is_unbiased_and_uncorrelated() -> None:
     variances = fraction * (1 - fraction)
     covariance = deviations.T @ deviations / draws
     assert (np.abs(deviations.mean(axis=0)) <= 5 * np.sqrt(variances / draws)).all()
-    # Products of two centred coordinates have a variance of at most 1/16: 5 sigma, fifteen pairs.
+    # Products of two centred coordinates have a variance of at most 1/16: the margin is 5 sigma for fifteen pairs.
     assert np.abs(covariance - np.diag(np.diag(covariance))).max() < 5 * 0.25 / math.sqrt(draws)
     assert (rounded[:, [2, 5]] == [0, 3]).all()
 
@@ -74,7 +74,7 @@ def test_grid_points_stay_where_they_are(rounding: Callable[[np.ndarray], np.nda
 
 @st.composite
 def vectors_of_a_ball(draw: st.DrawFn) -> tuple[np.ndarray, float, float]:
-    """Vectors of norm at most the radius: sparse, flat, with one large coordinate, or any."""
+    """Return vectors of the ball: sparse, flat, with one large coordinate, or random."""
     norm, radius, dimension = (
         draw(st.sampled_from(NORMS)),
         draw(st.sampled_from([0.4, 1.0, 2.5, 3.0, 15.0, 100.0])),
@@ -122,17 +122,17 @@ def test_an_l1_ball_is_kept_exactly() -> None:
 def test_bounds_of_other_balls() -> None:
     assert rounded_norm_bound(7, math.inf, 3.0) == 3.0
     assert rounded_norm_bound(7, 2.0, 0.0) == 0.0
-    # The largest squared norm below 15**2 + 128/4 + 29, and below sqrt(10**4 * 9) + 5.
+    # The largest squared norms are below 15**2 + 128/4 + 29, and below sqrt(10**4 * 9) + 5.
     assert rounded_norm_bound(128, 2.0, 15) ** 2 == pytest.approx(285, rel=1e-12)
     assert rounded_norm_bound(10**4, 2.0, 3) ** 2 == pytest.approx(304, rel=1e-12)
-    # In one dimension a whole number cannot be passed.
+    # In one dimension, rounding never exceeds a whole radius.
     for norm in NORMS:
         assert rounded_norm_bound(1, norm, 3.0) == pytest.approx(3.0, rel=1e-10)
 
 
 @pytest.mark.parametrize(("norm", "largest"), [(1.5, 9), (2.0, 14), (3.0, 14)])
 def test_the_bound_is_nearly_reached(norm: float, largest: int) -> None:
-    # One coordinate just above a grid point, and what is left of the ball of radius 15 spread over 127 others: all of it may go up.
+    # One coordinate is just above a grid point, and the rest of the ball of radius 15 is spread over 127 others: all may be rounded up.
     vector = np.zeros((1, 128))
     vector[0, 1:] = ((15**norm - (largest + 0.001) ** norm) / 127) ** (1 / norm)
     vector[0, 0] = largest + 0.001
@@ -142,7 +142,7 @@ def test_the_bound_is_nearly_reached(norm: float, largest: int) -> None:
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])
 def test_a_vector_that_got_too_long_is_rounded_toward_zero(norm: float) -> None:
-    # Floating-point errors of a real encoding are imitated by vectors that are longer than the ball that the bound is for.
+    # Vectors longer than the bound's ball imitate the floating-point errors of a real encoding.
     positions = np.array([[2.5, -2.5, 0.5], [1.5, 0.0, -0.5]])
     bound = float(np.linalg.norm([2, 2, 0], ord=norm))
     rounded = bounded_rounding(positions, np.array([0.75, 0.75]), norm, bound)
@@ -152,14 +152,14 @@ def test_a_vector_that_got_too_long_is_rounded_toward_zero(norm: float) -> None:
 
 
 def test_sums_that_rounding_pushes_over_a_whole_number_are_caught() -> None:
-    # Ten tenths, each some units in the last place too large, and u next to 1: the running sum reaches 2.
+    # Ten tenths are each some units in the last place too large, and u is next to 1: the running sum reaches 2.
     positions = np.full((1, 10), 0.1) * (1 + 1e-15)
     assert systematic_rounding(positions, np.array([ALL_UP])).sum() == 2
     assert bounded_rounding(positions, np.array([ALL_UP]), 1.0, rounded_norm_bound(10, 1.0, 1.0)).sum() == 0
 
 
 def test_no_coordinate_moves_by_more_than_a_step_however_the_sums_are_rounded() -> None:
-    # The running sums plus u are 8 - 2**-50, rounded down, and then 9, rounded up twice: two whole numbers for one coordinate.
+    # The running sums plus u are 8 - 2**-50, rounded down, and then 9, rounded up twice: one coordinate passes two whole numbers.
     positions = np.append(np.full(15, 0.5), 1 - 2.0**-53)[None, :]
     uniform = 0.5 - 0.6 * 2.0**-50
     assert math.floor(positions.cumsum()[-1] + uniform) - math.floor(positions.cumsum()[-2] + uniform) == 2
@@ -184,7 +184,7 @@ def test_independent_rounding_exceeds_the_quantile_as_rarely_as_proved(norm: flo
     norms = np.linalg.norm(independent_rounding(np.tile(vector, (draws, 1)), rng.random((draws, dimension))), ord=norm, axis=1)
     failures = np.mean(norms > rounded_norm_quantile(dimension, norm, radius, failure_probability))
     assert failures <= failure_probability + 5 * math.sqrt(failure_probability / draws)
-    # The bound is of the right size: a little less would not be true of the mean alone.
+    # The bound has the right size: a slightly smaller bound would fail for the mean alone.
     assert rounded_norm_quantile(dimension, norm, radius, 0.999999) >= norms.mean() - 5 * norms.std() / math.sqrt(draws)
 
 
@@ -192,7 +192,7 @@ def test_the_euclidean_quantile_in_closed_form_agrees_with_the_general_one() -> 
     for dimension, radius in ((10, 3.0), (128, 15.0), (10**4, 3.0)):
         general = rounded_norm_quantile(dimension, 2.0 + 1e-12, radius, 0.05)
         closed = rounded_norm_quantile(dimension, 2.0, radius, 0.05)
-        # The envelope of w**2 takes whole steps only where the closed form allows any: it is the smaller one, and never by much.
+        # The envelope of w**2 takes only whole steps, while the closed form permits any: the envelope's bound is slightly smaller.
         assert general <= closed * (1 + 1e-8)
         assert general >= closed * 0.97
 
@@ -222,10 +222,10 @@ def test_rejection_biases_less_than_its_bound_but_does_bias() -> None:
     rounded = rejection_rounding(np.tile(position, (draws, 1)), 2.0, radius, rng.random)
     assert inside(rounded, 2.0, radius).all()
     bias = float(np.linalg.norm(rounded.mean(axis=0) - position))
-    # The measured bias is that of the mean of `draws` vectors with at most 24 / 4 of variance: 5 sigma in length.
+    # The measured bias includes the noise of `draws` vectors with a variance of at most 24 / 4: the margin is 5 sigma in length.
     noise = 5 * math.sqrt(dimension / 4 / draws)
     assert bias > noise
-    # Both directions of the Cauchy-Schwarz inequality are within a factor of two here: the bound is one, and no idle one.
+    # Both sides of the Cauchy-Schwarz inequality are within a factor of two here: the bound is tight.
     assert 0.5 * rejection_bias_bound(rejected) - noise < bias < rejection_bias_bound(rejected + 5 * 0.5 / math.sqrt(draws)) + noise
 
 

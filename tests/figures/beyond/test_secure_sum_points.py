@@ -1,4 +1,7 @@
-"""Secure sums against bits: every mechanism keeps the same promise, and does what was predicted."""
+"""Secure sums against bits.
+
+Points under test: every mechanism keeps the same guarantee, and has the predicted error.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -49,7 +52,7 @@ def test_references_and_bits(frame: pd.DataFrame) -> None:
     for row in frame.itertuples():
         assert row.central_squared_error == central_gaussian_error(ball, row.clients, 1.0, 1e-5, "replace-one")
         assert row.worst_mean_variance >= row.central_squared_error
-    # Only the Poisson-binomial mechanism sends more coordinates than the vector has, twice as many: the dimension is a power of two.
+    # The Poisson-binomial mechanism alone sends more coordinates than the vector has: twice as many, as the dimension is a power of two.
     coordinates = np.where(frame["series"] == "Poisson-binomial", 2, 1)
     assert (frame["bits_per_coordinate"] <= coordinates * frame["bits"]).all()
     assert frame["bits_per_coordinate"].max() <= 32
@@ -80,11 +83,11 @@ def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
     assert (measured["rounds"] == 8).all()
     assert (measured["wrapped_coordinates"] == 0).all()
     assert frame.loc[frame["rounds"] == 0, "measured_squared_error"].isna().all()
-    # Vectors on the sphere are the worst but for rounding.
+    # Vectors on the sphere are the worst case up to rounding.
     assert (measured["predicted_squared_error"] <= measured["worst_mean_variance"]).all()
     assert (measured["predicted_squared_error"] >= 0.85 * measured["worst_mean_variance"]).all()
-    # The mean of 8 rounds of 32 or more coordinates that are nearly normal has a relative deviation of sqrt(2 / 256): 5 of them are 0.44,
-    # which happens to one of 20 points with a probability of about 1e-4; the seed is fixed.
+    # The mean of 8 rounds of at least 32 nearly normal coordinates has a relative deviation of sqrt(2 / 256): 5 deviations are 0.44, and
+    # one of 20 points exceeds them with probability 1e-4; the seed is fixed.
     ratio = measured["measured_squared_error"] / measured["predicted_squared_error"]
     assert (np.abs(ratio - 1) < 5 * math.sqrt(2 / 256)).all()
     assert len(measured) >= 10
@@ -92,7 +95,7 @@ def test_measured_errors_are_the_predicted_ones(frame: pd.DataFrame) -> None:
 
 def test_a_row_does_not_depend_on_the_others(frame: pd.DataFrame, rows_of: Rows) -> None:
     alone = select_sums(rows_of(sum_points(3, **SMALL | {"clients": (400,), "bits": (11, 14)})))
-    # Some start at the first number of bits that was tried, though one bit less is enough.
+    # Some series start at the first number of bits that the figure tries, though one bit less would suffice.
     first = alone.drop_duplicates("series").set_index("series")["fewest_bits"]
     assert not first["discrete Gaussian"]
     assert not first["Poisson-binomial"]

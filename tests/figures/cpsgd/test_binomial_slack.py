@@ -1,4 +1,4 @@
-"""The figure of what Theorem 1 gives away: drawn where there are both accounts."""
+"""The figure of Theorem 1's slack: drawn where both accounts exist."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,6 +30,7 @@ def test_the_slack_is_drawn_where_there_are_both_accounts(picture: Figure, slack
         for column in ("epsilon", "epsilon_exact"):
             assert any(np.array_equal(series[column], data, equal_nan=True) for data in drawn)
         assert any(np.array_equal(series["ratio"], line.get_ydata(), equal_nan=True) for line in right.lines)
-    # 100 trials are too few for the theorem at every scale, and one step of 1/100 of the sensitivity needs more than 100 for anything.
+    # 100 trials are too few for the theorem at every scale, and a step of 1/100 of the sensitivity needs more than 100 trials in any
+    # account.
     assert slack.loc[slack["trials"] == 100, "epsilon"].isna().all()
     assert np.isinf(slack.loc[(slack["trials"] == 100) & (slack["scale"] == 0.01), "epsilon_exact"]).all()

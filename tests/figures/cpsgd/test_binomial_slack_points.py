@@ -1,4 +1,4 @@
-"""By how much Theorem 1 overstates epsilon: over trials and scales."""
+"""Factor by which Theorem 1 overstates epsilon, over trials and scales."""
 
 import math
 
@@ -18,7 +18,7 @@ def test_slack_over_trials_and_scales() -> None:
     assert coarse["ratio"].iloc[1] > coarse["ratio"].iloc[2] > 1.5
     fine = table[(table["scale"] == 0.1) & (table["trials"] == 10**6)]
     assert fine["epsilon_exact"].item() == shifted_binomial_epsilon(10**6, 0.5, 10, 1e-6)
-    # A scale of a tenth with a hundred times as many trials is noise of the same variance.
+    # A tenth of the scale with a hundred times as many trials has noise of the same variance.
     assert fine["noise_squared_error"].item() == pytest.approx(coarse["noise_squared_error"].iloc[1])
     assert set(table["adjacency"] + table["trust_model"]) == {"replace-onesecure-sum"}
 

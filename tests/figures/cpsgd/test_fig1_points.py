@@ -1,4 +1,7 @@
-"""The least noise for a promise: fewest trials by brute force, the certified bound by other means, and what the comparison states."""
+"""The least noise for a guarantee.
+
+Points under test: fewest trials by brute force, the certified bound by other means, and the comparison.
+"""
 
 import math
 
@@ -30,7 +33,7 @@ def noise() -> pd.DataFrame:
 
 
 def four_letter_error(epsilon: float, delta: float) -> float:
-    """Return the least mean variance of four letters, from the conditions of Lagrange on the two means."""
+    """Return the least mean variance of four letters, by Lagrange's conditions on the two means."""
     odds = math.exp(epsilon)
     first = np.array([delta, (1 - delta) * odds / (1 + odds), (1 - delta) / (1 + odds), 0.0])
     pair = np.array([first, first[::-1]])
@@ -47,9 +50,9 @@ def test_the_bound_is_the_least_variance_of_the_four_letters(epsilon: float, del
 
 def test_without_delta_the_bound_is_randomised_response() -> None:
     for epsilon in (0.5, 2.0):
-        # Letters 1/2 +- 1/(2 t), one of which is sent with probability e^epsilon / (1 + e^epsilon), have second moment 1/(4 t^2).
+        # Letters 1/2 +- 1/(2 t), sent with probabilities in the ratio e^epsilon, have second moment 1/(4 t^2).
         assert unbiased_error_bound(epsilon, 0.0) == pytest.approx(1 / (4 * math.tanh(epsilon / 2) ** 2) - 1 / 4)
-    # Revealing everything with probability delta alone: the letters x / delta and 0, or any that are as far apart.
+    # Revealing everything with probability delta needs the letters x / delta and 0, or letters as far apart.
     assert unbiased_error_bound(1e-6, 0.5) == pytest.approx(1 / 4, rel=1e-9)
 
 
@@ -99,7 +102,7 @@ def test_brute_force_finds_the_same_trials(noise: pd.DataFrame) -> None:
 def test_small_scales_end_at_gaussian_noise(noise: pd.DataFrame) -> None:
     errors = noise[noise["epsilon"] == 1.0].set_index(["accounting", "scale"])["noise_squared_error"]
     analytic, classic = errors[("analytic", math.nan)], errors[("classic", math.nan)]
-    # What the theorem adds to the classic rule is of the order of the scale; exactly, binomial noise ends at the analytic rule.
+    # The theorem's excess over the classic rule is of the order of the scale; exact binomial noise converges to the analytic rule.
     theorem = [errors[("theorem", scale)] / classic - 1 for scale in (0.1, 0.01, 0.001)]
     assert np.all(np.diff(theorem) < 0)
     assert theorem == pytest.approx([1.195, 0.138, 0.0142], rel=0.01)
@@ -108,7 +111,7 @@ def test_small_scales_end_at_gaussian_noise(noise: pd.DataFrame) -> None:
 
 
 def test_what_the_theorem_promises_is_kept(noise: pd.DataFrame) -> None:
-    # For larger epsilons than these it is not: there the classic rule is not safe either.
+    # For larger epsilons the noise is not safe: the classic rule fails there as well.
     rows = noise[(noise["accounting"] == "theorem") & (noise["epsilon"] >= 1)]
     assert set(rows["epsilon"]) == {1.0, 4.0}
     for row in rows.itertuples():
@@ -121,7 +124,7 @@ def test_every_row_states_its_guarantee_and_none_beats_the_bound(noise: pd.DataF
     assert list(trust["Binomial"]) == ["secure-sum"]
     assert list(trust["Gaussian"]) == ["central"]
     assert (noise["noise_squared_error"] > noise["certified_error"]).all()
-    # Below 1 the classic rule is safe; it is not for every epsilon.
+    # The classic rule is safe below epsilon = 1, but not for every epsilon.
     assert (noise["realised_epsilon"] <= noise["epsilon"])[(noise["accounting"] == "classic") & (noise["epsilon"] <= 1)].all()
     (ten,) = NoisePoint(seed=0, accounting="classic", epsilon=10.0, delta=DELTA).run()
     assert ten["realised_epsilon"] > 10.0

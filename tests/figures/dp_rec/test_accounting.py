@@ -1,4 +1,4 @@
-"""The figure of DP-REC's accounts: what is drawn, and that it fits a page."""
+"""The figure of DP-REC's accounts: its series, and its fit on a page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from quietbits.figures.drawing.style import print_style
 
 @pytest.fixture(scope="module")
 def frame(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> pd.DataFrame:
-    # Enough bits for a small clip ratio, but not for the setting's own. Accounts of sampled Gaussian noise take long, and are not drawn
-    # any differently from this one.
+    # The setting has enough bits for a small clip ratio, but not for its own. A stand-in replaces the slow account of sampled Gaussian
+    # noise, which is drawn in the same way.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(references, "gaussian_reference_epsilon", lambda noise_multiplier, *_: 3 / noise_multiplier)
         setting = references.PublishedSetting("few bits", 50, 5, 3, 1.6, 1.0, index_bits=17, noise_multiplier=2.5, noise_rounds=2)

@@ -1,4 +1,7 @@
-"""What few bits cost DP-REC: exact bias and error against enumeration, quadrature and the coder."""
+"""The cost of few bits for DP-REC.
+
+Requirements: exact bias and error against enumeration, quadrature and the coder.
+"""
 
 import math
 
@@ -26,10 +29,11 @@ def frame() -> pd.DataFrame:
 def test_no_bits_and_one_bit_by_hand(frame: pd.DataFrame) -> None:
     for (clip_ratio, dimension), own in frame.groupby(["clip_ratio", "dimension"]):
         none, single = own.iloc[0], own.iloc[1]
-        # The only sample is sent, whatever the update.
+        # With no bits, the coder sends its only sample for every update.
         assert none["relative_bias"] == pytest.approx(1.0)
         assert none["squared_error"] == pytest.approx(dimension + clip_ratio**2)
-        # Of two samples the mean is half their difference D times tanh(c D / 2), and D is N(0, 2). Squared norms: nothing is preferred.
+        # The mean of two samples is half their difference D times tanh(c D / 2), with D from N(0, 2). Both samples have the same prior
+        # probability.
         points, step = np.linspace(-20, 20, 20_001, retstep=True)
         density = np.exp(-(points**2) / 4) / math.sqrt(4 * math.pi)
         mean = float(points / 2 * np.tanh(clip_ratio * points / 2) @ density) * step
@@ -44,7 +48,7 @@ def test_the_bias_vanishes_as_one_over_the_number_of_samples(frame: pd.DataFrame
     assert many["relative_error"].to_numpy() == pytest.approx(many["floor"].to_numpy(), rel=1e-3)
     assert frame["fitted_slope"].between(-1.001, -0.95).all()
     assert frame["relative_bias"].between(0, 1 + 1e-9).all()
-    # At the lemma's bits, coding costs the part of delta that it may.
+    # At the lemma's bits, coding loses at most its part of delta.
     for _, row in many.iterrows():
         assert lost_delta(row["clip_ratio"], 1, math.ceil(row["lemma_bits"])) <= row["lost"]
         assert lost_delta(row["clip_ratio"], 1, math.ceil(row["lemma_bits"]) - 1) > row["lost"]
@@ -54,11 +58,11 @@ def test_measured_messages_are_as_computed(frame: pd.DataFrame) -> None:
     measured = frame[frame["seeds"] > 0]
     assert len(measured) == 8
     assert frame.loc[frame["seeds"] == 0, "measured_relative_bias"].isna().all()
-    # 16 numbers, each within 5 standard errors, which are estimated from 400 seeds.
+    # Each of 16 numbers is within 5 standard errors, estimated from 400 seeds.
     for name in ("relative_bias", "squared_error"):
         gaps = (measured[f"measured_{name}"] - measured[name]) / measured[f"measured_{name}_error"]
         assert gaps.abs().max() < 5
-    # And they tell: the bias of one bit would be seen.
+    # The test has power: it detects the bias of one bit.
     one_bit = measured[measured["group_bits"] == 1]
     assert (one_bit["measured_relative_bias"] > 5 * one_bit["measured_relative_bias_error"]).all()
 

@@ -1,4 +1,4 @@
-"""The figure of DP-REC's bytes: every number is drawn, and it fits a page."""
+"""The figure of DP-REC's bytes: all numbers are drawn and fit on a page."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -39,13 +39,13 @@ def test_every_number_of_the_table_is_drawn(frame: pd.DataFrame, picture: Figure
         assert float(total) == pytest.approx(row["total_gib"], rel=1e-3)
         assert paper == ([] if pd.isna(row["paper_gib"]) else [f"({row['paper_gib']:g})"])
         if len(words) == 2:
-            # Rounded down, to whole numbers or to one decimal.
+            # The printed numbers are rounded down, to whole numbers or to one decimal.
             assert 0 <= row["compression"] - float(words[0]) < (1 if row["compression"] >= 10 else 0.1)
 
 
 def test_the_figure_fits_a_page_and_can_be_read(picture: Figure, check_page: Callable[..., None]) -> None:
     check_page(picture, "add-or-remove-one adjacency, central trust model")
-    # No number lies on another, or on the name of a training.
+    # No number overlaps another number, or the name of a training.
     (axes,) = picture.axes
     boxes = [text.get_window_extent() for text in (*axes.texts, *axes.get_yticklabels())]
     assert not any(box.overlaps(other) for place, box in enumerate(boxes) for other in boxes[:place])

@@ -1,4 +1,7 @@
-"""DP-REC's bytes in its paper's federations: sizes of models and messages, the published totals, and the packages made here."""
+"""DP-REC's bytes in its paper's federations.
+
+Points under test: sizes of models and messages, published totals, and real packages.
+"""
 
 import re
 from dataclasses import replace
@@ -11,14 +14,14 @@ import pytest
 import quietbits
 from quietbits.figures.dp_rec.communication import COUNTED, FEDERATIONS, GIB, PACKAGES, CommunicationPoint, Federation, counted_bytes
 
-# Layer by layer: weights and biases.
+# Each model's size adds weights and biases layer by layer.
 PARAMETERS = {
     "MNIST": (25 * 32 + 32) + (25 * 32 * 64 + 64) + (1024 * 512 + 512) + (512 * 10 + 10),
     "FEMNIST": (9 * 32 + 32) + (9 * 32 * 64 + 64) + (1600 * 128 + 128) + (128 * 62 + 62),
     "Shakespeare": 90 * 8 + 4 * 256 * (8 + 256 + 1) + 4 * 256 * (256 + 256 + 1) + (256 * 90 + 90),
     "StackOverflow": 10_000 * 500 + 500,
 }
-# Where the published totals fix them; Shakespeare's is that of Reddi et al. 2021.
+# The published totals determine these sizes; Shakespeare's size is that of Reddi et al. 2021.
 STATED = {"MNIST": 582_026, "FEMNIST": 231_742, "Shakespeare": 820_522, "StackOverflow": 5_000_500}
 
 
@@ -53,7 +56,7 @@ def test_federations_are_the_papers() -> None:
         ("Shakespeare", 660, 66, 200),
         ("StackOverflow", 342_477, 60, 1500),
     ]
-    # Seven bits for each of 8, 8, 8, 3622, 9 and 6 groups; after 32 bits of seed, or after 64 and filled up to bytes.
+    # Messages have seven bits for each of 8, 8, 8, 3622, 9 and 6 groups, after 32 seed bits; or after 64, padded to bytes.
     assert FEDERATIONS[3].groups == 5 + 1 + 288 + 1 + 3200 + 2 + 124 + 1 == 3622
     assert [federation.counted_bits for federation in FEDERATIONS] == [88, 88, 88, 25_386, 95, 74]
     assert [federation.message_bytes for federation in FEDERATIONS] == [15, 15, 15, 3178, 16, 14]
@@ -64,7 +67,7 @@ def test_the_published_totals_are_met_to_rounding(frame: pd.DataFrame) -> None:
         (row["federation"], row["scheme"]): (row["total_gib"], row["paper_gib"]) for _, row in frame.dropna(subset="paper_gib").iterrows()
     }
     assert len(result) == 12
-    # Half of the last digit that the paper gives; two totals are further off, by less than a thousandth.
+    # The tolerance is half of the last printed digit; two totals are further off, by less than a thousandth.
     places = {43.0: 0.5, 0.01: 0.005, 690.6: 0.05, 14.2: 0.05, 259.0: 0.5, 194.0: 0.5, 178.0: 0.5, 332.2: 0.06, 81.0: 0.5, 0.1: 0.05}
     places |= {3356.0: 3.0, 32.0: 0.5}
     for (federation, scheme), (ours, paper) in result.items():
@@ -90,7 +93,7 @@ def test_what_the_paper_counts_is_what_participants_get() -> None:
 
 
 def test_a_model_that_is_shorter_replaces_the_history() -> None:
-    # With a message for every coordinate nobody is ever sent a history of more than no rounds.
+    # With a message per coordinate, no history is shorter than the model.
     federation = replace(FEDERATIONS[0], groups=10**6)
     result = counted_bytes(federation)
     newcomers_at_once = 100 * (1 - 0.99**10)
@@ -105,7 +108,7 @@ def test_the_table_adds_up(frame: pd.DataFrame, packages: pd.DataFrame) -> None:
     for direction in ("up", "down"):
         assert (frame[f"compression_{direction}"] == frame["uncompressed_bytes"] / frame[f"bytes_{direction}"]).all()
     assert packages["bytes_down"].tolist() == pytest.approx(packages["expected_bytes_down"].tolist(), rel=0.01)
-    # Headers and longer seeds.
+    # Real packages have headers and longer seeds.
     public = packages[packages["scheme"] == "DP-REC, first model public"].set_index("federation")
     counted = frame[frame["scheme"] == COUNTED].set_index("federation")
     assert (public["bytes_up"] > counted["bytes_up"]).all()
@@ -117,7 +120,7 @@ def test_the_table_adds_up(frame: pd.DataFrame, packages: pd.DataFrame) -> None:
 def test_a_model_is_sent_to_each_client_once_or_never(packages: pd.DataFrame) -> None:
     sent = packages[packages["scheme"] == "DP-REC, first model sent"].set_index("federation")
     public = packages[packages["scheme"] == "DP-REC, first model public"].set_index("federation")
-    # With a few groups a history is always shorter than the model.
+    # With a few groups, a history is always shorter than the model.
     few = ["MNIST", "FEMNIST", "Shakespeare"]
     assert (public.loc[[*few, "StackOverflow"], "full_models"] == 0).all()
     assert sent.loc[few, "full_models"].tolist() == [100, 3500, 660]

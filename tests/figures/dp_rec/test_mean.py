@@ -1,4 +1,7 @@
-"""The figure of DP-REC's mean: measured errors are near the predicted ones, private points keep epsilon, every series is drawn."""
+"""The figure of DP-REC's mean.
+
+Points under test: measured errors agree with predictions, private points keep epsilon, all series are drawn.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -36,13 +39,13 @@ def frame(rows_of: Rows) -> pd.DataFrame:
 
 def test_what_was_measured_is_near_what_was_predicted(frame: pd.DataFrame) -> None:
     averaged = frame[frame["repetitions"] > 1]
-    # Two repetitions of 20 coordinates, chi-square with 40 degrees of freedom, at most: 5 sigma are 1.12.
+    # Two repetitions of 20 coordinates are chi-square with at most 40 degrees of freedom: 5 sigma are 1.12.
     assert (np.abs(averaged["mean_squared_error"] / averaged["predicted_squared_error"] - 1) < 1.12).all()
     own = frame[frame["series"].str.startswith("DP-REC")]
     assert (own["squared_bias"] < own["predicted_squared_error"]).all()
     assert (own["message_bits"] >= own["index_bits"] + 64).all()
     assert set(frame.loc[frame["repetitions"] == 1, "drawn_from"]) == {"messages"}
-    # A better prior is worth more than a worse one.
+    # The closer prior has the smaller error.
     by_ratio = frame[frame["panel"] == "ratio"].pivot(index="clip_ratio", columns="series", values="predicted_squared_error")
     assert by_ratio.index.tolist() == [0.5, 2.0]
     assert (by_ratio["DP-REC, prior at 1/√d"] < by_ratio["DP-REC, prior at zero"]).all()

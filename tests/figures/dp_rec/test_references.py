@@ -1,4 +1,7 @@
-"""What DP-REC's account is put beside: Gaussian noise on the sum against dp-accounting, and minimal random coding by enumeration."""
+"""References of DP-REC's account.
+
+Points under test: dp-accounting for Gaussian noise, and enumeration of its coding.
+"""
 
 import itertools
 import math
@@ -54,7 +57,8 @@ def test_references_put_all_accounts_beside_each_other() -> None:
     rows = frame.set_index("account")
     names = ["DP-REC, conservative", "DP-REC, published", "Gaussian, classic", "Gaussian, optimal", "Gaussian, pld"]
     assert sorted(rows.index) == sorted([*names, "DP-REC, any-bits"])
-    # The same noise on the sum is less private by the first account than by the next, and so on; for the same epsilon more is needed.
+    # Each account in this order proves a smaller epsilon for the same noise than the account before, so the noise for a given epsilon
+    # falls.
     assert rows.loc[names, "epsilon"].is_monotonic_decreasing
     assert rows.loc[names, "target_noise_multiplier"].is_monotonic_decreasing
     assert set(rows["adjacency"]) == {"add-or-remove-one"}
@@ -71,7 +75,7 @@ def test_references_put_all_accounts_beside_each_other() -> None:
         assert 0 <= SMALL.epsilon - training_epsilon(ratio, 42, account) <= 1e-6
 
 
-# What the paper reports has two or three digits.
+# The paper reports two or three digits.
 @pytest.mark.parametrize("setting", PUBLISHED_SETTINGS, ids=str)
 def test_the_papers_noise_is_that_of_the_older_conversion_over_its_own_rounds(setting: PublishedSetting) -> None:
     of_noise = replace(setting, rounds=setting.gaussian_rounds)
@@ -90,7 +94,7 @@ def test_bits_are_seven_for_each_group() -> None:
 
 
 def test_gaussian_noise_has_the_rounds_of_its_own_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    # An account that is quick, and can be inverted by hand.
+    # The stand-in account is quick, and can be inverted by hand.
     monkeypatch.setattr(dp_rec_references, "gaussian_reference_epsilon", lambda noise, setting, _: setting.rounds / noise)
     setting = replace(SMALL, rounds=9, noise_rounds=4, noise_multiplier=2.0)
     (row,) = ReferencePoint(seed=0, published=setting, account="Gaussian, classic").run()
@@ -125,7 +129,8 @@ def test_a_bad_argument_is_named(call: Callable[[], object], message: str) -> No
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("candidates", [1, 2, 3, 4])
 def test_minimal_random_coding_by_enumeration(epsilon: float, candidates: int) -> None:
-    # Randomised response over 4 values; every list of public candidates, every pair of inputs, every index.
+    # The law is randomised response over 4 values; the test enumerates all lists of public candidates, all pairs of inputs, and all
+    # indices.
     densities = np.where(np.eye(4) == 1, math.exp(epsilon), 1.0)
     worst = 0.0
     for drawn in itertools.product(range(4), repeat=candidates):

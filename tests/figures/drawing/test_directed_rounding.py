@@ -1,4 +1,4 @@
-"""Numbers in few digits, rounded to the side that is asked for."""
+"""Numbers in few digits, rounded up or down on request."""
 
 from fractions import Fraction
 

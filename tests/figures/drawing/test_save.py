@@ -1,4 +1,4 @@
-"""A figure's files: the same each time, whole, and with nothing from elsewhere."""
+"""A figure's files: reproducible, complete, and self-contained."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -53,7 +53,7 @@ def test_the_svg_stands_alone(entries: pd.DataFrame, tmp_path: Path, monkeypatch
     svg = minidom.parseString(text).documentElement  # noqa: S318 - our own file
     assert svg.tagName == "svg"
     assert svg.getElementsByTagName("dc:date") == []
-    # Type is drawn as outlines, so that no font has to be there.
+    # Letters are drawn as outlines, so that no font is necessary.
     assert svg.getElementsByTagName("text") == []
     pictures = [image.getAttribute("xlink:href") for image in svg.getElementsByTagName("image")]
     assert all(link.startswith("data:image/png;base64,") for link in pictures)

@@ -1,4 +1,7 @@
-"""Success of exact recovery: the figure fits a page, draws its table, and has the bounds; the table does not depend on the machine."""
+"""Success of exact recovery.
+
+Points under test: the figure fits a page, draws its table and bounds; the table is machine-independent.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace

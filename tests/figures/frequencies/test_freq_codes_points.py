@@ -1,4 +1,4 @@
-"""Exact recovery: what the table says, on a size that takes no time."""
+"""Exact recovery: the table of the figure, at a small size."""
 
 import math
 
@@ -25,11 +25,11 @@ def arranged() -> pd.DataFrame:
 def test_codes_recover_what_has_measurements_enough(arranged: pd.DataFrame) -> None:
     success = arranged.set_index(["code", "prior", "measurements"])["success"]
     assert (success["identity"] == 1).all()
-    # There are C(44, 5), a million, histograms, and 6^3 sums of three measurements.
+    # There are C(44, 5), about a million, histograms, and 6^3 sums of three measurements.
     assert success["bernoulli", "uniform", 3] < 1
     assert success["bernoulli", "uniform", 36] == success["rademacher", "geometric", 36] == 1
     assert (success["bernoulli"] >= success["rademacher"]).all()
-    # The relaxation of the same sums is not the only vector where the histogram is; where both are unique they are the same.
+    # The relaxation has several solutions for some unique histograms; if its solution is unique, it is the histogram.
     assert (success["bernoulli"] >= success["relaxation"]).all()
     assert success["relaxation", "uniform", 36] == 1
     assert (arranged["proven"] <= arranged["success"]).all()

@@ -1,4 +1,7 @@
-"""Needed bits: exact codes against the entropy, mechanisms against what their errors make necessary."""
+"""Tests of needed bits.
+
+Requirements: exact codes against the entropy, and mechanisms against the bits that their errors require.
+"""
 
 import math
 

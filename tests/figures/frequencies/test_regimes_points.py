@@ -1,4 +1,4 @@
-"""Which mechanism wins where: budgets are kept, and the winners are the best of the rows."""
+"""Winners of the map: budgets are kept, and the winners are the best rows."""
 
 from itertools import pairwise
 
@@ -21,12 +21,12 @@ def test_budgets_are_kept_and_more_bits_do_no_harm(rows: pd.DataFrame) -> None:
     errors = rows.pivot_table(index=["categories", "mechanism"], columns="budget", values="predicted_squared_error")
     for fewer, more in pairwise(BUDGETS):
         both = errors[[fewer, more]].dropna()
-        # Sketches that are as good within a share of 1.05 are chosen by their largest error.
+        # Among sketches within a factor of 1.05, the largest error decides.
         assert (both[more] <= 1.06 * both[fewer]).all()
 
 
 def test_no_mechanism_is_better_than_the_bound(rows: pd.DataFrame) -> None:
-    # Histograms' errors do not depend on the data.
+    # The errors of histograms do not depend on the data.
     histograms = rows[rows["kind"] == HISTOGRAM]
     assert (histograms["predicted_squared_error"] > histograms["lower_bound"]).all()
     assert (histograms["predicted_squared_error"] > 0.99 * histograms["central_squared_error"]).all()

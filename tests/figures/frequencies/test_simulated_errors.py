@@ -1,4 +1,4 @@
-"""Errors of frequencies: what the table says, and that predictions and projections are what they are said to be."""
+"""Errors of frequencies: the table, predictions and projections."""
 
 from dataclasses import replace
 

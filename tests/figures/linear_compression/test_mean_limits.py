@@ -12,14 +12,14 @@ def task(dimension: int, clients: int, epsilon: float, **more: object) -> Task:
 
 
 def test_bits_that_are_necessary_rise_with_the_square_of_clients_times_epsilon_until_the_dimension() -> None:
-    # Without bias, about 0.72 d c**2 / bits is to be at most slack d sigma**2.
+    # An unbiased estimate needs about 0.72 d c**2 / bits of at most slack d sigma**2.
     few = mean_limits(task(2**22, 1000, 0.5), "secure-sum")
     more = mean_limits(task(2**22, 2000, 0.5), "secure-sum")
     assert more.necessary_unbiased_bits == pytest.approx(4 * few.necessary_unbiased_bits, rel=0.02)
-    # In the same regime the estimate zero needs none.
+    # In the same regime, the estimate zero needs no bits.
     assert few.necessary_bits == 0
     assert few.gaussian_error > few.zero_error
-    # Precision beyond a bit for each coordinate is cheap.
+    # Precision beyond a bit per coordinate is cheap.
     many = mean_limits(task(64, 10**6, 1.0), "secure-sum")
     assert many.necessary_unbiased_bits == pytest.approx(many.necessary_bits, rel=1e-3)
     assert many.necessary_bits > 64

@@ -1,4 +1,7 @@
-"""What figures of linear compression are drawn from: measured and predicted errors, and what is left out."""
+"""Data of the figures of linear compression.
+
+Points under test: measured and predicted errors, and omitted rows.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,7 +19,7 @@ BASE = SketchPoint(seed=0, dimension=650, clients=30, noise_multiplier=0.5)
 
 
 def test_measured_errors_are_those_that_are_predicted(rows_of: Callable[[Sequence[Any]], pd.DataFrame]) -> None:
-    # Ten rounds: the average is within five standard errors.
+    # The average of ten rounds is within five standard errors.
     result = rows_of([replace(BASE, rate=5.0, repetition=k) for k in range(10)])
     spread = result["squared_error"].std() / np.sqrt(len(result))
     assert abs(result["squared_error"].mean() - result["predicted_squared_error"].mean()) < 5 * spread
@@ -33,7 +36,7 @@ def test_arrangements_of_layers_have_one_size(rows_of: Callable[[Sequence[Any]],
     result = rows_of(layer_points(0, hidden=(20,), clients=20, rates=(4.0,), kept=(1.0, 0.1), repetitions=3))
     sizes = result.groupby("arrangement")["sketch_dimension"].max()
     assert set(sizes.index) == set(ARRANGEMENTS)
-    # Up to a row of buckets for each layer.
+    # Each layer rounds up to a row of buckets.
     assert sizes.max() - sizes.min() <= 5 * 2 + 5
     kept_all = result[result["kept"] == 1]
     assert (kept_all["thresholding_squared_error"] == 0).all()

@@ -1,4 +1,6 @@
-"""The parts of a sketched sum's error: each is zero where its cause is absent, and as large as predicted where it is not.
+"""The parts of a sketched sum's error.
+
+Requirements: zero without their cause, and otherwise as large as predicted.
 
 Seeds are fixed; means of rounds are within 5 standard errors.
 """
@@ -30,7 +32,7 @@ def made(sketch: LinearSketch | None = None, *, clip: float = 4.0, **changes: An
 
 
 def inside(length: float = 1.0) -> np.ndarray:
-    """Return vectors at a distance from zero, with a mean that is not small."""
+    """Return vectors at a distance from zero, with a mean far from zero."""
     vectors = np.random.default_rng(1).normal(size=(CLIENTS, DIMENSION)) + 0.7
     return np.asarray(length * vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
 
@@ -47,7 +49,7 @@ def test_the_error_is_that_of_the_estimate() -> None:
     assert parts.squared_error == pytest.approx(np.sum((estimate - vectors.mean(axis=0)) ** 2), rel=1e-12)
     assert parts.zero == pytest.approx(np.sum(vectors.mean(axis=0) ** 2), rel=1e-12)
     assert parts.clients == CLIENTS
-    # Here all steps cost something.
+    # All steps have an error here.
     assert all(getattr(parts, field.name) > 0 for field in fields(parts) if field.name not in ("clipped_sketches", "sketch_clipping"))
 
 
@@ -55,7 +57,7 @@ def test_the_error_is_that_of_the_estimate() -> None:
 def test_vectors_inside_the_ball_are_not_clipped(length: float) -> None:
     parts = split(made(clip=10.0), inside(length))
     outside = max(length - 1.0, 0.0)
-    # Those outside lose what they are longer by.
+    # Vectors outside the ball lose their excess length.
     assert parts.clipping == pytest.approx(np.sum((outside * inside().mean(axis=0)) ** 2), rel=1e-9, abs=1e-28)
     assert parts.clipped_vectors == float(length > 1)
     assert (parts.sketch_clipping, parts.clipped_sketches) == (0.0, 0.0)
@@ -64,7 +66,7 @@ def test_vectors_inside_the_ball_are_not_clipped(length: float) -> None:
 def test_a_sketch_of_all_coordinates_loses_nothing() -> None:
     lossless, lossy = (split(made(HadamardSketch(DIMENSION, size, seed=1)), inside()) for size in (64, 32))
     assert lossless.compression < 1e-28 < 0.1 < lossy.compression
-    # Rotations keep lengths: noise of a coordinate's variance on 64.
+    # Rotations keep lengths: all 64 coordinates have the noise variance.
     assert lossless.squared_error == pytest.approx(lossless.rounding + lossless.privatisation, rel=0.3)
 
 
@@ -76,10 +78,10 @@ def test_compression_and_noise_are_as_predicted() -> None:
     for name, value in expected.items():
         values = np.array([getattr(part, name) for part in parts])
         assert abs(values.mean() - value) < 5 * values.std() / math.sqrt(200)
-    # Rounding has a variance of a quarter of a squared step at most, on each of d coordinates; a sixth on average over fractions.
+    # Rounding has a variance of at most a quarter of a squared step on each of d coordinates, and a sixth on average over fractions.
     rounding = np.mean([part.rounding for part in parts])
     assert 0.6 < rounding / (DIMENSION * 1e-4 / 6 / CLIENTS) < 1.5
-    # Steps that do not depend on each other add up.
+    # Errors of independent steps add up.
     whole = np.array([part.squared_error - part.compression - part.rounding - part.privatisation for part in parts])
     assert abs(whole.mean()) < 5 * whole.std() / math.sqrt(200)
     assert all(part.clipping < 1e-28 and part.wrap_around == 0 and part.wrapped_coordinates == 0 for part in parts)
@@ -99,7 +101,7 @@ def test_few_bits_wrap() -> None:
     assert (wide.wrapped_coordinates, wide.wrap_around) == (0, 0.0)
     assert narrow.wrapped_coordinates > 0
     assert narrow.wrap_around > wide.squared_error
-    # All before it is the same.
+    # Earlier steps have the same errors.
     for name in ("clipping", "compression", "sketch_clipping", "rounding", "privatisation", "zero"):
         assert getattr(narrow, name) == getattr(wide, name)
 
@@ -109,7 +111,7 @@ def test_chunks_add_up() -> None:
     whole, parts = split(mechanism, vectors), split_sketch_error(mechanism, np.split(vectors, 4), np.random.default_rng(2))
     for name in ("clipping", "compression", "sketch_clipping", "zero", "clipped_vectors", "clipped_sketches"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-9)
-    # Other words for the noise of other chunks.
+    # Other chunks use other words for the noise.
     assert parts.privatisation != whole.privatisation
 
 

@@ -1,4 +1,7 @@
-"""Sparse recovery: the operator against its matrix, errors against their predictions, and where zero wins."""
+"""Tests of sparse recovery.
+
+Points under test: the operator against its matrix, errors against predictions, and cases in which zero is best.
+"""
 
 import math
 
@@ -43,17 +46,17 @@ def test_there_is_a_row_for_each_setting_and_decoder(arranged: pd.DataFrame) -> 
 def test_errors_are_as_predicted(arranged: pd.DataFrame) -> None:
     by = arranged.set_index(["decoder", "sparsity", "noise_deviation"])
     ordinary = by.loc["ordinary"]
-    # Its predicted error is exact: six means, each within 4.5 standard errors, which are estimated from 12 repetitions.
+    # The predicted error is exact: six means are each within 4.5 standard errors, estimated from 12 repetitions.
     gaps = (ordinary["mean_squared_error"] - ordinary["predicted_squared_error"]) / ordinary["standard_error"]
     assert gaps.abs().max() < 4.5
     assert ordinary["predicted_squared_error"].loc[(2, 1.0)] == 2**10 / 2**8 * 2 - 1
-    # The oracle's is a lower bound; 128 columns of length 256 are far from orthogonal.
+    # The oracle's prediction is a lower bound; 128 columns of length 256 are far from orthogonal.
     oracle = by.loc["oracle"]
     ratio = oracle["mean_squared_error"] / oracle["predicted_squared_error"]
     assert ratio.loc[128].between(1.5, 2.5).all()
     assert ratio.loc[2].between(0.4, 2).all()
     assert by.loc["zero"]["mean_squared_error"].to_numpy() == pytest.approx(np.ones(6))
-    # Where the support is found, the refit is the oracle; the Lasso shrinks two entries by about the penalty each.
+    # With the right support, the refit equals the oracle; the Lasso shrinks the two entries by about the penalty.
     result = by.loc[("lasso-refit", 2, 0.125)]
     assert (result["missed_entries"], result["false_entries"]) == (0, 0)
     assert result["mean_squared_error"] == pytest.approx(by.loc[("oracle", 2, 0.125), "mean_squared_error"], rel=1e-6)
@@ -65,7 +68,7 @@ def test_the_map_says_where_zero_wins(arranged: pd.DataFrame) -> None:
     assert len(rows) == 2 * len(NOISES)
     assert rows.loc[(2, 0.125), "best"] == "lasso-refit"
     assert rows.loc[(2, 1.0), "best"] == "lasso-refit"
-    # The Lasso finds nothing there, and is as good as zero.
+    # The Lasso selects no coordinate there, and equals the estimate zero.
     assert rows.loc[(2, 16.0), "lasso"] == rows.loc[(2, 16.0), "zero"] == pytest.approx(1)
     assert rows.loc[(2, 16.0), "best"] == "zero"
     assert rows["zero_wins"].tolist() == (rows["best"] == "zero").tolist()
@@ -77,7 +80,7 @@ def test_the_map_says_where_zero_wins(arranged: pd.DataFrame) -> None:
 
 
 def test_noise_only_scales_what_is_drawn() -> None:
-    """So that differences between levels of noise are not differences between draws; the oracle's error is then proportional."""
+    """Levels of noise share their draws; the oracle's error is then proportional."""
     low, high = (RecoveryPoint(seed=1, sparsity=4, noise_deviation=noise, dimension=256, measurements=64) for noise in (0.5, 2.0))
     errors = [{row["decoder"]: row["squared_error"] for row in point.run()}["oracle"] for point in (low, high)]
     assert errors[1] == pytest.approx(16 * errors[0], rel=1e-6)
@@ -86,7 +89,7 @@ def test_noise_only_scales_what_is_drawn() -> None:
 
 
 def test_a_refit_of_more_entries_than_measurements_has_no_error() -> None:
-    """An eighth of 64 entries from 16 measurements without noise worth the name: what the Lasso finds differs from draw to draw."""
+    """The Lasso may select more entries than the 16 measurements."""
     for seed, more in ((3, False), (0, True)):
         point = RecoveryPoint(seed=seed, sparsity=8, noise_deviation=0.01, dimension=64, measurements=16)
         rows = {row["decoder"]: row for row in point.run()}

@@ -1,4 +1,4 @@
-"""Small tables, for all figures of tables."""
+"""Small tables for all figures of tables."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

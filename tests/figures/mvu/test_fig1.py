@@ -1,4 +1,4 @@
-"""Figure 1 of the MVU paper: tables, letters and certificates as they were designed."""
+"""Figure 1 of the MVU paper: the designed tables, letters and certificates."""
 
 import numpy as np
 import pandas as pd

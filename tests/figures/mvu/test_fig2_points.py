@@ -1,4 +1,7 @@
-"""Scalar means: simulated variances sit on the exact ones, and no mechanism averages below the certified bound."""
+"""Tests of scalar means.
+
+Points under test: simulated variances agree with exact ones, and no mechanism averages below the certified bound.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -36,13 +39,13 @@ def test_one_bit_mvu_is_cldp_exactly(variances: pd.DataFrame) -> None:
         table = scalar_mean.design_mvu(epsilon, 3, 1, interval=(-1.0, 1.0), seed=0)
         low, high = table.alphabet
         contrast = Fraction(int(table.weights[-1, 1] - table.weights[0, 1]), table.total)
-        # CLDP with the contrast C that the weights have, on the unit interval's scale, in rational arithmetic: letters 1/C apart, variance
-        # 1 / (2 C)**2 - (x - middle)**2; the middle is 1/2 as nearly as the letters' grid allows.
+        # CLDP's contrast C, on the unit interval and in rational arithmetic, gives letters 1/C apart and variance 1 / (2 C)**2 - (x -
+        # middle)**2; the middle is 1/2 up to the letters' grid.
         assert high - low == 1 / contrast
         middle = (low + high) / 2
         assert abs(middle - Fraction(1, 2)) < 1e-15
         assert table.moments.variances == tuple((2 * contrast) ** -2 - (Fraction(i, 7) - middle) ** 2 for i in range(8))
-        # What is kept back of epsilon for the rounding is all that tells the two contrasts apart.
+        # The two contrasts differ only by the margin of epsilon for rounding.
         assert math.tanh(epsilon / 2) * (1 - 1e-8) <= contrast <= math.tanh(epsilon / 2)
     exact = variances.pivot_table(index=["epsilon", "value"], columns="mechanism", values="exact_variance")
     assert exact["MVU(1)"].to_numpy() == pytest.approx(exact["CLDP"].to_numpy(), rel=1e-7)
@@ -51,12 +54,13 @@ def test_one_bit_mvu_is_cldp_exactly(variances: pd.DataFrame) -> None:
 def test_simulated_variances_sit_on_the_exact_ones(variances: pd.DataFrame) -> None:
     points = variances.dropna(subset="simulated_variance")
     assert len(points) == 2 * 6 * 21
-    # 252 nearly normal deviates: one beyond 5 standard errors has a chance of about 1e-4; the seed is fixed.
+    # One of 252 nearly normal deviates is beyond 5 standard errors with a chance of about 1e-4; the seed is fixed.
     deviates = (points["simulated_variance"] - points["exact_variance"]) / points["simulated_standard_error"]
     assert deviates.abs().max() < 5
     assert abs(deviates.mean()) < 5 / math.sqrt(len(points))
     ratio = points["simulated_variance"] / points["exact_variance"]
-    # The mean of 500 squares of nearly normal errors has a relative deviation of sqrt(2 / 500): 4.4 of them below, and 5.6 above.
+    # The mean of 500 squares of nearly normal errors has a relative deviation of sqrt(2 / 500): the bounds are 4.4 deviations below and 5.6
+    # above.
     assert ratio.between(0.72, 1.35).all()
 
 
@@ -88,7 +92,7 @@ def prepared() -> PreparedScalar:
 
 
 def test_a_simulation_does_not_depend_on_the_others(variances: pd.DataFrame, prepared: PreparedScalar) -> None:
-    # CLDP is the same whatever the seed, and what is random is not.
+    # CLDP's variances do not depend on the seed, while random values do.
     alone, other_seed = (pd.DataFrame(ScalarPoint(seed=item, mechanism="CLDP", epsilon=5.0, **SMALL).run(prepared)) for item in (0, 1))
     together = variances[(variances["epsilon"] == 5.0) & (variances["mechanism"] == "CLDP")].reset_index(drop=True)
     pd.testing.assert_frame_equal(alone, together, check_exact=True, check_dtype=False)
@@ -99,7 +103,7 @@ def test_averages_over_the_grid_are_of_its_eight_inputs(variances: pd.DataFrame,
     averages = grid_averages(variances).set_index(["epsilon", "mechanism"])
     assert set(averages["grid_inputs"]) == {8}
     table = prepared.mvu
-    # On the interval from -1 to 1 variances are four times those of the unit scale.
+    # On the interval from -1 to 1, variances are four times those of the unit scale.
     assert averages.loc[(5.0, "MVU(3)"), "mean_variance"] == pytest.approx(4 * table.certificate.mean_variance, rel=1e-9)
     assert (averages["lower_bound"] <= averages["mean_variance"]).all()
 

@@ -1,4 +1,4 @@
-"""The comparison of vector means: it states what it measured, and each panel has its series."""
+"""The comparison of vector means: the stated measurements, and the series of each panel."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -15,12 +15,12 @@ Rows = Callable[[Sequence[Any]], pd.DataFrame]
 
 
 def smaller(comparison: Comparison) -> Comparison:
-    """Return a comparison with tables of one bit; in the second half's comparison by bits of two too, which take longer to design."""
+    """Return a comparison with tables of one bit, and also of two bits in the second half."""
     one_bit, two_bits = (with_small_tables(comparison, bits_in=2, most_bits_out=bits) for bits in (1, 2))
     return replace(one_bit, by_bits=two_bits.by_bits) if comparison.name == "L2" else one_bit
 
 
-# The second epsilon is that of the comparison by bits: their tables are the same.
+# The second epsilon is that of the comparison by bits, so that both share their tables.
 SMALL: dict[str, Any] = {
     "comparisons": tuple(smaller(comparison) for comparison in COMPARISONS),
     "epsilons": (1.0, BITS_EPSILON),
@@ -40,7 +40,8 @@ def test_the_vector_comparison_states_what_it_measured(vector_means: pd.DataFram
     assert set(frame["adjacency"]) == {"replace-one"}
     assert set(frame["trust_model"]) == {"local"}
     assert (frame["realised_epsilon"] <= frame["epsilon"]).all()
-    # A mean of 10 repetitions with 8 coordinates each, chi-square with 80 degrees of freedom: 5 sigma are 0.8. A bias is not predicted.
+    # The mean of 10 repetitions with 8 coordinates each is chi-square with 80 degrees of freedom: 5 sigma are 0.8. Predictions omit the
+    # bias.
     unbiased = frame[frame["series"] != "plain random coding"]
     assert (np.abs(unbiased["mean_squared_error"] / unbiased["predicted_squared_error"] - 1) <= 0.8).all()
     tables = frame[frame["mechanism"] == "mvu"]
@@ -58,7 +59,7 @@ def test_each_panel_has_its_series_in_order(vector_means: pd.DataFrame) -> None:
         assert by_bits["series"].tolist() == [series.label for series in comparison.by_bits]
         assert set(by_bits["epsilon"]) == {BITS_EPSILON}
         assert all(series["bits_per_client"].is_monotonic_increasing for _, series in by_bits.groupby("series"))
-        # What is in both panels was run once.
+        # Runs that occur in both panels are done once.
         both = by_epsilon.merge(by_bits, on=[name for name in own if name != "panel"])
         assert len(both) >= len(comparison.by_epsilon) - 1
 

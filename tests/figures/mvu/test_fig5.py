@@ -1,4 +1,7 @@
-"""Figure 5 of the MVU paper: maps, variances and bounds, and where more bits stop helping."""
+"""Figure 5 of the MVU paper.
+
+Points under test: maps, variances and bounds, and the point of diminishing returns.
+"""
 
 import numpy as np
 import pandas as pd

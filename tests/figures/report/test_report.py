@@ -1,4 +1,4 @@
-"""The report: one page that loads nothing, says what it should, and lets no name out of its place."""
+"""The report: a self-contained page with the expected text, in which no name becomes markup."""
 
 import html
 import re
@@ -25,7 +25,7 @@ LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video
 
 
 class Page(HTMLParser):
-    """A page taken apart: are its elements closed in order, what would it load, which identifiers and texts does it have?"""
+    """Parsed page: order of its elements, external resources, identifiers and texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -144,7 +144,7 @@ def test_names_are_shown_as_text_that_controls_nothing(study: MeanStudy) -> None
         text = Page(page).text
         assert printable(name) in text
         assert not set(page) & set("\x1b\r\u202e\udcff")
-        # What the figures say stands beside their outlines.
+        # The figures' text stands in comments beside its outlines.
         assert f"<!-- {drawable(name)} -->" in html.unescape(page)
 
 

@@ -1,4 +1,7 @@
-"""The page of an index: what its tables' certificates say, nothing from elsewhere, and a limit to its length."""
+"""The page of an index.
+
+Points under test: the facts of its tables' certificates, no external resources, and a limited length.
+"""
 
 import re
 from pathlib import Path

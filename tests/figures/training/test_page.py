@@ -9,6 +9,7 @@ import pytest
 
 from quietbits.analysis.training.spec import parse_training
 from quietbits.figures.training.page import MOST_SERIES, compared_trainings, training_page_html, training_statement
+from quietbits.shown import in_figures
 
 DOCUMENT: dict[str, Any] = {
     "clients": 100,
@@ -75,11 +76,26 @@ def test_a_grid_without_privacy_has_references_only(results: pd.DataFrame) -> No
     assert 'class="best"' not in page
 
 
+def test_settings_of_different_adjacency_are_different_lines_and_sentences(results: pd.DataFrame) -> None:
+    other = results[results["mechanism"] == "dp-fedavg"].assign(adjacency="add-or-remove-one")
+    both = pd.concat([results, other.assign(run="other " + other["run"])], ignore_index=True)
+    page = training_page_html(both)
+    drawn = set(re.findall(r"<!-- (.*?) -->", page))
+    assert {f"dp-fedavg, server rate 1, adjacency {name}" for name in ("replace-one", "add-or-remove-one")} <= drawn
+    assert "(ε = 8, add-or-remove-one, central)" in page
+    assert page.count('<tr class="best">') == 2
+
+
 def test_many_settings_are_not_all_drawn(results: pd.DataFrame) -> None:
     run = results[results["mechanism"] == "dp-fedavg"].head(2)
     others = [run.assign(run=f"run {rate}", server_rate=float(rate), accuracy=1 / rate) for rate in range(2, MOST_SERIES + 5)]
-    page = training_page_html(pd.concat([results[results["mechanism"] == "none"], *others], ignore_index=True))
-    assert "Not drawn: 3 settings of the lowest accuracy." in page
+    none = results[results["mechanism"] == "none"]
+    worse = none.assign(run="worse", server_rate=9.0, accuracy=0.01)
+    page = training_page_html(pd.concat([none, worse, *others], ignore_index=True))
+    # The best reference and the best others are drawn.
+    assert "Not drawn: 5 settings of lower accuracy." in page
     drawn = set(re.findall(r"<!-- (.*?) -->", page))
-    assert {"none", "dp-fedavg, server rate 2"} <= drawn
-    assert f"dp-fedavg, server rate {MOST_SERIES + 4}" not in drawn
+    assert {"none, server rate 1", *(f"dp-fedavg, server rate {rate}" for rate in range(2, MOST_SERIES + 1))} <= drawn
+    assert not {"none, server rate 9", f"dp-fedavg, server rate {MOST_SERIES + 1}"} & drawn
+    accuracy = none["accuracy"].iloc[-1]
+    assert f"as a reference: none {in_figures(accuracy)}." in page

@@ -1,4 +1,4 @@
-"""Bits for each parameter in the paper's settings, to the printed digits."""
+"""Bits per parameter in the paper's settings, to the printed digits."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_the_table_is_tidy() -> None:
     frame = compression_settings()
     assert len(frame) == len(SETTINGS)
     assert frame["bits_per_parameter"].tolist() == [setting.bits / setting.rate for setting in SETTINGS]
-    # In Table 1 compression costs accuracy at every noise.
+    # Compression costs accuracy at every noise in Table 1.
     for _, group in frame[frame["source"] == "Table 1"].groupby("noise_multiplier"):
         assert group.sort_values("rate")["accuracy"].is_monotonic_decreasing
 

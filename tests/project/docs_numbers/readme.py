@@ -1,4 +1,4 @@
-"""Numbers of README."""
+"""Numbers of the README."""
 
 from functools import cache
 

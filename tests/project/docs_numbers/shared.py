@@ -1,4 +1,4 @@
-"""How the numbers of every page are written."""
+"""Formats of the numbers on all pages."""
 
 import math
 import tempfile
@@ -9,7 +9,7 @@ import pandas as pd
 
 
 def up(value: float, digits: int) -> str:
-    """Return a number rounded up to digits after the point: bounds on privacy stay true."""
+    """Return a number rounded up to digits after the point, so that bounds on privacy stay true."""
     return f"{math.ceil(value * 10**digits - 1e-9) / 10**digits:.{digits}f}"
 
 

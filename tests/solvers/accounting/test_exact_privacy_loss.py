@@ -1,4 +1,4 @@
-"""Rényi divergences of two distributions value by value, against many digits: at any order, and whatever the losses."""
+"""Rényi divergences of two distributions value by value, against many digits."""
 
 import itertools
 import math
@@ -20,14 +20,14 @@ def exact_divergence(loss: ExactPrivacyLoss, order: float) -> mpmath.mpf:
     return mpmath.log(mpmath.fsum(mpmath.exp(mpmath.mpf(log_mass) + above * mpmath.mpf(value)) for log_mass, value in terms)) / above
 
 
-# Sums of more than 1024 values are computed in other ways.
+# Sums of more than 1024 values use other algorithms.
 @pytest.mark.parametrize(
     ("values", "scale"), [*itertools.product([1, 2, 3, 50, 1025], [0.0, 1e-160, 1e-6, 0.1, 30.0]), (1024, 0.1), (1024, 30.0)]
 )
 def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
     rng = np.random.default_rng(values)
     other, losses = rng.dirichlet(np.ones(values)), rng.normal(size=values) * scale
-    # Both distributions leave something out.
+    # Both distributions drop some mass.
     log_masses = np.log(other) + losses
     log_masses -= max(float(logsumexp(log_masses)), 0.0) + math.log(1.001)
     with mpmath.workdps(50):
@@ -37,13 +37,13 @@ def test_they_have_all_digits_at_every_order(values: int, scale: float) -> None:
         orders = ORDERS if values < 1000 else ORDERS[[1, 4, 6, 9]]
         for order, result in zip(orders.tolist(), loss.renyi_divergences(orders).tolist(), strict=True):
             expected = exact_divergence(loss, order)
-            # What is left out is a number of 53 bits, which counts for much at orders next to one.
+            # The dropped mass has 53 bits, which matters at orders near 1.
             allowed = abs(expected) * 1e-11 + 4e-16 * (1 / (order - 1) + 1) * (abs(mpmath.log(1 - loss.certain)) + 1)
             assert abs(result - expected) <= allowed
 
 
 def pair(values: int, scale: float, certain: float = 0.0) -> ExactPrivacyLoss:
-    """Return two distributions on the same values, and what only the first one can have."""
+    """Return two distributions on the same values, and the mass of the first distribution alone."""
     rng = np.random.default_rng(values)
     own = rng.dirichlet(np.ones(values))
     other = own * np.exp(scale * rng.normal(size=values))
@@ -93,7 +93,7 @@ def test_a_grid_reveals_more_and_keeps_both_masses(interval: float) -> None:
     assert above.any()
     assert own.sum() + grid._infinity_mass == pytest.approx(1.0, rel=1e-12)
     assert grid._infinity_mass == pytest.approx(1e-3 + loss.masses[above].sum(), rel=1e-12)
-    # Inside the grid the masses of the second distribution stay what they are, too.
+    # Inside the grid, the second distribution also keeps its masses.
     inside = ~above
     clipped = np.maximum(loss.losses[inside], -4 * interval)
     assert (own * np.exp(-positions)).sum() == pytest.approx((loss.masses[inside] * np.exp(-clipped)).sum(), rel=1e-12)
@@ -139,8 +139,7 @@ def test_values_of_one_distribution_alone_add_up_over_uses() -> None:
 
 @pytest.mark.parametrize("order", [1.5, 8.0, 19.0])
 def test_values_that_only_one_distribution_makes_likely_count(order: float) -> None:
-    # Blocks of values that are rare under the first distribution: likely under the second, or with so large a loss that a high order sees
-    # them.
+    # Whole blocks of values are rare under the first distribution: likely under the second, or with losses that dominate high orders.
     size = 2**13
     log_masses = np.concatenate(
         [np.full(size, -200 - math.log(size)), np.full(size, -200 - math.log(size)), np.full(1000, -math.log(1000))]
@@ -156,7 +155,7 @@ def test_values_that_only_one_distribution_makes_likely_count(order: float) -> N
 
 @pytest.mark.parametrize("order", [310.0, 400.0])
 def test_ratios_that_would_overflow_are_summed_from_logarithms(order: float) -> None:
-    # A value of probability e^-600 that is e^1.5 times as likely as under the other distribution; all else is alike.
+    # One value has probability e^-600 and a likelihood ratio of e^1.5; all other values are equally likely under both.
     log_masses, losses = np.array([math.log(0.5), math.log(0.5), -600.0]), np.array([0.0, 0.0, 1.5])
     computed = ExactPrivacyLoss(log_masses, losses, 0.0, 0.0).renyi_divergences([order])[0]
     assert computed == pytest.approx(math.log1p(math.exp(-600 + 1.5 * (order - 1))) / (order - 1), rel=1e-9)
@@ -165,7 +164,7 @@ def test_ratios_that_would_overflow_are_summed_from_logarithms(order: float) -> 
 @pytest.mark.parametrize("share", [1e-3, 1e-6, 1e-9])
 @pytest.mark.parametrize("order", [1 + 1e-7, 1.001, 2.0, 64.0])
 def test_nothing_cancels_where_two_distributions_are_nearly_alike(share: float, order: float) -> None:
-    # A fair coin and one that is off by a little: the divergence is about a t^2 / 2, far below the rounding errors of a sum near 1.
+    # A fair coin and a slightly biased coin have a divergence of about a t^2 / 2, far below the rounding errors of a sum near 1.
     signs = np.array([1.0, -1.0])
     losses = np.log1p(share * signs)
     computed = ExactPrivacyLoss(losses - math.log(2), losses, 0.0, 0.0).renyi_divergences([order])[0]
@@ -178,7 +177,7 @@ def test_nothing_cancels_where_two_distributions_are_nearly_alike(share: float, 
 @pytest.mark.parametrize("order", [1.5, 8.0, 64.0])
 @pytest.mark.parametrize("rare", [-3.0, 0.2])
 def test_rare_values_of_large_losses_count_beside_many_of_small_ones(order: float, rare: float) -> None:
-    # Small losses are summed by their moments, which a large one among them would spoil, on whichever side of zero it is.
+    # The sum of small losses uses their moments, which a large loss of either sign would spoil.
     losses = np.array([rare, 1e-6, -1e-6, 2e-6, -3e-6])
     log_masses = np.log([1e-9, 0.25, 0.25, 0.25, 0.25])
     with mpmath.workdps(50):
@@ -207,7 +206,7 @@ def test_nothing_in_common_leaves_nothing_to_sum() -> None:
 
 
 def test_a_rare_value_whose_ratio_overflows_does_not_spoil_orders_that_are_near_one() -> None:
-    # e^(100 * 10) is no floating-point number; times a probability of e^-2010 it is nothing.
+    # e^(100 * 10) exceeds floating point, but is negligible times a probability of e^-2010.
     losses = np.array([1e-4, -1e-4, 10.0])
     log_masses = np.array([math.log(0.5), math.log(0.5), -2000.0])
     others = np.exp(log_masses - losses)
@@ -229,7 +228,7 @@ def test_blocks_of_a_grid_hold_all_values_between_them(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("values", [3, 20_000])
 def test_divergences_of_what_is_next_to_impossible(values: int) -> None:
-    # All but e^-400 of the first distribution is left out.
+    # The first distribution drops all of its mass but e^-400.
     losses = np.linspace(-1.0, 2.0, values)
     loss = ExactPrivacyLoss(np.full(values, -400.0), losses, 1.0, 1.0)
     expected = [float(logsumexp(-400.0 + (order - 1) * losses)) / (order - 1) for order in (2.0, 20.0)]
@@ -239,7 +238,8 @@ def test_divergences_of_what_is_next_to_impossible(values: int) -> None:
 @pytest.mark.parametrize("few", [0, 2])
 def test_a_sum_far_below_one_between_orders_where_it_is_near_one_keeps_its_digits(monkeypatch: pytest.MonkeyPatch, few: int) -> None:
     monkeypatch.setattr(exact_privacy_loss, "FEW_VALUES", few)
-    # Nearly all of P has a small loss and 5 % of it is certain; at order 1000 a rare value with a larger loss makes up for that.
+    # Nearly all of P has a small loss, and 5 % of its mass is certain to reveal it; at order 1000 a rare value with a larger loss
+    # dominates.
     log_masses, losses = [math.log(0.95), -99.9], [math.log(0.95 / 0.999), 0.1]
     loss = ExactPrivacyLoss(np.array(log_masses), np.array(losses), 0.05, 0.001)
     orders = [2.0, 30.0, 500.0, 700.0, 1000.0]
@@ -277,7 +277,7 @@ def test_uses_of_the_same_distribution_reveal_nothing() -> None:
 
 
 def test_many_values_that_are_nearly_alike_at_every_order() -> None:
-    # Nothing is left out, so that sums at low orders are known to be near 1 from those at higher ones.
+    # No mass is dropped, so sums at higher orders show that sums at low orders are near 1.
     loss = pair(3000, 0.01)
     orders = [1.5, 2.0, 8.0, 64.0]
     with mpmath.workdps(40):
@@ -294,7 +294,7 @@ def test_one_use_has_the_exact_epsilon_at_every_delta() -> None:
 
 
 def test_blocks_in_any_order_have_the_sum_of_all_their_terms() -> None:
-    # The first block's estimate is the higher one, but its terms are the smaller ones.
+    # The first block has the higher estimate, but the smaller terms.
     blocks = [
         exact_privacy_loss._block(np.array(log_masses), np.array(losses))
         for log_masses, losses in (([-1.0, -12.0], [-10.0, 9.0]), ([-2.0, -3.0], [3.0, 4.0]))

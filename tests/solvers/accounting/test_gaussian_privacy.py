@@ -1,4 +1,7 @@
-"""The privacy of Gaussian noise against fifty digits, dp-accounting's loss distributions, and on the safe side of every root."""
+"""The privacy of Gaussian noise against fifty digits and dp-accounting's losses.
+
+Every root is on the safe side.
+"""
 
 import math
 
@@ -20,8 +23,8 @@ DELTAS = [1e-300, 1e-15, 1e-5, 0.5]
 
 
 def precise_delta(noise_multiplier: float, epsilon: float) -> mpmath.mpf:
-    """Theorem 8 of Balle and Wang as it is printed, in enough digits for nothing to cancel."""
-    # The two terms differ in a share of 1 / noise_multiplier at least.
+    """Return theorem 8 of Balle and Wang as printed, in enough digits for all cancellations."""
+    # The two terms differ by a relative 1 / noise_multiplier or more.
     with mpmath.workdps(80 + max(0, round(math.log10(noise_multiplier)))):
         z, e = mpmath.mpf(noise_multiplier), mpmath.mpf(epsilon)
         return mpmath.ncdf(1 / (2 * z) - e * z) - mpmath.exp(e) * mpmath.ncdf(-1 / (2 * z) - e * z)
@@ -65,7 +68,7 @@ def test_epsilon_is_enough_and_a_billionth_less_is_not(noise_multiplier: float, 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (5.0, 1e-3)])
 def test_loss_distributions_agree(epsilon: float, delta: float) -> None:
     multiplier = gaussian_noise_multiplier(epsilon, delta)
-    # Rounded upward to a grid of 1e-4: never below, and hardly above.
+    # The loss is rounded upward to a grid of 1e-4: never below, and hardly above.
     loss = gaussian_privacy_loss(multiplier)
     assert epsilon * (1 - 1e-9) <= loss.get_epsilon_for_delta(delta) <= epsilon + 1e-4
     assert loss.get_delta_for_epsilon(epsilon) == pytest.approx(gaussian_delta(multiplier, epsilon), rel=1e-3)
@@ -87,7 +90,7 @@ def test_which_epsilons_are_exceeded(noise_multiplier: float, delta: float) -> N
 
 
 def test_a_multiplier_of_one_is_found() -> None:
-    # Its logarithm is 0, which has no relative precision.
+    # The logarithm is 0, which has no relative precision.
     assert gaussian_noise_multiplier(1.0, gaussian_delta(1.0, 1.0)) == pytest.approx(1.0, rel=1e-9)
 
 
@@ -122,3 +125,13 @@ def test_tangents_and_halvings_end_at_the_same_epsilon(multiplier: float, monkey
     by_tangents = [gaussian_epsilon(multiplier, delta) for delta in deltas]
     monkeypatch.setattr(gaussian_privacy, "_by_tangents", lambda *_: None)
     assert by_tangents == pytest.approx([gaussian_epsilon(multiplier, delta) for delta in deltas], rel=1e-12, abs=0)
+
+
+@pytest.mark.parametrize("noise_multiplier", [1e-3, 0.01, 0.2, 0.99, 1.3])
+def test_the_bound_on_delta_is_never_rounded_down(noise_multiplier: float) -> None:
+    # Epsilons from far below to far above the mean loss, at which exponents are largest.
+    for deviations in (-3.0, -0.5, 0.0, 0.7, 2.0, 6.0, 20.0):
+        epsilon = 0.5 / noise_multiplier**2 + deviations / noise_multiplier
+        if epsilon >= 0:
+            exact = mpmath.log(precise_delta(noise_multiplier, epsilon))
+            assert exact <= gaussian_privacy._log_delta_bound(noise_multiplier, epsilon) <= exact + 1e-7

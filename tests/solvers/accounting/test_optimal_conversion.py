@@ -1,4 +1,4 @@
-"""The optimal conversion of Rényi divergences is dp-accounting's, to the last digit and the same order."""
+"""The optimal conversion of Rényi divergences agrees with dp-accounting's."""
 
 import math
 
@@ -14,7 +14,7 @@ ORDERS = np.array(DEFAULT_ORDERS[:-1])
 
 
 @given(
-    # Those below 1.01 are left out by both.
+    # Both skip orders below 1.01.
     orders=st.lists(
         st.one_of(st.floats(1.0001, 1.02), st.floats(1.02, 100.0), st.floats(100.0, 1e6)), min_size=1, max_size=12, unique=True
     ),
@@ -28,11 +28,11 @@ def test_it_is_the_one_of_dp_accounting(orders: list[float], scale: float, slope
     result = RenyiCurve(array, divergences).epsilon(delta)
     expected, order = compute_epsilon(array, divergences, delta)
     if math.isinf(expected):
-        # Nothing is proven: no order is above 1.01.
+        # No order is above 1.01, so no epsilon is proven.
         assert math.isinf(result.epsilon)
     else:
         assert result.epsilon == pytest.approx(expected, rel=1e-15, abs=1e-300)
-        # Where several orders prove the same, any of them is right.
+        # If several orders prove the same epsilon, each of them is right.
         assert result.order == order or result.epsilon == RenyiCurve([order], divergences[array == order]).epsilon(delta).epsilon
 
 

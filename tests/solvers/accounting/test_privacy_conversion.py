@@ -1,4 +1,7 @@
-"""Pure privacy, Rényi curves and privacy loss distributions: against fifty digits, closed forms, and each other."""
+"""Pure privacy, Rényi curves and privacy loss distributions.
+
+The tests run against fifty digits, closed forms, and each other.
+"""
 
 import math
 
@@ -39,7 +42,7 @@ def test_pure_privacy_dominates_every_table_with_it() -> None:
 
 
 def test_randomised_response_composes_as_the_binomial_says() -> None:
-    # After T rounds the loss is (2 k - T) epsilon for k bits kept: delta(e) is a finite sum.
+    # After T rounds with k true answers, the loss is (2 k - T) epsilon: delta(e) is a finite sum.
     epsilon, rounds, target = 0.3, 40, 2.0
     kept = 1 / (1 + math.exp(-epsilon))
     k = np.arange(rounds + 1)

@@ -1,4 +1,4 @@
-"""Largest hockey-stick divergences of a table's rows: no pair that is passed over is larger than what is found."""
+"""Largest hockey-stick divergences of a table's rows: no skipped pair exceeds the result."""
 
 from fractions import Fraction
 
@@ -9,7 +9,7 @@ from quietbits.solvers.accounting import privacy_loss
 from quietbits.solvers.accounting.privacy_loss import FEW, dominating_privacy_loss, largest_hockey_sticks
 
 
-# Few pairs are all computed, of many only those that can be the largest.
+# With few pairs, all pairs are computed; with many pairs, only pairs that may be the largest.
 @pytest.mark.parametrize("count", [6, 30])
 @pytest.mark.parametrize("kind", ["random", "two values", "gaussian", "laplace", "alike"])
 def test_the_largest_divergences_are_those_of_all_pairs(kind: str, count: int) -> None:
@@ -42,7 +42,7 @@ def test_one_use_is_accounted_for_as_dp_accounting_does(inputs: int, epsilon: fl
     loss = dominating_privacy_loss(table / table.sum(axis=1, keepdims=True))
     theirs = loss.self_compose(1)
     largest = loss.get_epsilon_for_delta(0.0)
-    # Their masses are differences of divergences over the grid's interval, of which rounding leaves the less the finer the grid is.
+    # The masses are differences of divergences over the grid's interval, so rounding matters more on a finer grid.
     rounding = 1e-16 / loss.interval
     for delta in (1e-9, 1e-5, 1e-3, 0.5, 0.99):
         assert loss.get_epsilon_for_delta(delta) == pytest.approx(theirs.get_epsilon_for_delta(delta), rel=1e-9, abs=rounding)
@@ -56,7 +56,7 @@ def test_one_use_is_accounted_for_as_dp_accounting_does(inputs: int, epsilon: fl
 def test_parts_of_any_size_make_the_same_whole(monkeypatch: pytest.MonkeyPatch, count: int, chunk: int) -> None:
     monkeypatch.setattr("quietbits.solvers.accounting.privacy_loss.CHUNK", chunk)
     rng = np.random.default_rng(7)
-    # Most pairs are nearly as far apart as the largest, so that all are computed.
+    # Most pairs are nearly as far apart as the furthest pair, so all are computed.
     table = np.where(rng.random((count, 16)) < 0.5, np.e, 1.0) * (1 + 1e-3 * rng.random((count, 16)))
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((count, count)))
@@ -68,7 +68,7 @@ def test_parts_of_any_size_make_the_same_whole(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize("chunk", [7, 2**15])
 @pytest.mark.parametrize("factor", [1.0, 1.2, 2.7])
 def test_sums_of_chosen_pairs_and_of_all_are_those_of_whole_fractions(monkeypatch: pytest.MonkeyPatch, factor: float, chunk: int) -> None:
-    # A chunk is one pair or all of them; what is not computed is not a number.
+    # A chunk is one pair or all pairs; uncomputed divergences are NaN.
     monkeypatch.setattr(privacy_loss, "CHUNK", chunk)
     monkeypatch.setattr(privacy_loss.np, "empty", lambda shape: np.full(shape, np.nan))
     table = np.random.default_rng(5).dirichlet(np.ones(7), size=9)
@@ -90,7 +90,7 @@ def test_sums_of_chosen_pairs_and_of_all_are_those_of_whole_fractions(monkeypatc
 
 
 def test_a_few_pairs_of_many_letters_are_all_compared() -> None:
-    # As many pairs as are computed at once: none is left to be computed anew.
+    # The number of pairs fills a batch exactly: none is recomputed.
     table = np.random.default_rng(6).dirichlet(np.ones(2**13), size=2)
     factors = (table / table[::-1]).max() ** (np.arange(5) / 4 * (1 + 1e-9))
     rows, others = np.array([0, 1]), np.array([1, 0])
@@ -107,7 +107,7 @@ def test_no_pair_whose_bound_is_above_the_largest_is_passed_over(monkeypatch: py
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((14, 14)))
     exact = np.maximum(table[rows] - factor * table[others], 0).sum(axis=1)
-    # Bounds up to four times as large, in another order than the sums.
+    # The bounds are up to four times as large as the sums, in another order.
     bound = exact * (1 + 3 * rng.random(len(exact)))
     assert privacy_loss._largest_hockey_stick(bound, table, rows, others, factor) == pytest.approx(exact.max(), rel=1e-12)
 
@@ -124,7 +124,7 @@ def test_equal_rows_reveal_nothing() -> None:
 
 @pytest.mark.parametrize("distance", [0.15, 0.3, 1.0])
 def test_only_inputs_within_the_distance_are_compared(distance: float) -> None:
-    # The first rows differ least, the last ones most.
+    # The first rows differ least, the last rows most.
     table = np.cumsum(np.random.default_rng(2).random((8, 5)) * np.arange(1, 9)[:, None], axis=0) + 1
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((8, 8)))
@@ -140,14 +140,15 @@ def test_only_inputs_within_the_distance_are_compared(distance: float) -> None:
 def test_a_pair_as_large_as_its_first_bound_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("FEW", 0), ("BATCH", 1), ("MANY", 1.0), ("MOST", 1.0)):
         monkeypatch.setattr(privacy_loss, name, value)
-    # Two letters: the divergence is linear between factor 1 and the largest ratio, as the bound is. The second pair has the larger ratio.
+    # With two letters, the divergence and its bound are linear between factor 1 and the largest ratio. The second pair has the larger
+    # ratio.
     table = np.array([[0.6, 0.4], [0.4, 0.6], [0.1, 0.9], [0.01, 0.99]])
     result = largest_hockey_sticks(table, np.array([0, 2]), np.array([1, 3]), np.array([1.0, 1.2, 10.1]))
     np.testing.assert_allclose(result, [0.2, 0.12, 0.0], rtol=1e-14)
 
 
 def test_letters_that_nobody_sends_change_nothing() -> None:
-    # With many pairs, ratios bound the sums: a letter without a ratio must not hide the others.
+    # With many pairs, ratios bound the sums: a letter without a ratio must not hide the other letters.
     table = np.random.default_rng(8).dirichlet(np.ones(20), size=30)
     zeros = np.insert(table, [3, 11], 0.0, axis=1)
     rows, others = (index.ravel() for index in np.indices((30, 30)))

@@ -1,4 +1,7 @@
-"""Pure privacy over rounds: against fifty digits, and against dp-accounting on a grid that rounds nothing."""
+"""Pure privacy over rounds.
+
+The tests run against fifty digits, and against dp-accounting on a grid without rounding.
+"""
 
 import math
 
@@ -33,7 +36,7 @@ def test_delta_at_the_epsilon_returned_is_just_below(epsilon: float, rounds: int
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0, 15.0])
 @pytest.mark.parametrize("share", [1e-15, 1e-14, 1e-9])
 def test_the_epsilon_of_one_round_that_is_next_to_nothing(epsilon: float, share: float) -> None:
-    # At tanh(epsilon / 2) nothing is left of epsilon: of the loss and the logarithm that is taken from it all digits cancel.
+    # At delta = tanh(epsilon / 2) epsilon becomes 0: all digits of the loss and the subtracted logarithm cancel.
     delta = math.tanh(epsilon / 2) * (1 - share)
     result = composed_pure_epsilon(epsilon, 1, delta)
     assert exact_delta(epsilon, 1, result) <= delta
@@ -53,18 +56,19 @@ def test_is_never_more_than_simple_composition_and_falls_with_delta() -> None:
     assert result == sorted(result)
     assert result[-1] <= 60 * 0.2
     assert result[-1] == pytest.approx(12.0)
-    # Probabilities that no floating-point number holds: nothing is made of them.
+    # Floating point cannot hold these probabilities, so they prove no smaller epsilon.
     assert composed_pure_epsilon(0.2, 60, 1e-310) == 0.2 * 60
 
 
 def test_no_privacy_is_lost_by_a_mechanism_that_says_nothing_or_at_a_delta_that_covers_it_all() -> None:
     assert composed_pure_epsilon(0.0, 10, 1e-9) == 0.0
-    # Total variation of one use at epsilon 1 is tanh(1/2) = 0.462.
+    # One use at epsilon = 1 has a total variation of tanh(1/2) = 0.462.
     assert composed_pure_epsilon(1.0, 1, 0.47) == 0.0
 
 
 def test_a_million_rounds() -> None:
-    # Close to Gaussian noise with mu = epsilon sqrt(T) = 1, for which epsilon at 1e-6 is 4.886 (Dong, Roth, Su 2022, theorem 3.5).
+    # The composition is close to Gaussian noise with mu = epsilon sqrt(T) = 1, for which epsilon at 1e-6 is 4.886 (Dong, Roth, Su 2022,
+    # theorem 3.5).
     assert composed_pure_epsilon(1e-3, MOST_COMPOSED_ROUNDS, 1e-6) == pytest.approx(4.886, abs=0.01)
 
 
@@ -81,3 +85,9 @@ def test_a_million_rounds() -> None:
 def test_bad_arguments(arguments: tuple[float, int, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         composed_pure_epsilon(*arguments)
+
+
+def test_deltas_below_the_least_leave_the_sum_of_epsilons() -> None:
+    # Probabilities of the rarest answers are below the least float: a sum of them would pass for zero.
+    assert composed_pure_epsilon(0.1, 10_000, 1e-305) == 1000.0
+    assert composed_pure_epsilon(0.1, 10_000, 1e-299) < 500

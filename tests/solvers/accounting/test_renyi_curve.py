@@ -1,4 +1,7 @@
-"""Rényi curves that are computed where they are needed: the epsilon of all orders, from few of them."""
+"""Rényi curves that compute divergences on demand.
+
+Points under test: few orders give the epsilon of all orders.
+"""
 
 import math
 
@@ -11,7 +14,7 @@ from quietbits.solvers.accounting.renyi_curve import CONVERSIONS, DEFAULT_ORDERS
 
 
 def random_divergences(rng: np.random.Generator) -> FloatArray:
-    """Return a rising curve: Gaussian at first, in steps or smooth, and perhaps infinite from some order on."""
+    """Return a random rising curve: Gaussian, stepped or smooth, infinite at some orders."""
     orders = np.array(DEFAULT_ORDERS)
     rising = np.cumsum(rng.exponential(size=len(orders)) ** rng.integers(1, 8))
     rising *= 10 ** rng.uniform(-9, 1) / rising[len(orders) // 2]
@@ -70,7 +73,7 @@ def test_uses_of_uses_multiply() -> None:
 
 
 def test_infinite_divergences_prove_nothing() -> None:
-    # As where the lowest orders are finite and the highest are not.
+    # The lowest orders are finite and the highest are infinite.
     curve = RenyiCurve([2.0, 3.0, math.inf], [1.0, math.inf, math.inf])
     computed = curve.epsilon(1e-5)
     assert computed.epsilon == RenyiCurve([2.0], [1.0]).epsilon(1e-5).epsilon
@@ -80,7 +83,7 @@ def test_infinite_divergences_prove_nothing() -> None:
 @pytest.mark.parametrize("conversion", CONVERSIONS)
 @pytest.mark.parametrize("multiplier", [0.05, 0.5, 2.0, 20.0, 200.0, 2000.0])
 def test_no_conversion_is_below_the_exact_epsilon_of_gaussian_noise(multiplier: float, conversion: str) -> None:
-    # Also just below the delta that epsilon = 0 has: 0.4 over the multiplier, where divergences are about its square.
+    # The test includes deltas just below delta at epsilon = 0: 0.4 over the multiplier, where divergences are about the square of delta.
     orders = np.array(DEFAULT_ORDERS[:-1])
     curve = RenyiCurve(orders, orders / (2 * multiplier**2))
     for delta in (*np.geomspace(1e-12, 0.9, 40), 0.99 * gaussian_delta(multiplier, 0.0)):

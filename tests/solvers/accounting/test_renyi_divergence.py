@@ -1,6 +1,8 @@
-"""Rényi divergences of rows: against fifty digits, in both limits, and with letters that only some rows send.
+"""Rényi divergences of rows.
 
-Pairs of rows: divergences in whole fractions, and the largest of many that hardly differ.
+The tests run against fifty digits, in both limits, and with letters that only some rows send.
+
+Pairs of rows: divergences in whole fractions, and the largest of many nearly equal ones.
 """
 
 import math
@@ -36,7 +38,7 @@ def rows(scale: float, seed: int, inputs: int = 5, letters: int = 4) -> NDArray[
 
 
 def perturbed_response(inputs: int, spread: float, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return rows of randomised response with epsilon 1, each entry larger by a random part of `spread`; rows are not normalised."""
+    """Return unnormalised rows of randomised response, with entries enlarged at random."""
     return np.where(np.eye(inputs, dtype=bool), math.e, 1.0) * (1 + spread * rng.random((inputs, inputs)))
 
 
@@ -46,7 +48,7 @@ def unequal_pairs(inputs: int) -> NDArray[np.intp]:
 
 
 def exact(own: NDArray[np.int64], other: NDArray[np.int64], order: float) -> mpmath.mpf:
-    """Return the divergence of one row from another in eighty digits, as it is defined."""
+    """Return the divergence of one row from another by its definition, in eighty digits."""
     with mpmath.workdps(80):
         pairs = [(mpmath.mpf(int(p)) / int(own.sum()), mpmath.mpf(int(q)) / int(other.sum())) for p, q in zip(own, other, strict=True) if p]
         if order == 1:
@@ -70,7 +72,7 @@ def test_every_digit_is_right_however_alike_the_rows_are(scale: float) -> None:
 
 @pytest.mark.parametrize("weight", [10**6, 10**9, 10**12])
 def test_a_letter_that_one_row_next_to_never_sends(weight: int) -> None:
-    # The rows are alike but for dust, whose log-ratio times the order is beyond 300.
+    # The rows are equal except for tiny weights, whose log-ratio times the order exceeds 300.
     weights = np.array([[2**61 - 2 + weight, 2**61, 1], [2**61 - 1, 2**61, weight]])
     for order in (16.0, 32.0, 100.0):
         matrix = renyi_matrix(weights, order)
@@ -143,15 +145,16 @@ def test_what_is_no_table_is_refused(weights: object) -> None:
         renyi_matrix(weights, 2.0)
 
 
-def test_rows_of_different_sums_are_refused() -> None:
-    with pytest.raises(ValueError, match="weights must have rows with the same sum"):
-        renyi_matrix([[1, 2], [2, 2]], 2.0)
+@pytest.mark.parametrize("weights", [[[1, 2], [2, 2]], [[0, 0], [0, 0]]])
+def test_rows_of_different_sums_and_of_none_are_refused(weights: list[list[int]]) -> None:
+    with pytest.raises(ValueError, match="weights must have rows with the same sum, above zero"):
+        renyi_matrix(weights, 2.0)
 
 
 @pytest.mark.parametrize("order", [40.0, 700.0, 65536.0, math.inf])
 @pytest.mark.parametrize("silent", [0, 3])
 def test_blocks_of_rows_find_the_largest_of_each_distance(order: float, silent: int) -> None:
-    # Two blocks; sums of neighbours underflow at large orders. A few letters are never sent by the first rows.
+    # There are two blocks; sums of neighbours underflow at large orders. The first rows never send a few letters.
     inputs, letters = np.linspace(0, 1, 40), np.linspace(-1, 2, 24)
     table = np.exp(-20 * np.abs(inputs[:, None] - letters))
     table[:5, :silent] = 0.0
@@ -164,8 +167,8 @@ def test_blocks_of_rows_find_the_largest_of_each_distance(order: float, silent: 
 
 @pytest.mark.parametrize("kind", ["alike", "unlike", "narrow", "silent"])
 def test_the_largest_of_all_pairs_is_found_at_every_order(kind: str) -> None:
-    # Plain sums at small orders, chords between some of them, shifted sums and bounds from the order before at large ones; more pairs
-    # than are computed at a time. Many pairs of the narrow table are alike: only one of them is computed.
+    # The orders use plain sums when small, chords between some, and shifted sums with bounds from the previous order when large; there are
+    # more pairs than a batch holds. Many pairs of the narrow table are equal, and only one of them is computed.
     generator = np.random.default_rng(8)
     size = 60 if kind == "narrow" else 48
     orders = (1.01, 1.5, 1.55, 1.6, 1.7, 3.0, 3.0, 3.3, 3.5, 3.9, 20.0, 21.0, 23.5, 25.0, 60.0, 90.0, 400.0, 1000.0, 65536.0, math.inf)
@@ -194,7 +197,7 @@ def test_rows_that_are_not_apart_have_no_divergence() -> None:
 
 
 def test_a_rounded_product_counts_as_the_whole_number() -> None:
-    # 100 * 0.29 is 28.999999999999996: inputs that far apart are 29 rows apart.
+    # 100 * 0.29 is 28.999999999999996 in floating point, but inputs that far apart are 29 rows apart.
     for inputs in (2, 11, 101, 512):
         for steps in range(1, inputs):
             distance = steps / (inputs - 1)
@@ -211,7 +214,7 @@ def test_the_largest_of_tables_with_letters_that_some_rows_never_send(zeros: boo
     for _ in range(20):
         table = rng.random((6, 5)) ** 6
         if zeros:
-            # The same letter is never sent by the last rows.
+            # The last rows never send the same letter.
             table[4:, 2] = 0.0
         table /= table.sum(axis=1, keepdims=True)
         for reach in (1, 5):
@@ -224,7 +227,7 @@ def test_the_largest_of_tables_with_letters_that_some_rows_never_send(zeros: boo
 
 @pytest.mark.parametrize("order", [1.2, 3.0, 40.0])
 def test_sums_of_all_pairs_in_blocks_of_rows(order: float) -> None:
-    # Rows that drift: each block has a centre of its own, far from 0.
+    # The rows drift: each block has its own centre, far from 0.
     rng = np.random.default_rng(2)
     centred = 0.3 * rng.normal(size=(8, 5)) + np.arange(8)[:, None] / 20 + np.array([3.0, -2.0, 1.0, 0.0, 2.0])
     log_scale = rng.normal(size=5)
@@ -234,7 +237,7 @@ def test_sums_of_all_pairs_in_blocks_of_rows(order: float) -> None:
     assert sums.exact.all()
 
 
-# Where one pair may stand for a few others, what they can differ by is added.
+# If one pair stands for a few others, the bound adds their possible difference.
 @pytest.mark.parametrize(("few", "excess"), [(2**16, 1e-12), (16, 2e-9)])
 @pytest.mark.parametrize("kind", ["random", "gaussian", "laplace", "alike", "silent", "steep"])
 def test_no_largest_pair_is_missed_however_small_batches_and_blocks_are(
@@ -278,7 +281,7 @@ def test_no_largest_pair_is_missed_however_small_batches_and_blocks_are(
 
 @pytest.mark.parametrize("order", [1.0, 1.01, 2.0, 7.5, 300.0, math.inf])
 def test_divergences_have_twelve_digits(order: float) -> None:
-    # Rows that are nearly alike, as different as can be, and with letters that one of them never sends.
+    # The rows are nearly equal, or as different as possible, or have letters that one of them never sends.
     table = np.array([[2**61, 2**61, 0], [2**61 + 5, 2**61 - 5, 0], [2**62 - 1, 1, 0], [2**61, 2**60, 2**60]])
     rows, others = np.array([0, 1, 0, 2, 1, 0]), np.array([1, 0, 2, 0, 2, 3])
     for row, other, result in zip(rows, others, pair_divergences(table, rows, others, order).tolist(), strict=True):
@@ -298,14 +301,14 @@ def test_divergences_have_twelve_digits(order: float) -> None:
 
 @pytest.mark.parametrize("order", [2.0, 40.0])
 def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: float) -> None:
-    # Randomised response, whose rows differ by a share of 1e-11: some thousand pairs.
+    # The rows are those of randomised response with relative differences of 1e-11: some thousand pairs.
     inputs = 64
     rng = np.random.default_rng(4)
     table = perturbed_response(inputs, 1e-11, rng)
     table /= table[0].sum()
     pairs = unequal_pairs(inputs)
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
-    # In an order in which the first one is the smallest.
+    # In this order, the first pair has the smallest divergence.
     pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
     allowance = np.array([2 * float(exact[-1] - exact[0]) * (order - 1)])
     assert 0 < allowance[0] < 1e-9 * exact[0] * (order - 1)
@@ -315,7 +318,7 @@ def test_where_one_of_many_stands_for_all_what_they_differ_by_is_added(order: fl
 
 @pytest.mark.parametrize("order", [2.0, 40.0])
 def test_none_of_many_stands_for_others_that_may_be_larger_than_what_is_known(order: float) -> None:
-    # Some thousand pairs that differ by more than rounding: bounds that are exact, and a largest that is only known from below.
+    # Some thousand pairs differ by more than rounding: the bounds are exact, and only a lower bound on the largest divergence is known.
     inputs = 64
     table = perturbed_response(inputs, 1e-3, np.random.default_rng(8))
     table /= table.sum(axis=1, keepdims=True)
@@ -329,7 +332,7 @@ def test_none_of_many_stands_for_others_that_may_be_larger_than_what_is_known(or
 
 @pytest.mark.parametrize("order", [2.0, 40.0])
 def test_one_of_many_that_is_smaller_than_its_bound_does_not_lower_what_is_known(order: float) -> None:
-    # Two rows are equal: their bound is as large as that of all others, and the largest is known from those.
+    # Two rows are equal: their bound is as large as all others, which determine the largest divergence.
     inputs = 64
     table = perturbed_response(inputs, 1e-11, np.random.default_rng(4))
     table[1] = table[0]
@@ -350,12 +353,12 @@ def test_one_of_many_that_is_smaller_than_its_bound_does_not_lower_what_is_known
         [[10**9, 10**9, 10**9, 3], [1, 1, 1, 3 * 10**9]],
         [[10**12, 10**12], [10**12 + 1, 10**12 - 1]],
         [[7, 5, 3], [5, 3, 7]],
-        # Ratios of 4/5 and 6/5: the exponents are up to 180 at the highest order, too large for a short power series.
+        # Ratios of 4/5 and 6/5 give exponents up to 180 at the highest order, too large for a short power series.
         [[500, 500, 1000], [600, 400, 1000]],
     ],
 )
 def test_pairs_that_are_very_unlike_or_very_alike(rows: list[list[int]], order: float) -> None:
-    # Several letters of the same large ratio count one by one; ratios next to one must not cancel.
+    # Several letters of the same large ratio count separately; ratios near 1 must not cancel.
     table = np.array(rows, dtype=np.int64)
     computed = float(pair_divergences(table, np.array([0]), np.array([1]), order)[0])
     with mpmath.workdps(60):
@@ -376,14 +379,14 @@ def test_in_every_group_one_of_many_stands_for_its_own(order: float) -> None:
     pairs, exact = pairs[np.argsort(exact)], np.sort(exact)
     half = len(pairs) // 2
     groups = exact[:half], exact[half:]
-    # The first of a group is its smallest: the allowance is what the largest has more.
+    # The first pair of a group has its smallest divergence: the allowance is the distance to the largest.
     allowance = np.array([1.001 * float(group[-1] - group[0]) * (order - 1) for group in groups])
     result = PairSearch(table, pairs, np.array([half, len(pairs) - half])).largest(order, exact * (order - 1), allowance)
     for group, largest in zip(groups, result.tolist(), strict=True):
         assert group[-1] <= largest <= group[-1] * (1 + 2e-9)
 
 
-# Divergences are above 1, or far below.
+# The divergences are above 1, or far below.
 @pytest.mark.parametrize("power", [2.0, 0.1])
 @pytest.mark.parametrize("order", [1.01, 1.5, 40.0, math.inf])
 def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatch, order: float, power: float) -> None:
@@ -395,7 +398,8 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
     pairs = rng.permutation(unequal_pairs(inputs))
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     factor = 1.0 if math.isinf(order) else order - 1
-    # Bounds of others are up to four times as large, those of the largest are close: it comes late. It is known from below.
+    # Bounds of other pairs are up to four times too large, those of the largest pairs are close, so the largest pairs come late. A lower
+    # bound on the largest divergence is known.
     bound = exact * factor * (2 + 2 * rng.random(len(pairs)))
     for place in (int(exact[:40].argmax()), 40 + int(exact[40:].argmax())):
         bound[place] = exact[place] * factor * 1.001
@@ -404,14 +408,14 @@ def test_batches_end_at_the_largest_of_each_group(monkeypatch: pytest.MonkeyPatc
     lowered = bound.copy()
     result = PairSearch(table, pairs, counts).largest(order, lowered, np.full(2, 1e-15), 0.1 * largest * factor)
     np.testing.assert_allclose(result, largest, rtol=1e-12)
-    # Bounds at higher orders rest on what was computed.
+    # Bounds at higher orders rest on the computed divergences.
     computed = lowered != bound
     assert computed.sum() >= 12
     np.testing.assert_allclose(lowered[computed], exact[computed] * factor, rtol=1e-12)
 
 
 def test_a_small_pair_at_the_head_of_a_group_does_not_stand_for_the_others() -> None:
-    # In each group, a thousand pairs hardly differ, and the first pair, of equal rows, has a divergence of zero and is no candidate.
+    # In each group, a thousand pairs hardly differ, and the first pair, of equal rows, has divergence zero and is no candidate.
     inputs, order = 128, 2.0
     table = perturbed_response(inputs, 1e-11, np.random.default_rng(4))
     table[1] = table[0]
@@ -438,7 +442,7 @@ def test_candidates_and_maxima_are_those_of_each_group() -> None:
 
 
 def test_a_group_that_is_in_no_batch_yet_keeps_its_own_largest(monkeypatch: pytest.MonkeyPatch) -> None:
-    # All pairs of the first group have larger bounds than those of the second one.
+    # All pairs of the first group have larger bounds than those of the second group.
     monkeypatch.setattr(renyi_divergence, "BATCH", 1)
     inputs, order = 12, 2.0
     table = np.random.default_rng(3).random((inputs, 5))
@@ -461,7 +465,8 @@ def test_a_pair_whose_bound_is_too_low_by_rounding_is_still_compared(monkeypatch
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
     allowance = exact[0] - exact[1]
-    # The bound of the largest comes in a later batch than the next one's, and is nearly the whole allowance too low.
+    # The pair of the largest divergence has a bound that is too low by nearly the whole allowance, and comes in a later batch than the
+    # second largest.
     bound = 3 * exact
     bound[0] = exact[0] - 0.9 * allowance
     assert (bound > bound[0]).sum() > inputs
@@ -477,7 +482,7 @@ def test_a_pair_within_the_allowance_of_the_largest_bound_is_compared() -> None:
     exact = pair_divergences(table, *np.divmod(pairs, inputs), order)
     pairs, exact = pairs[np.argsort(-exact)], -np.sort(-exact)
     difference = exact[0] - exact[1]
-    # Rounding has put the largest pair below the next one.
+    # Rounding has put the bound of the largest pair below the next pair's bound.
     bound = exact.copy()
     bound[0] -= 1.2 * difference
     result = PairSearch(table, pairs, np.array([len(pairs)])).largest(order, bound, np.array([2 * difference]))

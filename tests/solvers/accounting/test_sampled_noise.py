@@ -1,8 +1,10 @@
-"""Privacy losses of sampled Gaussian noise: the numbers of dp-accounting, whatever the noise, and without its warnings.
+"""Privacy losses of sampled Gaussian noise.
 
-Sums at whole orders, against the same sums in many digits, dp-accounting's where these are exact, and what a sample cannot exceed.
+Points under test: the numbers of dp-accounting for any noise, without its warnings.
 
-The series at orders that are not whole, against the integral in many digits and against whole orders beside them.
+Sums at whole orders, against the same sums in many digits, exact sums of dp-accounting, and the bound without sampling.
+
+The series at fractional orders, against the integral in many digits and against neighbouring whole orders.
 """
 
 import itertools
@@ -33,7 +35,7 @@ from quietbits.solvers.accounting.sampling import FixedSizeSampling, PoissonSamp
 FRACTIONAL_ORDERS = (1.05, 2.7, 9.75)
 
 ORDERS = np.array([2, 3, 4, 7, 32, 256])
-# What sums are rounded upward by.
+# Sums are rounded upward by this relative amount.
 SLACK = 7.1e-10
 
 
@@ -62,6 +64,16 @@ def test_what_is_not_accounted_for_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"sampling must be Poisson .*: it is not accounted for by privacy loss distributions"):
             sampled_gaussian_loss(1.0, sampling, adjacency)
+    for sampling, adjacency in ((PoissonSampling(0.1), "replace-one"), (FixedSizeSampling(10, 1), "add-or-remove-one")):
+        with pytest.raises(ValueError, match=r"sampling must be Poisson .*: it is not accounted for by Rényi divergences"):
+            sampled_gaussian_curve(1.0, sampling, adjacency)
+
+
+def test_a_sample_of_everyone_has_the_divergences_of_the_noise() -> None:
+    curve = sampled_gaussian_curve(2.0, PoissonSampling(1.0), "add-or-remove-one")
+    whole = (curve.orders % 1 == 0) & (curve.orders <= 32)
+    assert curve.divergences[whole] == pytest.approx(curve.orders[whole] / 8, rel=1e-9)
+    assert np.all(curve.divergences >= curve.orders / 8 * (1 - 1e-12))
 
 
 @pytest.mark.parametrize(("multiplier", "probability"), [(0.6, 0.01), (1.0, 0.2), (4.0, 0.5)])
@@ -70,7 +82,7 @@ def test_between_whole_orders_the_lower_of_chord_and_series_is_above_the_integra
     assert curve.orders.tolist() == list(SAMPLED_ORDERS)
     whole = poisson_cumulants(multiplier, probability, np.array(WHOLE_ORDERS))
     step = multiplier / 40
-    # No further than where e^(a x / z^2) overflows would matter: the integrand's peak is at x = a at most.
+    # The integration ends before e^(a x / z^2) overflows: the integrand's peak is at x = a at most.
     points = np.arange(-14 * multiplier, 12 + 14 * multiplier, step)
     density = np.exp(-(points**2) / (2 * multiplier**2)) / math.sqrt(2 * math.pi) / multiplier * step
     ratios = 1 - probability + probability * np.exp((2 * points - 1) / (2 * multiplier**2))
@@ -137,7 +149,7 @@ def fixed_size(noise_multiplier: float, share: float, order: int) -> mpmath.mpf:
 @pytest.mark.parametrize(("noise_multiplier", "rate"), [(0.05, 0.5), (0.7, 1e-6), (3.0, 0.03), (20.0, 0.5), (1e4, 0.9)])
 def test_they_are_the_sums_rounded_upward(noise_multiplier: float, rate: float) -> None:
     everyone = ORDERS * (ORDERS - 1) / 2 / noise_multiplier**2
-    # The 256th difference is about 1e250 / noise_multiplier**256 where noise is large.
+    # The 256th difference is about 1e250 / noise_multiplier**256 for large noise.
     with mpmath.workdps(100 + max(0, round(256 * math.log10(noise_multiplier)))):
         for own, exact in ((poisson_cumulants, poisson), (fixed_size_cumulants, fixed_size)):
             result = own(noise_multiplier, rate, ORDERS)
@@ -162,7 +174,7 @@ def test_they_are_those_of_dp_accounting_where_noise_is_small(noise_multiplier: 
 
 
 def test_differences_that_cancel_are_not_taken_for_losses() -> None:
-    # dp-accounting's figure is 7 times the exact sum here.
+    # dp-accounting's divergence is 7 times the exact sum here.
     theirs = (
         RdpAccountant([64], NeighboringRelation.REPLACE_ONE).compose(SampledWithoutReplacementDpEvent(2, 1, GaussianDpEvent(20.0))).rdp[0]
     )
@@ -178,7 +190,7 @@ def test_extremes_are_finite_and_rise_with_the_order_and_the_rate(noise_multipli
         assert np.all(np.isfinite(result))
         assert np.all(result >= 0)
         assert np.all(np.diff(result, axis=0) >= -SLACK * result[:-1])
-        # Those beyond order 256 know less.
+        # Orders beyond 256 prove less.
         assert np.all(np.diff(result / (orders - 1), axis=1) >= -SLACK)
 
 
@@ -188,10 +200,10 @@ def test_with_everyone_it_is_gaussian_noise() -> None:
 
 
 def integral(noise_multiplier: float, probability: float, order: float) -> mpmath.mpf:
-    """Return the cumulant by the trapezoidal rule for its definition: errors are below 1e-20 of it.
+    """Return the cumulant by the trapezoidal rule, with relative errors below 1e-20.
 
-    The integrand is analytic up to pi deviation**2 away from the line, so that the rule is off by a share of exp(-59) with this step;
-    beyond twelve deviations lies exp(-72).
+    The integrand is analytic up to pi deviation**2 away from the line, so the rule has a relative error of exp(-59) at this step; the part
+    beyond twelve deviations is exp(-72).
     """
     with mpmath.workdps(25):
         deviation, rate, power = (mpmath.mpf(value) for value in (noise_multiplier, probability, order))
@@ -228,7 +240,7 @@ def test_extremes_are_finite(noise_multiplier: float, probability: float) -> Non
     cumulants = sampled_gaussian_cumulants(noise_multiplier, probability, np.array(FRACTIONAL_ORDERS))
     assert np.all(np.isfinite(cumulants))
     assert np.all(cumulants >= 0)
-    # Less than what a round with everyone reveals, up to the slack for rounding and what counting magnitudes adds.
+    # The cumulants are below those of a round with all clients, up to the slack for rounding and absolute values.
     assert np.all(
         cumulants <= (np.array(FRACTIONAL_ORDERS) - 1) * np.array(FRACTIONAL_ORDERS) / 2 / noise_multiplier**2 * (1 + 1e-9) + 1e-6
     )
@@ -241,7 +253,7 @@ def test_it_agrees_with_dp_accounting_where_that_converges(order: float) -> None
 
 
 def test_many_rounds_of_small_noise_have_their_best_order_between_two_and_three() -> None:
-    # n = 1000 of 342 477, 1500 rounds, z = 0.5: whole orders alone say 9.47.
+    # The setting is n = 1000 of 342 477, 1500 rounds, z = 0.5: whole orders alone give epsilon = 9.47.
     order = np.array([2.7])
     divergence = 1500 * float(sampled_gaussian_cumulants(0.5, 1000 / 342_477, order)[0]) / 1.7
     assert round(divergence + math.log1p(-1 / 2.7) + math.log(342_477 / 2.7) / 1.7, 2) == 8.35

@@ -100,7 +100,7 @@ def divergence(own: np.ndarray, other: np.ndarray, order: float) -> float:
 
 
 def curve_of(pairs: list[tuple[np.ndarray, np.ndarray]]) -> RenyiCurve:
-    """Largest divergence of the pairs, either way, at whole orders and at infinity."""
+    """Return the pairs' largest divergence in either direction, at whole orders and infinity."""
     both = pairs + [(other, own) for own, other in pairs]
     orders = [*ORDERS, math.inf]
     return RenyiCurve(np.array(orders), np.array([max(max(divergence(*pair, order), 0.0) for pair in both) for order in orders]))
@@ -127,7 +127,7 @@ def test_poisson_sampling_by_enumeration(seed: int, contrast: float, rate: float
 def test_sampling_one_of_several_by_enumeration(seed: int, contrast: float, size: int) -> None:
     table = rows(seed, 3, contrast)
     bound = fixed_size_sampled_curve(curve_of(list(itertools.combinations(table, 2))), 1 / size)
-    # The others hold any values, up to their order: here all alike, or as mixed as three values can be.
+    # The other clients hold any values in any order: here all equal, or a mixture of three values.
     for others in [*([row] * (size - 1) for row in table), [table[k % 3] for k in range(size - 1)]]:
         for own, other in itertools.permutations(table, 2):
             first, second = (np.mean([*others, last], axis=0) for last in (own, other))
@@ -141,7 +141,7 @@ def test_for_gaussian_noise_the_bound_is_above_dp_accountings() -> None:
     accountant = RdpAccountant(bound.orders.tolist())
     accountant.compose(PoissonSampledDpEvent(0.01, GaussianDpEvent(2.0)))
     ratio = bound.divergences / accountant.rdp
-    # At order 2 both are ln(1 + q^2 (e^r(2) - 1)).
+    # At order 2 both bounds are ln(1 + q^2 (e^r(2) - 1)).
     assert ratio[0] == pytest.approx(1.0, abs=1e-9)
     assert np.all(ratio >= 1 - 1e-9)
     assert ratio[-1] < 1.01
@@ -151,7 +151,7 @@ def test_a_bound_is_never_above_the_curve_of_everyone() -> None:
     curve = RenyiCurve(np.array([2.0, 2.5, 8.0]), np.array([1.0, 1.2, 1.5]))
     for sampled in (poisson_sampled_curve(curve, 0.9), fixed_size_sampled_curve(curve, 0.9)):
         assert sampled.orders.tolist() == [2, 3, 4, 5, 6, 7, 8]
-        # Cumulants between orders are taken from chords: 5 lies 2.5 of 5.5 of the way from 2.5 to 8.
+        # Chords give the cumulants between orders: 5 lies 2.5 of 5.5 of the way from 2.5 to 8.
         assert sampled.divergences[3] <= (1.8 + 2.5 / 5.5 * (10.5 - 1.8)) / 4 + 1e-12
     assert poisson_sampled_curve(curve, 1.0) is curve
     assert fixed_size_sampled_curve(curve, 1.0) is curve
@@ -175,7 +175,7 @@ def test_what_is_not_amplified_is_refused() -> None:
 
 
 def printed_bound(kind: str, rate: float, order: int, cumulants: list[float], pure: float) -> float:
-    """Divergence of a sampled round by the sums of both papers, term by term; cumulants are those of orders 0, 1, 2 and so on."""
+    """Return the divergence of a sampled round by the sums of both papers, term by term."""
     total = mpmath.mpf(1)
     for chosen in range(2, order + 1):
         moment, weight = mpmath.exp(cumulants[chosen]), mpmath.binomial(order, chosen) * mpmath.mpf(rate) ** chosen
@@ -190,7 +190,7 @@ def printed_bound(kind: str, rate: float, order: int, cumulants: list[float], pu
 @pytest.mark.parametrize("kind", ["poisson", "fixed size"])
 @pytest.mark.parametrize("pure", [0.3, math.log(2.15), 5.0])
 def test_every_term_of_the_sums_is_in_the_divergence(kind: str, pure: float) -> None:
-    # A ratio of 1.15 to the second power is below 2, to the sixth it is not.
+    # A ratio of 1.15 is below 2 to the second power, but not to the sixth.
     orders, rate = np.arange(2.0, 13.0), 0.05
     divergences = np.minimum(0.15 * orders, pure)
     sampled_of = poisson_sampled_curve if kind == "poisson" else fixed_size_sampled_curve

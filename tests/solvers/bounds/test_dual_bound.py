@@ -1,4 +1,7 @@
-"""The lower bound: below every table, attained where the optimum is known, and on the safe side of rounding."""
+"""Tests of the lower bound.
+
+Requirements: below every table, attained at known optima, and rounded to the safe side.
+"""
 
 from itertools import product
 
@@ -16,7 +19,7 @@ from quietbits.solvers.table_search.table_program import TableProgram
 
 
 def ray_exponents(count: int, constraint: RatioConstraint) -> np.ndarray:
-    """Logarithms of every extreme ray, in units of the constraint's: zeros and ones, or walks."""
+    """Return the logarithms of all extreme rays, by enumeration."""
     if not constraint.neighbours_only:
         return np.array(list(product([0, 1], repeat=count)))
     walks = np.array(list(product([-1, 1], repeat=count - 1)))
@@ -41,7 +44,7 @@ def test_no_table_is_below_the_bound(objective: str, metric: str | None) -> None
     best = min(program.solve(alphabet).value for alphabet in starting_alphabets(8, 6, constraint, 6, rng))
     bound = staircase_bound(3, constraint, weights)
     assert dual_lower_bound(bound.duals, inputs, constraint) <= best
-    # The comparison is not idle: the bound is near.
+    # The comparison is meaningful: the bound is near.
     assert bound.lower_bound > 0.5 * best
     for _ in range(10):
         duals = random_duals(8, rng)
@@ -53,10 +56,10 @@ def test_no_table_is_below_the_bound(objective: str, metric: str | None) -> None
 @pytest.mark.parametrize("neighbours_only", [False, True])
 @pytest.mark.parametrize("epsilon", [0.1, 1, 5, 15])
 def test_for_two_inputs_randomised_response_attains_the_bound(epsilon: float, neighbours_only: bool) -> None:
-    """Two inputs: binary randomised response with letters -1/(E-1) and E/(E-1) is optimal, of variance E/(E-1)**2 at both."""
+    """Binary randomised response has variance E/(E-1)**2 at both inputs, and is optimal."""
     constraint, ratio = RatioConstraint(epsilon, neighbours_only), np.exp(epsilon)
     price = 2 * ratio / (ratio - 1) ** 2
-    # The derivative of v . w(a) at both letters is zero for these prices, up to what normalisation prices shift.
+    # For these prices the derivative of v . w(a) is zero at both letters, up to a shift by normalisation prices.
     duals = DualValues(np.zeros(2), np.array([-price, price]), np.full(2, 0.5))
     bound = dual_lower_bound(duals, np.array([0.0, 1.0]), constraint)
     best = staircase_bound(1, constraint, np.full(2, 0.5)).lower_bound
@@ -70,7 +73,7 @@ def test_for_two_inputs_randomised_response_attains_the_bound(epsilon: float, ne
 @pytest.mark.parametrize("constraint", [RatioConstraint(1.0, False), RatioConstraint(0.1, False), RatioConstraint(0.2, True)])
 @pytest.mark.parametrize("worst", [False, True])
 def test_the_proof_holds_in_high_precision(worst: bool, constraint: RatioConstraint) -> None:
-    """With 50 digits, no ray with its best letter violates the shifted dual values, and their sum is the bound or more."""
+    """No ray violates the shifted dual values in 50 digits, and their sum is at least the bound."""
     bound = staircase_bound(3, constraint, None if worst else np.full(8, 1 / 8))
     inputs = np.linspace(0, 1, 8)
     feasible = feasible_duals(bound.duals, inputs, constraint)

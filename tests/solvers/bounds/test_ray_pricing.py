@@ -1,4 +1,7 @@
-"""Exact pricing: against every ray written out, each with its best letter in closed form, and against grids of letters."""
+"""Tests of exact pricing.
+
+The tests run against every ray with its best letter in closed form, and against grids of letters.
+"""
 
 from itertools import product
 
@@ -13,7 +16,7 @@ CONSTRAINTS = pytest.mark.parametrize("constraint", [LOCAL, METRIC, RatioConstra
 
 
 def all_rays(count: int, constraint: RatioConstraint) -> np.ndarray:
-    """Every extreme ray: entries 1 or exp(-eps); or walks that start at one."""
+    """Return every extreme ray: entries 1 or exp(-eps), or walks that start at 1."""
     if not constraint.neighbours_only:
         return np.exp(-constraint.log_ratio * np.array(list(product([0, 1], repeat=count))))
     walks = np.array(list(product([-1, 1], repeat=count - 1))).reshape(-1, count - 1)
@@ -32,7 +35,7 @@ def gains(duals: DualValues, inputs: np.ndarray, letters: np.ndarray) -> np.ndar
 
 
 def largest_over_letters(rays: np.ndarray, duals: DualValues, inputs: np.ndarray) -> np.ndarray:
-    """v . w(a) is a concave quadratic in the letter: its top in closed form."""
+    """Return the maximum over letters of the concave quadratic v . w(a), in closed form."""
     square = rays @ duals.input_weights
     linear = rays @ (duals.unbiasedness + 2 * duals.input_weights * inputs)
     constant = rays @ (duals.normalisation - duals.unbiasedness * inputs - duals.input_weights * inputs**2)
@@ -47,7 +50,7 @@ def test_the_maximum_is_that_over_every_ray_and_letter(count: int, zeros: int, c
     for _ in range(30):
         duals = random_duals(count, rng, zeros=zeros)
         priced = price_rays(duals, inputs, constraint)
-        # Walks are compared at a first entry of one, as enumerated.
+        # Walks are scaled to a first entry of 1, as in the enumeration.
         violations = priced.violations / priced.rays[:, 0] if constraint.neighbours_only else priced.violations
         expected = largest_over_letters(all_rays(count, constraint), duals, inputs).max()
         assert violations.max() == pytest.approx(expected, rel=1e-11, abs=1e-12)

@@ -1,4 +1,7 @@
-"""The global optimum: known values, proofs recomputed from the raw arrays, and tiny problems solved over a grid of letters."""
+"""Tests of the global optimum.
+
+Points under test: known values, proofs recomputed from raw arrays, and tiny problems over a grid of letters.
+"""
 
 from functools import cache
 from itertools import product
@@ -14,7 +17,7 @@ from quietbits.solvers.bounds.ray_pricing import DualValues
 from quietbits.solvers.bounds.staircase import LEAST_SPREAD, StaircaseTable, solve_staircase, staircase_bound
 from quietbits.solvers.table_search.table_strategy import one_bit_table
 
-# Optimal mean variances by (bits_in, metric, epsilon), from an independent prototype, good to a unit in the seventh decimal.
+# Optimal mean variances by (bits_in, metric, epsilon), from an independent prototype, exact to a unit in the seventh decimal.
 KNOWN = {
     (3, None, 0.5): 3.99787627,
     (3, None, 1): 0.98257622,
@@ -52,7 +55,7 @@ def rays_written_out(count: int, constraint: RatioConstraint) -> np.ndarray:
 
 
 def worst_violation(duals: DualValues, constraint: RatioConstraint, letters: np.ndarray) -> float:
-    """The largest v . w(a) over a grid of letters and all rays, by a recursion written anew, with rays of first entry one at most."""
+    """Return the largest v . w(a) over letters and rays, by an independent recursion."""
     offsets = letters[:, None] - np.linspace(0, 1, len(duals.normalisation))
     gains = duals.normalisation + duals.unbiasedness * offsets - duals.input_weights * offsets**2
     ratio = np.exp(constraint.log_ratio)
@@ -65,7 +68,7 @@ def worst_violation(duals: DualValues, constraint: RatioConstraint, letters: np.
 
 
 def check_proof(table: StaircaseTable, bits_in: int, constraint: RatioConstraint, objective: str) -> None:
-    """Primal and dual feasibility and the gap, from nothing but the arrays."""
+    """Check primal and dual feasibility and the gap, from the arrays alone."""
     inputs, weights = np.linspace(0, 1, 2**bits_in), weights_of(objective, 2**bits_in)
     probabilities, alphabet, duals = table.probabilities, table.alphabet, table.duals
     assert np.all(probabilities >= 0)
@@ -97,7 +100,7 @@ def test_known_optima_with_their_proofs(bits_in: int, metric: str | None, epsilo
     assert len(table.alphabet) <= 2 * 2**bits_in
 
 
-# Between neighbours, metrics differ by the size of a step alone.
+# Between neighbours, metrics differ only by the size of a step.
 @pytest.mark.parametrize(("epsilon", "metric"), [*product([0.3, 2, 8], [None, "l1"]), (0.3, "l2")])
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_every_objective_comes_with_its_proof(epsilon: float, objective: str, metric: str | None) -> None:
@@ -119,7 +122,7 @@ def test_objectives_are_ordered_as_they_must_be(epsilon: float, metric: str | No
     assert mean.lower_bound <= worst.value
     variances = (mean.probabilities * (np.linspace(0, 1, 8)[:, None] - mean.alphabet) ** 2).sum(axis=1)
     assert worst.lower_bound <= variances.max()
-    # The weights that prove the largest variance are a prior for which no table does better.
+    # The weights that prove the largest variance are the worst prior: no table has less mean variance for it.
     against = solve_staircase(3, ratio_constraint(epsilon, 3, metric), worst.duals.input_weights)
     assert against.value == pytest.approx(worst.value, rel=1e-6)
 
@@ -128,7 +131,7 @@ def test_objectives_are_ordered_as_they_must_be(epsilon: float, metric: str | No
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("bits_in", [1, 2])
 def test_tiny_problems_agree_with_a_program_over_a_grid_of_letters(bits_in: int, objective: str, neighbours_only: bool) -> None:
-    """Splitting a letter between its two neighbours on the grid adds at most a quarter of the squared step to each variance."""
+    """Splitting a letter adds at most a quarter of the squared step to each variance."""
     count, constraint, steps = 2**bits_in, RatioConstraint(1.3, neighbours_only), 120
     inputs, weights = np.linspace(0, 1, count), weights_of(objective, count)
     optimum = solve_staircase(bits_in, constraint, weights)
@@ -178,7 +181,7 @@ def test_on_fine_grids_knots_cost_little(bits_in: int, metric: str | None, epsil
 
 @pytest.mark.parametrize("epsilon", [1, 8])
 def test_bounds_of_the_largest_variance_are_near_on_fine_grids(epsilon: float) -> None:
-    # Seen: 0.9964 for 0.99765 at epsilon 1, and no bound at all at 8, from dual values without an atom in the weights at each end.
+    # Dual values without an atom in the weights at each end once gave 0.9964 for 0.99765 at epsilon 1, and no bound at epsilon 8.
     constraint = ratio_constraint(epsilon, 6, None)
     value, bound = solve_staircase(6, constraint, None, tolerance=1e-6).value, staircase_bound(6, constraint, None)
     assert value * (1 - 1e-5) <= bound.lower_bound <= value
@@ -186,7 +189,7 @@ def test_bounds_of_the_largest_variance_are_near_on_fine_grids(epsilon: float) -
 
 @pytest.mark.parametrize(("epsilon", "objective", "reached"), [(0.1, "mean", 104.8279), (0.1, "worst", 104.8677), (0.8, "mean", 2.0485170)])
 def test_master_programs_on_the_finest_grids_are_solved(epsilon: float, objective: str, reached: float) -> None:
-    # Seen: no solution at epsilon 0.1, and ten times as long at 0.8, where the prices at the ends were coordinates like all others.
+    # Treating the prices at the ends like other coordinates once gave no solution at epsilon 0.1, and took ten times as long at 0.8.
     assert staircase_bound(9, ratio_constraint(epsilon, 9, "l1"), weights_of(objective, 512)).lower_bound >= reached
 
 

@@ -1,6 +1,8 @@
-"""Exact histograms: solutions, second solutions and proofs against enumeration; messages and branches each on their own; refusals.
+"""Tests of exact histograms.
 
-The rank modulo a prime against the rational one.
+Points under test: solutions, second solutions and proofs against enumeration; messages and branches alone; refusals.
+
+The rank modulo a prime against the rational rank.
 """
 
 import itertools
@@ -50,7 +52,7 @@ def test_it_finds_what_enumeration_finds(measurements: int, dimension: int, clie
 @settings(max_examples=60, deadline=None)
 @given(st.integers(1, 5), st.integers(2, 7), st.integers(1, 5), st.integers(0, 2**32))
 def test_branches_alone_find_what_enumeration_finds(measurements: int, dimension: int, clients: int, seed: int) -> None:
-    """Without messages, and with a wrong idea of which columns matter: proofs do not rest on it."""
+    """Branching proves its results without messages and after wrong guesses of columns."""
     rng = np.random.default_rng(seed)
     matrix = rng.integers(0, 2, (measurements, dimension))
     counts = np.bincount(rng.integers(0, dimension, clients), minlength=dimension)
@@ -79,7 +81,7 @@ def test_a_tree_that_was_interrupted_goes_on() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_columns_that_were_left_out_enter(seed: int) -> None:
-    """The linear program starts with the wrong columns, and few of them."""
+    """The linear program starts with few columns, all of them wrong."""
     rng = np.random.default_rng(seed)
     dimension = 400
     matrix = rng.integers(0, 2, (70, dimension))
@@ -89,7 +91,7 @@ def test_columns_that_were_left_out_enter(seed: int) -> None:
     tree.search(2, math.inf)
     assert [solution.tolist() for solution in tree.solutions] == [counts.tolist()]
     assert tree.exhausted
-    # One linear program finds the solution, and one with the cut proves it the only one.
+    # One linear program finds the solution, and another with the cut proves that it is unique.
     assert tree.nodes == 2
 
 
@@ -116,7 +118,7 @@ def test_the_rigorous_size_is_decoded_and_proven() -> None:
 
 
 def test_large_counts() -> None:
-    """More than messages take into account; and two thousand clients, far more than items."""
+    """Counts exceed the limit of the messages; and two thousand clients are far more than items."""
     rng = np.random.default_rng(2)
     matrix = rng.integers(0, 2, (40, 60))
     counts = np.zeros(60, dtype=np.int64)

@@ -1,4 +1,7 @@
-"""The linear relaxation of a histogram: has the sums, is the histogram where it is the only vector, and refuses what is no sum."""
+"""The linear relaxation of a histogram.
+
+Points under test: it meets the sums, equals a unique histogram, and refuses impossible sums.
+"""
 
 import numpy as np
 import pytest

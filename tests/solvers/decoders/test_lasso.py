@@ -1,8 +1,10 @@
-"""The Lasso: optimality conditions, two solvers that agree, certificates that are never too small, paths, and bad input.
+"""Tests of the Lasso.
 
-The penalty from the noise: its formula, and how often noise is above it.
+Points under test: optimality conditions, agreement of two solvers, valid certificates, paths, and bad input.
 
-Least squares on a support: normal equations, an operator beside a matrix, and what cannot be fitted.
+The penalty from the noise: its formula, and how often noise exceeds it.
+
+Least squares on a support: normal equations, operators and matrices, and impossible fits.
 """
 
 import math
@@ -49,12 +51,12 @@ def objective(matrix: Array, observations: Array, penalty: float, vector: Array)
 
 
 def check_conditions(matrix: Array, observations: Array, result: LassoSolution) -> None:
-    """Check |S^T r / m| <= penalty, and equality, with the entry's sign, where the gap leaves no room for anything else."""
+    """Check |S^T r / m| <= penalty, with equality where the gap implies it."""
     correlations = matrix.T @ (observations - matrix @ result.solution) / len(observations)
-    # The objective is at least the optimal one plus |S (x - x*)|^2 / (2 m), so that |S^T (r - r*)| / m <= |column| sqrt(2 gap / m).
+    # The objective is at least the optimum plus |S (x - x*)|^2 / (2 m), so that |S^T (r - r*)| / m <= |column| sqrt(2 gap / m).
     slack = np.linalg.norm(matrix, axis=0) * np.sqrt(2 * result.duality_gap / len(observations)) + 1e-12
     assert (np.abs(correlations) <= result.penalty + slack).all()
-    # By convexity the suboptimality is at least sum_i (penalty |x_i| - c*_i x_i), with the optimum's correlations.
+    # By convexity, the suboptimality is at least sum_i (penalty |x_i| - c*_i x_i), with the optimum's correlations.
     missing = result.penalty * np.abs(result.solution) - correlations * result.solution
     assert (missing <= result.duality_gap + 2 * slack * np.abs(result.solution)).all()
 
@@ -84,7 +86,7 @@ def test_both_solvers_agree(shape: tuple[int, int], share: float) -> None:
     free = solve_lasso(aslinearoperator(matrix), observations, penalty, tolerance=1e-11)
     sparse = solve_lasso(scipy.sparse.csr_array(matrix), observations, penalty, tolerance=1e-11)
     assert (dense.solver, free.solver, sparse.solver) == ("coordinate-descent", "fista", "fista")
-    # Gaussian columns: the solution is unique, and its support is separated.
+    # With Gaussian columns, the solution is unique and its support is separated.
     assert free.support.tolist() == dense.support.tolist() == sparse.support.tolist()
     assert free.solution == pytest.approx(dense.solution, abs=1e-5)
     assert abs(free.objective - dense.objective) <= free.duality_gap + dense.duality_gap
@@ -101,7 +103,7 @@ def test_both_solvers_agree(shape: tuple[int, int], share: float) -> None:
 )
 def test_the_gap_is_never_below_the_suboptimality(rows: int, columns: int, seed: int, scale: float, share: float, tolerance: float) -> None:
     rng = np.random.default_rng(seed)
-    # Small whole numbers: equal, opposite and zero columns are common.
+    # With small whole numbers, equal, opposite and zero columns are common.
     matrix = scale * rng.integers(-2, 3, size=(rows, columns)).astype(float)
     observations = rng.standard_normal(rows)
     penalty = share * critical_penalty(matrix, observations)
@@ -124,13 +126,13 @@ UNITS = 2**1078
 
 
 def in_units(values: Array) -> NDArray[np.object_]:
-    """Return the floats as they are, in whole numbers of units."""
+    """Return the floats exactly, in whole numbers of units."""
     ratios = [value.as_integer_ratio() for value in values.tolist()]
     return np.array([numerator * (UNITS // denominator) for numerator, denominator in ratios], dtype=object)
 
 
 def exact_objective(matrix: NDArray[np.object_], observations: NDArray[np.object_], penalty: int, vector: NDArray[np.object_]) -> Fraction:
-    """Return the objective of a matrix of whole numbers, exactly; all else is in units."""
+    """Return the exact objective of a whole-number matrix, with all other values in units."""
     measurements = len(observations)
     squares = ((observations - matrix @ vector) ** 2).sum()
     return Fraction(squares + 2 * measurements * penalty * np.abs(vector).sum(), 2 * measurements * UNITS**2)
@@ -140,7 +142,7 @@ def exact_objective(matrix: NDArray[np.object_], observations: NDArray[np.object
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-11])
 @pytest.mark.parametrize("columns", [1, 16])
 def test_the_gap_covers_rounding_too(columns: int, tolerance: float, solver: str) -> None:
-    """With orthogonal columns the optimum is known; with one column, rounding alone makes the residual look optimal."""
+    """With one column, rounding alone makes the residual look optimal."""
     matrix, penalty = hadamard(16)[:, :columns].astype(float), 0.1
     whole, shift = hadamard(16)[:, :columns].astype(object), int(in_units(np.array([penalty]))[0])
     for seed in range(20):
@@ -201,7 +203,7 @@ def test_a_path_falls_and_starts_from_the_larger_penalty() -> None:
     for solution, other in zip(path.solutions, alone, strict=True):
         assert solution.relative_gap <= 1e-9
         assert abs(solution.objective - other.objective) <= solution.duality_gap + other.duality_gap
-    # Starting near the solution is what a path is for: from the same problem's there is nothing left to do.
+    # A path starts near the solution; starting from the same problem's solution needs no iterations.
     assert sum(solution.iterations for solution in path.solutions) < sum(solution.iterations for solution in alone)
     first, again = lasso_path(operator, observations, [penalties[5]] * 2).solutions
     assert first.iterations > again.iterations == 0
@@ -222,7 +224,7 @@ def test_a_good_start_is_used_and_a_bad_one_is_not(solver: str) -> None:
 
 
 def test_a_step_that_is_too_long_is_shortened() -> None:
-    """The power iteration's estimate errs downward; here it is a thousandth of the norm."""
+    """The power iteration underestimates the norm, here by a factor of a thousand."""
     matrix, observations = draw(20, 60)
     penalty = 0.1 * critical_penalty(matrix, observations)
     problem = pose_problem(matrix, observations)
@@ -240,7 +242,7 @@ def test_restarts_make_progress_steady_where_columns_differ_in_size() -> None:
     penalty = 0.001 * critical_penalty(matrix, observations)
     few = solve_lasso(matrix, observations, penalty, solver="fista", tolerance=1e-5)
     many = solve_lasso(matrix, observations, penalty, solver="fista", tolerance=1e-11)
-    # Without restarts these are 829 and 10 113 iterations, without momentum 4432 and 19 313.
+    # The iterations are 829 and 10 113 without restarts, and 4432 and 19 313 without momentum.
     assert few.iterations < 500
     assert many.iterations < 4 * few.iterations
 
@@ -248,7 +250,7 @@ def test_restarts_make_progress_steady_where_columns_differ_in_size() -> None:
 @pytest.mark.parametrize("solver", ["coordinate-descent", "fista"])
 def test_degenerate_problems(solver: str) -> None:
     matrix, observations = draw(20, 60)
-    # Zero columns stay zero, and twins share what one would have had.
+    # Zero columns stay zero, and equal columns share the coefficient of a single column.
     padded = np.hstack([np.zeros((20, 2)), matrix, matrix[:, :1]])
     penalty = 0.2 * critical_penalty(matrix, observations)
     lasso = solve_lasso(padded, observations, penalty, solver=solver, tolerance=1e-10)
@@ -261,7 +263,7 @@ def test_degenerate_problems(solver: str) -> None:
     empty = solve_lasso(np.zeros((4, 3)), np.ones(4), 1e-3, solver=solver)
     assert not empty.solution.any()
     assert empty.relative_gap < 1e-12
-    # Observations in other units: the same solution in those units.
+    # Observations in other units give the same solution in those units.
     small = solve_lasso(matrix, observations * 1e-100, penalty * 1e-100, solver=solver, tolerance=1e-10)
     assert small.solution * 1e100 == pytest.approx(plain.solution, abs=1e-4)
 
@@ -270,11 +272,11 @@ def test_precision_of_the_numbers_is_accounted_for() -> None:
     matrix, observations = draw(20, 60)
     single = matrix.astype(np.float32)
     penalty = 0.2 * critical_penalty(single, observations)
-    # A matrix of single precision is multiplied in double precision.
+    # A single-precision matrix is multiplied in double precision.
     for numbers in (single, aslinearoperator(single)):
         lasso = solve_lasso(numbers, observations, penalty, tolerance=1e-10)
         check_conditions(single.astype(float), observations, lasso)
-    # An operator that returns single precision has a gap that says how little that is.
+    # The gap of an operator that returns single precision includes its low precision.
     operator = LinearOperator(
         (20, 60),
         matvec=lambda vector: single @ vector.astype(np.float32),
@@ -285,7 +287,7 @@ def test_precision_of_the_numbers_is_accounted_for() -> None:
     assert 1e-5 < lasso.relative_gap < 0.01
     with pytest.raises(ConvergenceError, match="above the tolerance 1e-06"):
         solve_lasso(operator, observations, penalty, max_iterations=500)
-    # One that hides single precision in doubles is refused: its certificate would be wrong.
+    # The solver refuses an operator that hides single precision in doubles: its certificate would be wrong.
     hiding = LinearOperator(
         (20, 60),
         matvec=lambda vector: (single @ vector.astype(np.float32)).astype(float),
@@ -367,7 +369,7 @@ def test_a_path_needs_penalties() -> None:
 
 @pytest.mark.parametrize("kind", ["Gaussian", "discrete Gaussian", "signs"])
 def test_noise_is_seldom_above_the_penalty(kind: str) -> None:
-    """All three are sub-Gaussian with the parameter 1.5; the penalty fails more often than it may with a probability below 1e-6."""
+    """Three sub-Gaussian noises exceed the penalty too often with probability below 1e-6."""
     rng = np.random.default_rng(1)
     matrix = rng.standard_normal((MEASUREMENTS, DIMENSION))
     matrix *= 7 / np.linalg.norm(matrix, axis=0)
@@ -380,14 +382,14 @@ def test_noise_is_seldom_above_the_penalty(kind: str) -> None:
     largest = np.abs(noise @ matrix).max(axis=1) / MEASUREMENTS
     penalty = noise_penalty(DIMENSION, 1.5, 7.0, MEASUREMENTS, probability)
     assert np.sum(largest > penalty) <= binom.isf(1e-6, runs, probability)
-    # It is not much too large, either: three quarters of it would not do.
+    # The penalty is not much too large: three quarters of it would fail.
     assert np.mean(largest > 0.75 * penalty) > probability
 
 
 def test_it_is_the_union_bound() -> None:
     penalty = noise_penalty(1000, 0.7, 14.0, 200, 0.05)
     assert penalty == pytest.approx(math.sqrt(2 * math.log(2 * 1000 / 0.05)) * 0.7 * 14.0 / 200, rel=1e-15)
-    # The Gaussian tail is below Chernoff's bound, and not by much.
+    # The Gaussian tail is slightly below Chernoff's bound.
     tail = 2 * 1000 * norm.sf(penalty * 200 / (0.7 * 14.0))
     assert 0.05 / 20 < tail < 0.05
 

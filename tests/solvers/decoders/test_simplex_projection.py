@@ -14,7 +14,7 @@ def test_the_optimality_conditions_hold(values: list[float], total: float) -> No
     projection = project_onto_simplex(values, total)
     assert (projection >= 0).all()
     assert projection.sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
-    # All positive coordinates are lowered by the same shift, and none that is zero is above it.
+    # The projection lowers all positive coordinates by the same shift, and zero coordinates are at most that shift.
     lowered = np.array(values) - projection
     shift = lowered[projection > 0].mean()
     np.testing.assert_allclose(lowered[projection > 0], shift, atol=1e-9)

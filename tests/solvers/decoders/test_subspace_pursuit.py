@@ -1,4 +1,7 @@
-"""Subspace pursuit: exact without noise, least squares on what it finds, never more entries than asked for."""
+"""Tests of subspace pursuit.
+
+Requirements: exact without noise, least squares on its support, never more entries than requested.
+"""
 
 import numpy as np
 import pytest

@@ -24,7 +24,7 @@ def law(trials: int, probability: Fraction) -> list[Fraction]:
 
 
 def directions(trials: int, probability: Fraction, shift: int) -> list[list[tuple[Fraction, Fraction]]]:
-    """Return the probabilities of every outcome, of the noise and of the shifted noise, and the other way round."""
+    """Return the outcome probabilities of the noise and the shifted noise, in both directions."""
     masses, nothing = law(trials, probability), [Fraction(0)] * shift
     pairs = list(zip(masses + nothing, nothing + masses, strict=True))
     return [pairs, [(other, own) for own, other in pairs]]
@@ -57,7 +57,7 @@ def test_renyi_divergences_are_those_of_the_normalised_rest(trials: int, probabi
     for pairs in directions(trials, probability, shift):
         kept = sorted((own, other) for own, other in pairs if own > 0 and other > 0)
         left_out = sum((own for own, other in pairs if other == 0), Fraction(0))
-        # The rarest values go, of up to what is neglected.
+        # The rarest values are dropped, up to the neglected mass.
         rare = Fraction(0)
         while rare + kept[0][0] <= neglected:
             rare += kept.pop(0)[0]
@@ -104,7 +104,7 @@ def test_values_next_to_a_rare_probability_are_left_out() -> None:
     assert 0 < near.forth.certain <= 1e-13 * 1e-9
     for delta in (1e-6, 1e-9):
         assert near.forth.epsilon(delta) == pytest.approx(whole.forth.epsilon(delta), rel=1e-9)
-    # A shift of all values can be told for sure.
+    # A shift by more than all values is always detected.
     assert shifted_binomial_losses(5, 0.5, 7).back.certain == 1.0
 
 

@@ -1,4 +1,4 @@
-"""Minimal random coding, by all ways in which the candidates' densities can lie."""
+"""Minimal random coding, over all arrangements of the candidates' densities."""
 
 import itertools
 import math

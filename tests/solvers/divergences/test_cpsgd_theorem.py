@@ -1,4 +1,7 @@
-"""Binomial noise: Theorem 1 of cpSGD as it is printed, and the exact privacy loss against enumeration and fifty digits."""
+"""Tests of binomial noise.
+
+Points under test: Theorem 1 of cpSGD as printed, and the exact privacy loss against enumeration and fifty digits.
+"""
 
 import math
 from fractions import Fraction
@@ -42,7 +45,7 @@ def exact_delta(trials: int, probability: Fraction, shifts: tuple[int, ...], eps
     return float(total)
 
 
-# Theorem 1
+# Tests of Theorem 1
 
 
 @pytest.mark.parametrize(("probability", "dimension", "delta"), [(0.5, 1, 1e-6), (0.5, 1000, 1e-9), (0.25, 10, 1e-3), (0.01, 3, 1e-5)])
@@ -63,7 +66,7 @@ def test_theorem_in_fifty_digits(probability: float, dimension: int, delta: floa
 
 
 def test_theorem_for_fair_coins_has_the_mended_constants() -> None:
-    # b = 1/3, c = 7 sqrt(2) / 4, d = 2/3: one sensitivity at a time.
+    # The constants b = 1/3, c = 7 sqrt(2) / 4, d = 2/3 are tested with one sensitivity at a time.
     trials, delta = 10**5, 1e-4
     v = trials / 4
     by_l1 = binomial_theorem_epsilon(trials, 0.5, 1.0, 1, 1.0, 0.0, 0.0, delta)
@@ -125,7 +128,7 @@ def test_the_noise_s_squared_error() -> None:
     assert binomial_squared_error(20, 0.3, 0.1, 5) == pytest.approx(5 * 0.01 * variance)
 
 
-# The exact privacy loss
+# Tests of the exact privacy loss
 
 
 @pytest.mark.parametrize(("trials", "probability"), [(1, 0.5), (7, 0.2), (1000, 0.5), (1000, 1e-3), (10**6, 0.3), (10**9, 0.5)])
@@ -171,7 +174,7 @@ def test_epsilon_of_a_million_trials_in_fifty_digits() -> None:
     trials, shift, epsilon = 10**6, 2, 0.01
     with mpmath.workdps(50):
         total, factor = mpmath.mpf(0), mpmath.exp(epsilon)
-        # The loss is above 0.01 below 498750; further than 12 deviations from the mean there is less than 1e-32.
+        # The loss exceeds 0.01 below 498750; further than 12 deviations from the mean the mass is below 1e-32.
         mass = mpmath.binomial(trials, 494_000) / mpmath.mpf(2) ** trials
         second = mpmath.binomial(trials, 493_998) / mpmath.mpf(2) ** trials
         for x in range(494_000, 499_000):
@@ -187,14 +190,14 @@ def test_many_trials_are_gaussian_noise() -> None:
 
 
 def test_edges_of_the_support_are_counted() -> None:
-    # P(Z = 0) = 2^-10: below that no epsilon will do.
+    # Below P(Z = 0) = 2^-10, no epsilon suffices.
     assert shifted_binomial_epsilon(10, 0.5, 1, 2.0**-10 * 0.999) == math.inf
     assert math.isfinite(shifted_binomial_epsilon(10, 0.5, 1, 2.0**-10 * 1.001))
     assert shifted_binomial_delta(10, 0.5, 11, 100.0) == 1.0
     assert shifted_binomial_epsilon(10, 0.5, 11, 0.5) == math.inf
 
 
-# Rényi divergences
+# Tests of Rényi divergences
 
 
 @pytest.mark.parametrize(("trials", "probability", "shift"), [(6, "1/2", 1), (12, "1/3", 2), (40, "9/10", 3), (5, "4/5", 3)])
@@ -229,7 +232,7 @@ def test_divergences_with_their_failures_bound_delta(neglected: float) -> None:
     for epsilon in (0.5, 1.0, 3.0):
         truth = shifted_binomial_delta(trials, probability, shift, epsilon)
         for order, divergence in zip(orders, result.divergences.tolist(), strict=True):
-            # Canonne, Kamath, Steinke 2020, proposition 12.
+            # The bound is that of Canonne, Kamath, Steinke 2020, proposition 12.
             bound = math.exp((order - 1) * (divergence - epsilon)) / order * (1 - 1 / order) ** (order - 1)
             assert truth <= result.failure + bound
     smallest = shifted_binomial_losses(trials, probability, shift)
@@ -249,7 +252,7 @@ def test_rare_values_become_failures() -> None:
     assert rest.unseen == pytest.approx(0.1 + 0.1 * math.exp(-2) + 0.05 * math.exp(-3))
 
 
-# Composition
+# Tests of composition
 
 
 @pytest.mark.parametrize("uses", [2, 3])
@@ -271,7 +274,7 @@ def test_composition_by_enumeration(uses: int, trials: int, probability: str) ->
 
 
 def float_delta(trials: int, probability: float, shifts: tuple[int, ...], epsilon: float) -> float:
-    """Return the hockey-stick divergence of shifted coordinates by enumeration, in floating point."""
+    """Return the hockey-stick divergence of shifted coordinates by enumeration."""
     first, second = np.ones(1), np.ones(1)
     value = np.arange(-1, trials + 2)
     for shift in shifts:
@@ -323,13 +326,13 @@ def test_bad_arguments(call: object, message: str) -> None:
 def test_the_theorem_does_not_depend_on_the_unit_of_length(linf: float) -> None:
     computed = [binomial_theorem_epsilon(10**6, 0.3, scale, 20, 40.0 * scale, 9.0 * scale, linf * scale, 1e-6) for scale in (1.0, 2.0, 0.1)]
     assert computed[1:] == pytest.approx([computed[0]] * 2, rel=1e-12)
-    # The largest coordinate counts.
+    # The epsilon depends on the largest coordinate.
     assert computed[0] < binomial_theorem_epsilon(10**6, 0.3, 1.0, 20, 40.0, 9.0, linf * 1.1, 1e-6)
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.5])
 def test_the_theorem_needs_a_variance_of_twice_the_largest_coordinate(scale: float) -> None:
-    # 10**4 fair trials have the variance 2500; the dimension asks for less.
+    # 10**4 fair trials have the variance 2500; the dimension requires less.
     assert math.isfinite(binomial_theorem_epsilon(10**4, 0.5, scale, 1, 1.0, 1.0, 1250 * scale, 1e-6))
     with pytest.raises(InfeasibleError, match="trials must be at least 10008 "):
         binomial_theorem_epsilon(10**4, 0.5, scale, 1, 1.0, 1.0, 1251 * scale, 1e-6)
@@ -357,8 +360,14 @@ def test_the_fewest_trials_are_the_first_whose_variance_is_enough_as_it_is_compu
 
 
 def test_the_theorem_s_condition_on_the_variance_counts_all_coordinates() -> None:
-    # A quarter of the trials is the variance: 23 ln(10 d / delta) or more.
+    # The variance, a quarter of the trials, must be at least 23 ln(10 d / delta).
     fewest = math.ceil(4 * 23 * math.log(10 * 1000 / 1e-6))
     assert binomial_theorem_epsilon(fewest, 0.5, 1.0, 1000, 1.0, 1.0, 1.0, 1e-6) > 0
     with pytest.raises(InfeasibleError, match=f"trials must be at least {fewest} for"):
         binomial_theorem_epsilon(fewest - 1, 0.5, 1.0, 1000, 1.0, 1.0, 1.0, 1e-6)
+
+
+def test_doubts_without_sensitivity_and_without_noise() -> None:
+    assert not is_theorem_doubtful(1.0, 100, 0.5, 1.0, 0.0, 1e-6)
+    # Noise of a millionth of the sensitivity hides nothing, whatever the theorem says.
+    assert is_theorem_doubtful(1.0, 4, 0.5, 1e-6, 1.0, 1e-6)

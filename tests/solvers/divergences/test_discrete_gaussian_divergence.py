@@ -1,8 +1,8 @@
-"""Rényi divergences of summed discrete Gaussians, against the exact distribution of the sum, however little noise there is.
+"""Rényi divergences of summed discrete Gaussians, against the sum's exact distribution.
 
-Sums of discrete Gaussians as Gaussian noise that was rounded at random: the ratios by quadrature.
+Sums of discrete Gaussians as randomly rounded Gaussian noise: the ratios by quadrature.
 
-What follows for epsilon is compared with exact sums in `tests/design/secure_sum/test_noisy_sum.py`.
+`tests/design/secure_sum/test_noisy_sum.py` compares the resulting epsilon with exact sums.
 """
 
 import itertools
@@ -34,16 +34,16 @@ ORDERS = [1.01, 1.1, 1.5, 2.0, 3.0, 4.5, 8.0, 16.0, 32.0, 64.0]
 SIGMAS = [0.05, 0.08, 0.12, 0.16, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.4, 2.0]
 CLIENTS = [2, 3, 6]
 SHIFTS = [1, 2, 3]
-# Logarithms of up to 64 * 10^5 in long double.
+# Long double holds logarithms of up to 64 * 10^5 with this rounding error.
 ROUNDING = 1e-12
 
 
 @cache
 def log_masses(clients: int, sigma: float) -> np.ndarray:
-    """Logarithms of the probabilities of a sum of discrete Gaussians by convolution in log space.
+    """Return log probabilities of a sum of discrete Gaussians, by convolution in log space.
 
-    Sums of order 64 have their weight around 64 shifts: the values go further than all 192 of them. Given a sum, that of some clients has a
-    Gaussian's weights around their share of it, with a variance of 1.5 sigma**2 at most: 15 sigma away lies exp(-75) of it.
+    Sums of order 64 have their weight around 64 shifts: the values extend beyond all 192 shifts. Given a sum, the partial sum of some
+    clients has a Gaussian's weights around their share, with a variance of at most 1.5 sigma**2: the mass beyond 15 sigma is exp(-75).
     """
     reach = 200 + math.ceil(40 * sigma)
     value = np.arange(-reach, reach + 1)
@@ -70,18 +70,18 @@ def exact_divergences(own: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 @cache
 def shifted_divergences(clients: int, sigma: float, shift: int) -> np.ndarray:
-    """The divergence of either direction: the sum is as likely to be negative."""
+    """Return the divergence in either direction, which are equal as the sum is symmetric."""
     masses = log_masses(clients, sigma)
     return exact_divergences(masses[shift:], masses[:-shift])
 
 
 def published_tau(clients: int, sigma: float) -> float:
-    """Kairouz, Liu, Steinke 2021, theorem 5, as it is printed."""
+    """Return tau of Kairouz, Liu, Steinke 2021, theorem 5, as printed."""
     return 10 * sum(math.exp(-2 * math.pi**2 * sigma**2 * k / (k + 1)) for k in range(1, clients))
 
 
 def published_divergences(clients: int, sigma: float, shift: int) -> np.ndarray:
-    """The same paper, corollary 12, in one dimension."""
+    """Return the divergences of the same paper, corollary 12, in one dimension."""
     orders, ratio, tau = np.array(ORDERS), shift / (math.sqrt(clients) * sigma), published_tau(clients, sigma)
     return np.minimum(orders / 2 * ratio**2 + tau, orders / 2 * (ratio + tau) ** 2)
 
@@ -104,7 +104,7 @@ def test_above_the_exact_sum(clients: int, sigma: float) -> None:
 
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_above_the_exact_sum_in_several_dimensions(sigma: float) -> None:
-    # Coordinates are independent: their divergences add up.
+    # Coordinates are independent, so their divergences add up.
     per_shift = {0: np.zeros(len(ORDERS)), **{shift: shifted_divergences(3, sigma, shift) for shift in SHIFTS}}
     for shifts in [(1, 1), (2, 1), (3, 3), (1, 0, 0, 0), (1, 1, 1, 1), (3, 2, 1, 0), (2, 2, 2, 2)]:
         exact = np.sum([per_shift[shift] for shift in shifts], axis=0)
@@ -113,14 +113,14 @@ def test_above_the_exact_sum_in_several_dimensions(sigma: float) -> None:
 
 
 def test_two_clients_reach_the_bound() -> None:
-    # With next to no noise and a shift by one, at order 3: no smaller tau would be true.
+    # With hardly any noise and a shift by one, tau is tight at order 3.
     for sigma in (0.05, 0.08, 0.12):
         exact = shifted_divergences(2, sigma, 1)[ORDERS.index(3.0)]
         assert discrete_gaussian_renyi(2, sigma, 1.0, 1, [3.0])[0] == pytest.approx(exact, rel=1e-11)
 
 
 def test_the_published_bound_is_false_with_little_noise() -> None:
-    # The figures of one case, then the claim over the grid: false with little noise, and true where theorem 5 is stated, from 1/2 on.
+    # The claim holds from sigma = 1/2 on, as in theorem 5, and fails with little noise: the first figures are such a case.
     assert published_divergences(2, 0.16, 1)[0] == pytest.approx(17.63, abs=5e-3)
     assert shifted_divergences(2, 0.16, 1)[0] == pytest.approx(18.84, abs=5e-3)
     for clients, sigma in itertools.product(CLIENTS, SIGMAS):
@@ -139,7 +139,7 @@ def test_tau_is_below_the_published_one_where_that_holds(clients: int) -> None:
 
 
 def theta_ratio(variance: mpmath.mpf) -> mpmath.mpf:
-    """ln(sum rho(x) / sum rho(x + 1/2)) through Jacobi's theta functions: in x for small variances, in frequencies for others."""
+    """Return ln(sum rho(x) / sum rho(x + 1/2)) by Jacobi's theta functions."""
     if variance < 0.1:
         nome = mpmath.exp(-1 / (2 * variance))
         return mpmath.log(mpmath.jtheta(3, 0, nome) / mpmath.jtheta(2, 0, nome))
@@ -156,7 +156,7 @@ def test_tau_in_fifty_digits(clients: int, sigma: float) -> None:
 
 
 def test_tau_of_many_clients() -> None:
-    # The terms fall: beyond those that are summed one by one, between the last of those and the very last.
+    # The terms fall: beyond the directly summed terms, the sum lies between its bounds by the first and last of them.
     clients, sigma = 3 * DIRECT_TERMS, 0.7
     with mpmath.workdps(30):
         first = discrete_gaussian_tau(DIRECT_TERMS + 1, sigma)
@@ -226,11 +226,11 @@ def test_the_bound_is_above_the_truth(clients: int, sigma: float, shift: int) ->
 
 
 def test_tau_overstates_what_is_lost() -> None:
-    # Coarse noise is worse than a Gaussian of the same variance, by far less than tau; fine noise is like it.
+    # Coarse noise is worse than a Gaussian of the same variance, by far less than tau; fine noise is like the Gaussian.
     coarse = summed_discrete_gaussian_losses(50, 0.5, 1).renyi_divergences([2.0])[0]
     gaussian = 2.0 / (2 * 50 * 0.5**2)
     assert gaussian * 1.1 < coarse < gaussian * 1.2
-    # Even though the noise of as few clients is counted as is best.
+    # The bound counts the noise of the best number of clients.
     divergences = discrete_gaussian_renyi(50, 0.5, 1.0, 1, [2.0])[0]
     of_some = [(2 / math.sqrt(some), discrete_gaussian_tau(some, 0.5)) for some in range(1, 51)]
     assert divergences == pytest.approx(min(min(ratio**2 + tau, (ratio + tau) ** 2) for ratio, tau in of_some), rel=1e-12)
@@ -240,7 +240,7 @@ def test_tau_overstates_what_is_lost() -> None:
     assert fine == pytest.approx(2.0 / (2 * 50 * 4), rel=1e-9)
 
 
-# Norms and granularity
+# Tests of norms and granularity
 
 
 def test_rounded_norm_is_the_smaller_of_two() -> None:
@@ -266,7 +266,7 @@ def test_stochastic_rounding_stays_below_the_norm_as_often_as_promised() -> None
 def test_granularity_fills_half_the_modulus(clients: int, bits: int, flatness: float) -> None:
     dimension, clip, sigma, deviations = 256, 2.0, 0.3, 3.5
     granularity = granularity_for_bits(clients, dimension, clip, sigma, bits, deviations=deviations, flatness=flatness)
-    # Signal, noise and rounding of a coordinate of the sum; rounding has at most a quarter of a squared step for each client.
+    # A coordinate of the sum has signal, noise and rounding; rounding has at most a quarter of a squared step per client.
     variance = flatness * (clip * clients) ** 2 / dimension + clients * sigma**2 + clients * granularity**2 / 4
     assert deviations * math.sqrt(variance) == pytest.approx(granularity * 2.0 ** (bits - 1), rel=1e-9)
 
@@ -320,7 +320,7 @@ def test_the_exact_loss_of_wide_noise_reaches_as_far_as_that_of_narrow_noise(sig
 
 
 def test_theta_ratios_between_both_series_in_fifty_digits() -> None:
-    # Summed in x, these ratios would lose digits: they are differences of numbers near 1.
+    # Sums in x would lose digits of these ratios, which are differences of numbers near 1.
     variances = np.linspace(0.4, 0.499, 34)
     with mpmath.workdps(50):
         expected = np.array([float(theta_ratio(mpmath.mpf(variance))) for variance in variances.tolist()])
@@ -328,7 +328,7 @@ def test_theta_ratios_between_both_series_in_fifty_digits() -> None:
 
 
 def test_ratios_of_probabilities_are_as_stated() -> None:
-    # The sum against the discrete Gaussian of its variance, and that against a Gaussian rounded at random, by quadrature.
+    # The test compares the sum with the discrete Gaussian of its variance, and that with a randomly rounded Gaussian, by quadrature.
     clients, sigma = 3, 0.6
     value = np.arange(-30, 31)
     weights = np.exp(-(value**2) / (2 * sigma**2))
@@ -346,7 +346,7 @@ def test_ratios_of_probabilities_are_as_stated() -> None:
     rounded = around @ np.exp(-(point**2) / (2 * (variance - square)))
     rounded /= rounded.sum()
     second = float(np.abs(np.log(nearest / rounded))[25:36].max())
-    # Averaging over the rounded Gaussian makes the second ratio far smaller than the bound takes it to be.
+    # Averaging over the rounded Gaussian makes the second ratio far smaller than its bound.
     assert 1e-8 < second < 4 * math.exp(-2 * math.pi**2 * square)
     assert 1e-3 < largest < log_ratio
     assert float(np.abs(np.log(total / rounded))[25:36].max()) <= log_ratio
@@ -364,7 +364,7 @@ def test_both_ratios_count_and_what_is_taken_for_rounding_is_gone(clients: int, 
     assert len(choices) == len(squares)
     for square, choice in zip(squares, choices, strict=True):
         with mpmath.workdps(50):
-            # The largest and the smallest sum of the bell over whole numbers: Jacobi's theta function at 0 and 1/2.
+            # Jacobi's theta function at 0 and 1/2 gives the largest and the smallest sum of the bell curve over whole numbers.
             nome = mpmath.exp(-2 * mpmath.pi**2 * mpmath.mpf(square))
             theta = mpmath.log(mpmath.jtheta(3, 0, nome) / mpmath.jtheta(4, 0, nome))
             remaining = mpmath.sqrt(clients * mpmath.mpf(sigma) ** 2 - mpmath.mpf(square))
@@ -380,6 +380,6 @@ def test_a_ratio_costs_twice_itself_and_its_share_of_delta(log_ratio: float) -> 
     assert computed is not None
     exact = gaussian_epsilon(multiplier, delta * math.exp(-log_ratio)) + 2 * log_ratio
     assert exact <= computed * (1 + 1e-9) <= exact * (1 + 1e-6)
-    # No epsilon above what is asked for is computed.
+    # The function returns no epsilon above the given limit.
     assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 + 1e-6)) == computed
     assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 - 1e-6)) is None

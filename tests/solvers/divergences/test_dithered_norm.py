@@ -1,4 +1,7 @@
-"""Norms after rounding, for other norms than the first two: the sums that they are made of, in fifty digits."""
+"""Norms after rounding, for norms other than L1 and L2.
+
+Points under test: the sums behind them, in fifty digits.
+"""
 
 import math
 from fractions import Fraction
@@ -15,8 +18,8 @@ from quietbits.solvers.divergences.dithered_norm import least_shrinkable_radius,
 @pytest.mark.parametrize("norm", [1.5, 3.0, 7.5])
 @pytest.mark.parametrize("radius", [2.0, 37.0, 2.0**15])
 def test_one_coordinate_by_hand(norm: float, radius: float) -> None:
-    # One coordinate at the radius, which is whole, has no fractional part: systematic rounding adds the last w, independent rounding
-    # that times the deviation.
+    # One coordinate at a whole radius has no fractional part: systematic rounding adds the last w, independent rounding adds w times the
+    # deviation.
     failure = 1e-4
     with mpmath.workdps(60):
         power, last = mpmath.mpf(radius) ** norm, mpmath.mpf(radius) ** norm - (mpmath.mpf(radius) - 1) ** norm
@@ -28,7 +31,7 @@ def test_one_coordinate_by_hand(norm: float, radius: float) -> None:
 
 @pytest.mark.parametrize("norm", [3.0, 4.0])
 def test_many_coordinates_by_enumeration(norm: float) -> None:
-    # Every vector of whole numbers in the ball stays as it is.
+    # Every vector of whole numbers in the ball stays unchanged.
     dimension, radius = 3, 4.0
     axes = np.arange(5)
     powers = sum(axis**norm for axis in np.meshgrid(*[axes] * dimension))
@@ -54,7 +57,7 @@ def test_the_first_two_norms_by_the_formulas(dimension: int, radius: float, fail
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.0])
 @pytest.mark.parametrize("radius", [3.3, 4.0])
 def test_rounding_exceeds_the_length_no_more_often_than_stated(norm: float, radius: float) -> None:
-    # Three coordinates, all eight ways to round them, in whole shares of probability.
+    # The test enumerates all eight roundings of three coordinates, with exact probabilities.
     failure = 0.2
     bound = rounded_norm_quantile(3, norm, radius, failure)
     rng = np.random.default_rng(5)
@@ -99,14 +102,14 @@ def test_the_shrunk_ball_stays_inside_and_a_larger_one_does_not(norm: float, fai
 @pytest.mark.parametrize("norm", [3.0, 4.0])
 @pytest.mark.parametrize("radius", [2.5, 3.2])
 def test_systematic_rounding_adds_the_last_cell_to_the_chords(norm: float, radius: float) -> None:
-    # Two coordinates of the ball, by a fine search: the sum of the chords of x^p between whole numbers.
+    # A fine search over two coordinates of the ball gives the sum of the chords of x^p between whole numbers.
     points = np.linspace(0, 1, 200_001) ** (1 / norm) * radius
     whole = np.arange(math.ceil(radius) + 1)
     chords = np.interp(points, whole, whole**norm)
     largest = float((chords + chords[::-1]).max())
     last = math.ceil(radius) ** norm - (math.ceil(radius) - 1) ** norm
     power = rounded_norm_bound(2, norm, radius) ** norm
-    # A sum of whole powers that is below a number is at most the next whole number below it.
+    # A sum of whole powers below a number is at most the next smaller whole number.
     assert math.ceil(largest + last) - 1 <= power * (1 + 1e-9) <= 1.02 * (largest + last)
 
 
@@ -116,17 +119,17 @@ def test_the_square_of_the_euclidean_bound_is_the_largest_whole_number_below_the
     top = math.ceil(radius)
     with mpmath.workdps(60):
         share = mpmath.mpf(radius) ** 2 / dimension
-        # The concave envelope of the chords: the root up to a quarter, and the square and a quarter from there on, as is stated.
+        # The concave envelope of the chords is the root up to a quarter, and then the square plus a quarter.
         envelope = mpmath.sqrt(share) if share < mpmath.mpf(1) / 4 else share + mpmath.mpf(1) / 4
         power = min(dimension * top**2, int(mpmath.ceil(dimension * envelope + 2 * top - 1)) - 1)
     bound = rounded_norm_bound(dimension, 2.0, radius)
-    # Rounded upward, by one unit in the last place of the root.
+    # The bound is rounded upward, by one unit in the last place of the root.
     assert power <= Fraction(bound) ** 2 <= power * (1 + Fraction(1, 10**15))
 
 
 @pytest.mark.parametrize(("radius", "chords"), [(4.0, 40.0), (4.9, 49.0), (5.1, 5.1**2 + 25), (8.0, 64 + 25.0), (30.0, 900 + 25.0)])
 def test_the_chords_of_the_euclidean_quantile_change_at_half_a_step_each(radius: float, chords: float) -> None:
-    # In a hundred coordinates. Half a step each is a radius of 5: beyond, 10 times the radius is less than chords may be.
+    # There are a hundred coordinates. Half a step each is a radius of 5: beyond it, 10 times the radius is the smaller bound on the chords.
     failure = 0.01
     expected = math.sqrt(chords + (2 * radius + 10) * math.sqrt(-math.log(failure) / 2))
     assert rounded_norm_quantile(100, 2.0, radius, failure) == pytest.approx(expected, rel=1e-9)
@@ -134,7 +137,7 @@ def test_the_chords_of_the_euclidean_quantile_change_at_half_a_step_each(radius:
 
 @pytest.mark.parametrize(("dimension", "norm", "radius"), [(20, 3.0, 4.5), (50, 1.5, 9.0), (7, 4.0, 3.0)])
 def test_the_ranges_of_other_norms_are_the_optimum_of_a_linear_program(dimension: int, norm: float, radius: float) -> None:
-    # Cells between whole numbers: at least its lower end to the power is used up by a coordinate in a cell, and its range squared is won.
+    # A coordinate in a cell between whole numbers uses at least its lower end to the power, and gains the cell's squared range.
     failure, lefts = 0.01, np.arange(math.ceil(radius))
     won = ((lefts + 1.0) ** norm - lefts**norm) ** 2
     solved = linprog(-won, A_ub=[lefts**norm], b_ub=[radius**norm], A_eq=[np.ones(len(lefts))], b_eq=[dimension])

@@ -1,8 +1,10 @@
-"""DP-REC's privacy: log moments against mpmath and quadrature, the best order, bits at the edge of what delta allows.
+"""Tests of DP-REC's privacy.
 
-The bound on what DP-REC's indices reveal: against quadrature over few samples and groups, and its orders against all others.
+Points under test: log moments against mpmath and quadrature, the best order, and bits at the edge of delta.
 
-Moments of a loss that is there with a small probability: the binomial sum in many digits.
+The bound on the privacy loss of DP-REC's indices: against quadrature over few samples and groups, and all other orders.
+
+Moments of a loss that occurs with a small probability: the binomial sum in many digits.
 """
 
 import functools
@@ -37,7 +39,7 @@ from quietbits.solvers.divergences.dp_rec_privacy import (
 )
 from quietbits.solvers.divergences.importance_resampling import resampling_renyi_divergences
 
-# Clip ratio, population, draws and delta: small and large populations, rare and frequent draws.
+# Each row has clip ratio, population, draws and delta: small and large populations, rare and frequent draws.
 TRAININGS = [
     (0.545, 100, 10_000, 100**-1.1),
     (1.41, 3500, 400_000, 3500**-1.1),
@@ -56,7 +58,7 @@ def exact_moment(clip_ratio: float, population: int, order: int) -> mpmath.mpf:
             return list(itertools.accumulate(itertools.repeat(base, order), operator.mul, initial=mpmath.mpf(1)))
 
         choices = itertools.accumulate(range(order), lambda chosen, j: chosen * (order - j) / (j + 1), initial=mpmath.mpf(1))
-        # exp(j (j - 1) clip_ratio**2 / 2)
+        # The growths are exp(j (j - 1) clip_ratio**2 / 2).
         growths = itertools.accumulate(powers(step)[:-1], operator.mul, initial=mpmath.mpf(1))
         return mpmath.log(
             mpmath.fsum(map(math.prod, zip(choices, powers(probability), powers(1 - probability)[::-1], growths, strict=True)))
@@ -64,7 +66,7 @@ def exact_moment(clip_ratio: float, population: int, order: int) -> mpmath.mpf:
 
 
 def line_moment(first: Callable[[NDArray], NDArray], second: Callable[[NDArray], NDArray], order: int) -> float:
-    """Return ln E_second[(first / second)^order] of two log densities on the line, by the trapezoidal rule."""
+    """Return ln E_second[(first / second)^order] of two log densities, by the trapezoidal rule."""
     points = np.arange(-60 * 64, 60 * 64 + 1) / 64
     return float(logsumexp(order * first(points) + (1 - order) * second(points)) - math.log(64))
 
@@ -77,9 +79,9 @@ def mixture(shares: list[float], means: list[float], deviation: float = 1.0) -> 
 
 
 def index_moments(clip_ratio: float, population: int, samples: int, order: int) -> tuple[float, float]:
-    """Return ln E[(P/Q)^order] of two or three public samples and the index that is sent, both ways, by Gauss-Hermite quadrature.
+    """Return ln E[(P/Q)^order] of samples and the sent index, in both directions, by quadrature.
 
-    Q: all indices are as likely. P: with probability 1 / population they have the probabilities of a client's weights.
+    Under Q, all indices are equally likely. Under P, they have the probabilities of a client's weights with probability 1 / population.
     """
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     points = np.stack(np.meshgrid(*[nodes] * samples, indexing="ij")).reshape(samples, -1)
@@ -152,7 +154,7 @@ def test_and_hide_enough_at_order_two_in_a_sum(clip_ratio: float, population: in
 @pytest.mark.parametrize(("first", "second"), [(3, 6), (6, 3), (4, 12), (10, 15), (2, 2), (24, 8)])
 @pytest.mark.parametrize(("clip_ratio", "population"), [(0.1, 10), (1.0, 1000), (2.0, 1)])
 def test_the_best_exponents_of_hoelder_are_two_and_two(first: int, second: int, clip_ratio: float, population: int) -> None:
-    # Exponents first / order and second / order, whose reciprocals sum to 1: moments of whole orders.
+    # The exponents first / order and second / order have reciprocals that sum to 1, and give moments of whole orders.
     order = Fraction(first * second, first + second)
     assert order.denominator == 1
 
@@ -216,7 +218,7 @@ def test_the_fewest_bits_are_the_fewest(clip_ratio: float, population: int, draw
 
 @pytest.mark.parametrize("bits", [4, 10, 52, 300])
 def test_bits_whose_cost_is_delta_to_the_last_digit_leave_nothing(bits: int) -> None:
-    # 12 / 2**bits, and exp(c^2) is 1 and 1e-12.
+    # delta is 12 / 2**bits, and exp(c^2) - 1 is 1e-12.
     delta = 12 / 2.0**bits
     assert math.isinf(dp_rec_epsilon(1e-6, 10, 1, bits, delta).epsilon)
     assert fewest_dp_rec_bits(1e-6, 1, delta) == bits + 1
@@ -260,7 +262,7 @@ def test_a_bad_argument_is_named(call: Callable[[], float], message: str) -> Non
 
 @functools.cache
 def samples_by_quadrature(samples: int, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Return lists of samples of shape (samples, lists) and their probabilities, by Gauss-Hermite quadrature."""
+    """Return lists of samples with probabilities, by Gauss-Hermite quadrature."""
     points, weights = np.polynomial.hermite_e.hermegauss(nodes)
     lists = np.stack(np.meshgrid(*[points] * samples, indexing="ij")).reshape(samples, -1)
     masses = np.prod(np.meshgrid(*[weights / weights.sum()] * samples, indexing="ij"), axis=0).ravel()
@@ -268,14 +270,14 @@ def samples_by_quadrature(samples: int, nodes: int) -> tuple[FloatArray, FloatAr
 
 
 def relative_weights(length: float, samples: int, nodes: int) -> tuple[FloatArray, FloatArray]:
-    """Return the weights over their mean at each index of each list, flat, and their probabilities with all indices as likely."""
+    """Return the weights of each list's indices, and their probabilities if uniform."""
     lists, masses = samples_by_quadrature(samples, nodes)
     weights = np.exp(length * lists)
     return (weights / weights.mean(axis=0)).ravel(), np.tile(masses / samples, samples)
 
 
 def moments(weights: FloatArray, masses: FloatArray, population: int, order: int) -> tuple[float, float]:
-    """Return ln E[(P/Q)^order] both ways, where Q has all indices as likely and P the weights with probability 1 / population."""
+    """Return ln E[(P/Q)^order] in both directions, for uniform indices Q and sent indices P."""
     ratios = 1 - 1 / population + weights / population
     return math.log(masses @ ratios**order), math.log(masses @ ratios ** (1 - order))
 
@@ -292,7 +294,7 @@ def test_the_indices_reveal_no_more_than_the_bound(clip_ratio: float, population
 @pytest.mark.parametrize(("clip_ratio", "population"), [(0.545, 100), (1.2, 10), (0.3, 1)])
 @pytest.mark.parametrize("order", [2, 5])
 def test_nor_do_those_of_two_groups(share: float, clip_ratio: float, population: int, order: int) -> None:
-    # A share of the squared norm is in the first group, with two samples; the rest in the second, with three.
+    # The first group has two samples and a share of the squared norm, the second has three samples and the rest.
     first, first_masses = relative_weights(clip_ratio * math.sqrt(share), 2, 12)
     second, second_masses = relative_weights(clip_ratio * math.sqrt(1 - share), 3, 8)
     result = moments(np.outer(first, second).ravel(), np.outer(first_masses, second_masses).ravel(), population, order)
@@ -341,7 +343,7 @@ def test_epsilon_is_the_least_over_whole_orders(clip_ratio: float, population: i
     best = min(tried.values())
     result = index_epsilon(clip_ratio, population, draws, delta)
     assert best <= result.epsilon * (1 + 1e-12)
-    # Beyond 64 not every order is tried.
+    # Beyond order 64 only some orders are tried.
     assert result.epsilon <= best * 1.01
     assert result.epsilon == pytest.approx(tried[int(result.order)], rel=1e-12) if result.order < 600 else result.order < ORDERS[-1]
 
@@ -368,7 +370,7 @@ def test_messages_of_opposite_updates_reveal_no_more_than_the_bound(samples: int
     orders = [2, 3, 8]
     divergences = resampling_renyi_divergences(length, -length, samples, orders)
     assert (divergences <= message_divergences(length, orders)).all()
-    # 2 a c^2 of (5 a^2 - 6 a + 2) / (2 a - 2) c^2, less what few samples hide.
+    # The divergence is 2 a c^2 of (5 a^2 - 6 a + 2) / (2 a - 2) c^2, less the effect of few samples.
     if (samples, length) == (64, 0.1):
         assert (divergences > 0.75 * message_divergences(length, orders)).all()
 
@@ -376,7 +378,7 @@ def test_messages_of_opposite_updates_reveal_no_more_than_the_bound(samples: int
 @pytest.mark.parametrize("angle", [0.0, 0.5, 1.6, 2.5, math.pi])
 @pytest.mark.parametrize(("length", "other"), [(1.0, 1.0), (1.5, 0.4), (0.0, 0.6), (0.7, 0.0)])
 def test_nor_do_those_of_any_two_updates_in_two_groups(angle: float, length: float, other: float) -> None:
-    # Two samples in each of two groups: weights depend on differences of samples, of variance 2, along either update's plane.
+    # Two groups have two samples each: weights depend on differences of samples, of variance 2, along the plane of either update.
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     first, second = np.meshgrid(math.sqrt(2) * points, math.sqrt(2) * points)
     masses = np.outer(weights, weights) / weights.sum() ** 2
@@ -414,7 +416,7 @@ def test_a_single_client_is_as_private_as_its_own_weights(ratio: float, order: i
 @pytest.mark.parametrize("order", [2, 3, 40, 200])
 def test_it_is_the_binomial_sum_and_not_below(population: int, scale: float, order: int) -> None:
     chosen = np.arange(2, order + 1)
-    # Moments of a lognormal number.
+    # The moments are those of a lognormal number.
     exponents = scale * chosen * (chosen - 1) / 2
     computed = sampled_log_moment(exponents, population)
     with mpmath.workdps(60):

@@ -1,4 +1,7 @@
-"""Bounds over all configurations of the other clients: exact for few, above every exact one for many."""
+"""Bounds over all configurations of the other clients.
+
+Requirements: exact for few clients, above every exact value for many.
+"""
 
 import math
 from itertools import pairwise
@@ -19,7 +22,7 @@ ORDERS = np.array([1.1, 2.0, 5.0, 20.0, 100.0, np.inf])
 def test_few_clients_have_the_exact_worst_case(clients: int, trials: int, theta: float) -> None:
     tosses = extreme_tosses(clients, trials, theta)
     assert tosses.exact
-    # There all numbers of trials at either extreme are searched: whole clients at one extreme are among them, and are the worst.
+    # The search covers all numbers of trials at either extreme, among them whole clients at one extreme, which are the worst.
     np.testing.assert_allclose(
         tosses.renyi_divergences(ORDERS), poisson_binomial_pairs(clients, trials, theta).renyi_divergences(ORDERS), rtol=1e-6
     )
@@ -41,7 +44,7 @@ def test_cells_bound_every_configuration_of_many(monkeypatch: pytest.MonkeyPatch
     ("others", "trials", "theta"), [(65, 1, 0.3), (99, 3, 0.1), (1000, 1, 0.49), (10**7 - 1, 16, 0.25), (10**6, 4096, 1e-3)]
 )
 def test_every_number_of_others_up_to_half_is_in_one_cell(others: int, trials: int, theta: float) -> None:
-    # A number in no cell is not accounted for; a number in two makes a cell wider, and the bound larger, than they need be.
+    # A number in no cell would be missed; a number in two cells would make a cell wider, and the bound larger, than necessary.
     cells = module._lower_cells(others, trials, theta)
     assert cells[0][0] == 0
     assert cells[-1][1] == others // 2
@@ -59,7 +62,7 @@ def test_fewer_cells_give_more_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_is_left_out_counts() -> None:
-    # So high an order depends on values of negligible probability: nothing but the pure epsilon is left.
+    # An order this high depends on values of negligible probability: only the pure epsilon remains.
     tosses = extreme_tosses(10_000, 1, 0.3)
     assert tosses.renyi_divergences([1e4])[0] == pytest.approx(tosses.largest_loss, rel=0.02)
     assert tosses.renyi_divergences([np.inf])[0] == tosses.largest_loss == pytest.approx(np.log(4))
@@ -95,7 +98,7 @@ def test_what_is_left_out_is_at_most_what_is_stated(upper: int, lower: int, tria
             others = convolved(others, law(count * trials, chance)) if count else others
         for own, chance in ((first, high), (second, low)):
             exact = convolved(others, law(trials, chance))
-            # What is kept is in a row: its place is where it fits.
+            # The kept values are contiguous: their place follows from the values.
             place = next(k for k, value in enumerate(exact) if abs(value / mpmath.mpf(own[0]) - 1) < 1e-6 and _fits(exact, own, k))
             left_out = mpmath.fsum([*exact[:place], *exact[place + len(own) :]])
             assert left_out == 0 or mpmath.log(left_out) <= log_left_out
@@ -109,7 +112,7 @@ def _fits(exact: list[mpmath.mpf], own: np.ndarray, place: int) -> bool:
 
 @pytest.mark.parametrize(("trials", "theta"), [(120, 0.499), (150, 0.499), (200, 0.49)])
 def test_values_too_rare_to_keep_are_counted_at_the_largest_loss(trials: int, theta: float) -> None:
-    # One client's successes tell as much as its coins one by one: divergences of a coin add up.
+    # One client's successes reveal as much as its coins one by one: divergences of a coin add up.
     orders = [1.01, 1.5, 2.0, 5.0, 50.0]
     with mpmath.workdps(60):
         high, low = mpmath.mpf(0.5) + mpmath.mpf(theta), mpmath.mpf(0.5) - mpmath.mpf(theta)
@@ -119,7 +122,7 @@ def test_values_too_rare_to_keep_are_counted_at_the_largest_loss(trials: int, th
 
 
 def test_every_number_of_others_at_the_upper_extreme_has_its_exact_loss() -> None:
-    # The worst of them decides, but each must be right for that.
+    # Only the worst configuration decides, but each configuration must be right.
     clients, trials, theta, orders = 6, 2, 0.3, [1.5, 2.0, 9.0]
     upper_one, lower_one = (binom.pmf(np.arange(trials + 1), trials, 0.5 + sign * theta) for sign in (1, -1))
     losses = extreme_tosses(clients, trials, theta).losses
@@ -140,3 +143,8 @@ def test_as_many_values_are_left_out_as_there_are_at_most(trials: int, theta: fl
     first, _, log_left_out = module._pair(0, 0, trials, theta, largest)
     assert len(first) < trials + 1
     assert log_left_out == pytest.approx(module.SMALLEST_KEPT + largest + math.log(trials + 1), rel=1e-12)
+
+
+def test_a_single_cell_is_never_called_exact() -> None:
+    assert extreme_tosses(10, 1, 0.25).exact
+    assert not extreme_tosses(10, 1, 0.25, first_cell=True).exact

@@ -1,4 +1,7 @@
-"""Laplace noise: divergences in fifty digits, and of vectors above every way to divide a distance among coordinates."""
+"""Tests of Laplace noise.
+
+Points under test: divergences in fifty digits, and bounds for every division of a distance among coordinates.
+"""
 
 import math
 
@@ -15,7 +18,7 @@ def test_one_number_by_the_integral(shift: float) -> None:
     for order, computed in zip(orders, laplace_renyi_divergences(shift, orders).tolist(), strict=True):
         with mpmath.workdps(60):
             a, t = mpmath.mpf(order), mpmath.mpf(shift)
-            # Of |x| and |x - t|: left of 0, between, and right of t.
+            # The integral of |x| and |x - t| has three parts: left of 0, between, and right of t.
             left, right = mpmath.exp((a - 1) * t) / 2, mpmath.exp(-a * t) / 2
             between = (mpmath.exp((a - 1) * t) - mpmath.exp(-a * t)) / (2 * (2 * a - 1))
             exact = mpmath.log(left + between + right) / (a - 1)
@@ -24,7 +27,7 @@ def test_one_number_by_the_integral(shift: float) -> None:
 
 
 def test_the_integral_is_that_of_the_densities() -> None:
-    # The closed form above, by quadrature.
+    # Quadrature confirms the closed form above.
     points, order, shift = np.linspace(-40, 60, 2_000_001), 3.0, 1.5
     own, other = (np.exp(-np.abs(points - place)) / 2 for place in (0.0, shift))
     integral = np.trapezoid(own**order * other ** (1 - order), points)
@@ -45,7 +48,7 @@ def test_vectors_are_no_further_apart_however_the_distance_is_divided(norm: floa
         sums = np.sum([laplace_renyi_divergences(float(shift), orders) for shift in shifts], axis=0)
         assert (sums <= bound * (1 + 1e-12)).all()
         largest = np.maximum(largest, sums)
-    # It is reached for p = 1, and from p = 2 on.
+    # The bound is attained for p = 1, and for p >= 2.
     if norm != 1.5:
         assert largest == pytest.approx(bound, rel=1e-9)
     assert laplace_vector_divergences(epsilon, dimension, norm, [math.inf]).tolist() == [epsilon]

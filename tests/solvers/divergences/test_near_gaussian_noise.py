@@ -1,4 +1,7 @@
-"""Binomial and Skellam noise accounted as Gaussian noise: ratios in fifty digits, sums in full, and epsilon against exact ones."""
+"""Binomial and Skellam noise accounted as Gaussian noise.
+
+Points under test: ratios in fifty digits, full sums, and exact epsilons.
+"""
 
 import math
 from dataclasses import replace
@@ -81,7 +84,7 @@ def test_the_tail_is_above_the_truth() -> None:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
-    # Five thousand values, in place of which ten times fewer are looked at.
+    # The account uses ten times fewer points than these five thousand values.
     variance = 1e5
     ratio = skellam_noise_ratio(variance, 8.0)
     assert ratio.offsets[1] - ratio.offsets[0] == pytest.approx(8 * math.sqrt(variance) / 256)
@@ -91,7 +94,7 @@ def test_sums_over_every_nth_number_are_those_over_all(sign: int) -> None:
     exponents = EXPONENTS + 1 if sign > 0 else -EXPONENTS
     for index in (0, 8, 16, 24):
         full = float(np.sum(np.exp(gaussian) * np.expm1(exponents[index] * (log_masses - gaussian))))
-        # The Bessel function of scipy has relative errors of some 1e-13, which the exponent multiplies; and both ends are added.
+        # scipy's Bessel function has relative errors of about 1e-13, which the exponent multiplies; and both ends are added.
         result = math.expm1(float(ratio_log_moments(ratio, sign)[index]))
         assert result == pytest.approx(full, rel=1e-3, abs=abs(exponents[index]) * 3e-13)
 
@@ -104,7 +107,7 @@ def test_one_shift_of_binomial_noise(trials: int, delta: float) -> None:
         epsilon = binomial_near_gaussian_epsilon(trials, 0.5, float(shift), 1, delta)
         exact = shifted_binomial_epsilon(trials, 0.5, shift, delta)
         assert epsilon is not None
-        # How near it comes depends on the noise: the smallest variance is the least that is accounted for so.
+        # The quality depends on the noise: the smallest variance is the least that this account supports.
         assert exact <= epsilon <= exact * {4000: 1.3, 40_000: 1.03, 10**6: 1.002}[trials] + 1e-3
 
 
@@ -118,7 +121,7 @@ def test_several_coordinates_of_binomial_noise(probability: float) -> None:
     assert exact is not None
     # Skewed noise is farther from a Gaussian.
     assert exact <= epsilon <= exact * (1.02 if probability == 0.5 else 1.6)
-    # The same in sixteen rounds of one coordinate.
+    # Sixteen rounds of one coordinate give the same epsilon.
     assert binomial_near_gaussian_epsilon(trials, probability, float(shift), 1, delta, rounds=coordinates) == pytest.approx(
         epsilon, rel=1e-9
     )
@@ -151,7 +154,7 @@ def test_more_noise_is_nearer_to_gaussian_noise() -> None:
 def test_where_this_way_of_accounting_says_nothing() -> None:
     assert skellam_near_gaussian_epsilon(999.0, 1.0, 1, 1e-5) is None
     assert binomial_near_gaussian_epsilon(3999, 0.5, 1.0, 1, 1e-5) is None
-    # The window that so small a delta needs is wider than the series allow.
+    # A delta this small needs a wider window than the series permit.
     assert skellam_near_gaussian_epsilon(1000.0, 1.0, 1, 1e-80) is None
     assert binomial_near_gaussian_epsilon(1_100_000, 0.001, 1.0, 1, 1e-60) is None
     assert skellam_near_gaussian_epsilon(1e4, 0.0, 1, 1e-5) == 0.0
@@ -191,7 +194,7 @@ def test_delta_near_one() -> None:
 
 
 def captured(monkeypatch: pytest.MonkeyPatch, name: str) -> list[NoiseRatio]:
-    """Ratios that an account makes, in the window that it chooses."""
+    """Record the ratios that an account makes, in its chosen window."""
     ratios: list[NoiseRatio] = []
     make = getattr(near_gaussian_noise, name)
     monkeypatch.setattr(near_gaussian_noise, name, lambda *arguments: ratios.append(make(*arguments)) or ratios[-1])
@@ -199,7 +202,7 @@ def captured(monkeypatch: pytest.MonkeyPatch, name: str) -> list[NoiseRatio]:
 
 
 def markov_excess(offsets: np.ndarray, log_ratios: np.ndarray, variance: float, coordinates: int, log_spared: float) -> tuple[float, float]:
-    """x of the module's inequality, noise by Gaussian and Gaussian by noise, from sums over all whole numbers of the window."""
+    """Return x of the module's inequality in both directions, from sums over the window."""
     log_gaussian_masses = -(offsets**2) / (2 * variance) - math.log(2 * math.pi * variance) / 2
     excesses = []
     for sign in (1, -1):
@@ -208,7 +211,7 @@ def markov_excess(offsets: np.ndarray, log_ratios: np.ndarray, variance: float, 
             power = exponent + 1 if sign > 0 else -exponent
             if (power * log_ratios).max() > 600:
                 continue
-            # ln of a sum that is near 1.
+            # The logarithm is that of a sum near 1.
             terms = np.exp(log_gaussian_masses) * np.expm1(power * log_ratios)
             bounds.append((coordinates * math.log1p(math.fsum(terms)) + math.log(2) - log_spared) / exponent)
         excesses.append(max(0.0, min(bounds)))
@@ -220,7 +223,8 @@ def markov_excess(offsets: np.ndarray, log_ratios: np.ndarray, variance: float, 
 def test_every_term_of_the_proof_is_in_epsilon(
     monkeypatch: pytest.MonkeyPatch, variance: float, shift: float, coordinates: int, rounds: int
 ) -> None:
-    # The proof again, step by step: x one way, what Gaussian noise then reveals with what is left of delta, x' the other way.
+    # The test repeats the proof step by step: x in one direction, the Gaussian epsilon for the remaining delta, and x' in the other
+    # direction.
     delta, share = 1e-5, 1e-4
     ratios = captured(monkeypatch, "skellam_noise_ratio")
     computed = skellam_near_gaussian_epsilon(variance, shift, coordinates, delta, rounds)
@@ -242,7 +246,7 @@ def test_every_term_of_the_proof_is_in_epsilon(
     assert second > 1e-5
     # The account takes fewer points, and adds both ends of the window.
     assert least + first + second - 1e-9 <= computed <= least + 1.1 * first + 1.1 * second
-    # All that is given up adds up to delta, and what the window leaves out is at most half of it.
+    # The sacrificed parts add up to delta, and the window's complement is at most half of delta.
     given_up = share * delta * (1 + math.exp(first + least) * math.exp(-least - first)) + math.exp(first) * allowed
     assert given_up == pytest.approx(delta, rel=1e-12)
     assert math.log(together) + ratio.log_tail <= math.log(share * delta / 2) - least - first
@@ -267,13 +271,13 @@ def test_sampled_rounds_are_those_of_gaussian_noise_with_what_is_left_of_delta(n
     assert large is not None
     (multiplier, left), again = asked
     assert again == (multiplier, left)
-    # A grid of whole numbers costs next to nothing here: x is what is gone from delta, and is there twice, with x'.
+    # A grid of whole numbers costs next to nothing here: x is the part missing from delta, and occurs twice, with x'.
     first = math.log(delta * (1 - 2e-4) / left)
     assert multiplier == pytest.approx(math.sqrt(variance) / shift, rel=1e-4)
     assert multiplier < math.sqrt(variance) / shift
     assert min(first, small - 0.5 - first) > 5e-6
     assert max(first, small - 0.5 - first) > 1e-3
-    # A larger epsilon leaves less for the other way, and x' grows.
+    # A larger epsilon leaves less of delta for the other direction, so x' grows.
     assert large - 1.5 > small - 0.5
     everyone = account()
     assert everyone is not None
@@ -292,12 +296,12 @@ def test_a_window_must_leave_out_less_than_half_of_what_is_given_up(monkeypatch:
 
     computed = account()
     assert computed is not None
-    # The other way e^-epsilon of it is left.
+    # The other direction has e^-epsilon of the mass.
     allowed = math.log(1e-4 * delta / 2 / coordinates)
     for beyond, expected in ((-0.01, None), (-computed - 0.01, computed), (-computed + 0.05, None)):
         changes["log_tail"] = allowed + beyond
         assert account() == expected
-    # What the logarithms may be off by is added for each coordinate, each way.
+    # The logarithms' rounding error is added per coordinate and direction.
     changes.update({"log_tail": -1e3, "rounding": 0.0})
     exact = account()
     changes["rounding"] = 1e-4
@@ -309,7 +313,7 @@ def test_a_window_must_leave_out_less_than_half_of_what_is_given_up(monkeypatch:
 
 @pytest.mark.parametrize("distance", [0.25, 3.0])
 def test_both_ends_of_the_window_are_added_to_the_sums(distance: float) -> None:
-    # As much as a whole number's at either end, whatever the distance of the points.
+    # Each end adds a whole number's mass, for any distance of the points.
     variance, log_ratios = 1000.0, np.array([2e-4, -1e-4, 3e-4])
     offsets = distance * np.array([-1.0, 0.0, 1.0])
     ratio = NoiseRatio(variance, 1.0, offsets, log_ratios, -50.0, 0.0)
@@ -325,7 +329,7 @@ def test_both_ends_of_the_window_are_added_to_the_sums(distance: float) -> None:
                 ends = (abs(terms[0]) + abs(terms[2])) * max(1, 1 / mpmath.mpf(distance))
                 expected = mpmath.log1p(sum(terms) + ends)
             assert computed[index] == pytest.approx(float(expected), rel=1e-10)
-        # Exponents that would overflow bound nothing.
+        # Overflowing exponents give no bound.
         assert math.isinf(computed[-1])
 
 
@@ -353,7 +357,7 @@ def test_the_grid_costs_sampled_rounds_its_ratio_twice(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("probability", [0.03, 0.97])
 def test_a_window_stays_within_half_of_the_rarer_outcome(probability: float) -> None:
-    # 3000 of the rarer outcome, and a standard deviation of 53.9.
+    # The rarer outcome has 3000 trials, and a standard deviation of 53.9.
     assert binomial_noise_ratio(10**5, probability, 27.0) is not None
     with pytest.raises(ValueError, match="deviations must be"):
         binomial_noise_ratio(10**5, probability, 28.5)
@@ -362,7 +366,7 @@ def test_a_window_stays_within_half_of_the_rarer_outcome(probability: float) -> 
 @pytest.mark.parametrize("probability", [0.03, 0.5, 0.97])
 @pytest.mark.parametrize("deviations", [6.0, 15.0, 26.0])
 def test_the_tail_of_binomial_noise_is_above_the_truth_in_windows_of_any_width(probability: float, deviations: float) -> None:
-    # The longer tail of uneven noise is much likelier than that of Gaussian noise, the other one much less so.
+    # The longer tail of skewed noise is much likelier than that of Gaussian noise, the shorter tail much less likely.
     trials = 10**5
     ratio = binomial_noise_ratio(trials, probability, deviations)
     lower, upper = (trials * probability + float(ratio.offsets[end]) for end in (0, -1))
@@ -373,7 +377,7 @@ def test_the_tail_of_binomial_noise_is_above_the_truth_in_windows_of_any_width(p
 
 @pytest.mark.parametrize(("variance", "deviations"), [(1000.0, 5.0), (1000.0, 15.0), (6400.0, 5.0), (6400.0, 39.0)])
 def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(variance: float, deviations: float) -> None:
-    # Far out Skellam noise is much likelier than Gaussian noise: e^11 times at 39 deviations of 80 steps.
+    # In its far tail, Skellam noise is much likelier than Gaussian noise: by e^11 at 39 deviations of 80 steps.
     ratio = skellam_noise_ratio(variance, deviations)
     first = math.floor(ratio.offsets[-1]) + 1
     with mpmath.workdps(40):
@@ -381,7 +385,7 @@ def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(va
         while True:
             mass = mpmath.besseli(value, mean) * mpmath.exp(-mean)
             total += mass
-            # Masses fall at least as fast as here: what is left is less than a geometric series.
+            # From here on masses fall at least geometrically, so a geometric series bounds the rest.
             if mass < total * mpmath.mpf(10) ** -4:
                 break
             value += 1
@@ -390,7 +394,7 @@ def test_the_tail_of_skellam_noise_is_above_the_truth_in_windows_of_any_width(va
 
 @pytest.mark.parametrize("variance", [1000.0, 1500.0])
 def test_every_term_of_the_bessel_expansion_is_in_the_ratio(variance: float) -> None:
-    # The smallest term of the expansion is 5e-15 at the ends of the widest window: the stated margin would hide it.
+    # The smallest term of the expansion is 5e-15 at the ends of the widest window, below the stated margin.
     ratio = skellam_noise_ratio(variance, 0.499 * math.sqrt(variance))
     for index in (0, 20, -20, -1):
         offset = float(ratio.offsets[index])
@@ -411,7 +415,7 @@ def test_the_tail_of_skellam_noise_is_the_chernoff_bound_of_both_ends(variance: 
 @pytest.mark.parametrize(("trials", "probability"), [(10**5, 0.03), (10**5, 0.97), (4000, 0.5)])
 def test_the_tail_of_binomial_noise_is_twice_the_larger_chernoff_bound(trials: int, probability: float) -> None:
     ratio = binomial_noise_ratio(trials, probability, 8.0)
-    # The account never takes a smaller tail than that of Gaussian noise, exp(-8^2 / 2).
+    # The account's tail is never below that of Gaussian noise, exp(-8^2 / 2).
     bounds = [mpmath.mpf(-32)]
     for end in (0, -1):
         with mpmath.workdps(40):
@@ -422,5 +426,5 @@ def test_the_tail_of_binomial_noise_is_twice_the_larger_chernoff_bound(trials: i
 
 
 def test_the_window_of_common_successes_is_that_of_rare_ones() -> None:
-    # 0.999 as 0.001: no window within half of the rarer outcome reaches far enough.
+    # 0.999 behaves like 0.001: no window within half of the rarer outcome reaches far enough.
     assert binomial_near_gaussian_epsilon(1_100_000, 0.999, 1.0, 1, 1e-60) is None

@@ -1,4 +1,7 @@
-"""The Poisson-binomial mechanism: its worst case by search over all other clients, and its divergences by enumeration."""
+"""Tests of the Poisson-binomial mechanism.
+
+Points under test: its worst case by search over all other clients, and its divergences by enumeration.
+"""
 
 import math
 from fractions import Fraction
@@ -60,7 +63,7 @@ def test_no_assignment_of_all_clients_is_worse(clients: int, trials: int, theta:
         for row in others:
             noise = np.convolve(noise, row)
         sums = np.array([np.convolve(row, noise) for row in rows])
-        # Of every row from every other one.
+        # The divergences are those of every row from every other row.
         result = np.array([divergence(sums[:, None], sums, order).max() for order in orders])
         assert np.all(result <= bounds * (1 + 1e-9))
         np.maximum(reached, result, out=reached)
@@ -89,7 +92,7 @@ def test_no_mixture_of_extremes_is_worse(clients: int, trials: int, theta: float
 
 
 def test_a_mixture_of_extremes_can_be_worse_for_epsilon() -> None:
-    # Why no privacy loss distribution is made of the two extremes alone.
+    # A mixture is worse than the two extremes here, so the account never uses the extremes alone for a privacy loss distribution.
     pairs = poisson_binomial_pairs(40, 1, 0.4)
     epsilons = [loss.epsilon(1e-2) for loss in pairs.losses]
     assert pairs.epsilon(1e-2) == max(epsilons) > 1.05 * max(epsilons[0], epsilons[-1])
@@ -118,14 +121,14 @@ def test_beyond_the_search_the_divergences_go_on(clients: int, trials: int, thet
 
 
 def test_small_theta_follows_the_law_of_variances() -> None:
-    # About a (2 theta L)^2 / (2 n L / 4) = 8 a theta^2 L / n.
+    # The divergence is about a (2 theta L)^2 / (2 n L / 4) = 8 a theta^2 L / n.
     clients, trials, theta = 10**5, 4, 0.01
     divergences = poisson_binomial_renyi(clients, trials, theta, [2.0, 8.0])
     np.testing.assert_allclose(divergences, 8 * np.array([2.0, 8.0]) * theta**2 * trials / clients, rtol=1e-2)
 
 
 def test_a_large_sum_at_high_orders() -> None:
-    # Next to impossible sums matter at high orders: the bound on what is left out must not.
+    # Very improbable sums matter at high orders: the bound on the dropped mass must not matter.
     divergences = poisson_binomial_renyi(10**6, 16, 0.25, [2.0, 64.0, 256.0])
     np.testing.assert_allclose(divergences, np.array([2.0, 64.0, 256.0]) * divergences[0] / 2, rtol=2e-3)
 
@@ -141,13 +144,13 @@ def logarithms(trials: int, probability: float) -> np.ndarray:
     [(2, 800, 0.499), (3, 300, 0.499), (20, 100, 0.499), (2, 1050, 0.49), (10, 1000, 0.45), (20, 512, 0.49)],
 )
 def test_probabilities_too_small_for_floating_point(clients: int, trials: int, theta: float) -> None:
-    # Nothing may be lost where sums that are next to impossible decide.
+    # Very improbable sums decide here, so no mass may be lost.
     orders = [1.01, 1.5, 2.0, 8.0, 1000.0]
     noise = logarithms((clients - 1) * trials, 0.5 + theta)
     rows = []
     for sign in (1, -1):
         own = logarithms(trials, 0.5 + sign * theta)
-        # The largest term of each sum, then all of them relative to that.
+        # The sums are relative to their largest terms.
         largest, sums = np.full(clients * trials + 1, -math.inf), np.zeros(clients * trials + 1)
         for start, logarithm in enumerate(own):
             part = largest[start : start + len(noise)]
@@ -219,7 +222,7 @@ def test_stretches_bound_what_a_window_leaves_out(clients: int, trials: int, the
     assert np.all(narrow.renyi_divergences(orders) >= exact * (1 - 1e-10))
     np.testing.assert_allclose(narrow.renyi_divergences(orders)[narrow.tight(orders)], exact[narrow.tight(orders)], rtol=1e-10)
     assert narrow.tight([1.05]).all() or window == -40.0
-    # Both tails, by the values that the window leaves out.
+    # The values outside the window give both tails.
     for number, (loss, all_of_it) in enumerate(zip(narrow.losses, whole.losses, strict=True)):
         start = int(np.argmin(np.abs(all_of_it.losses - loss.losses[0])))
         outside = np.ones(len(all_of_it.losses), dtype=bool)
@@ -242,7 +245,7 @@ def test_blocks_of_sums_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("stretches", [1, 2, 9])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_all_stretches_outside_a_window_count(stretches: int, sign: int) -> None:
-    # Alike, they are as many times as probable as any of them.
+    # Equal terms add up to their number times a term.
     rng = np.random.default_rng(stretches)
     for spread in (0.0, 3.0):
         logs = [-5.0 - spread * rng.random(stretches) for _ in range(2)]
@@ -251,7 +254,7 @@ def test_all_stretches_outside_a_window_count(stretches: int, sign: int) -> None
         exponents = sign * np.array([0.5, 3.0])
         bounds = tails.log_sums(exponents)
         for exponent, bound in zip(exponents.tolist(), bounds.tolist(), strict=True):
-            # Above the window losses are positive, below it negative; on the side that hides they are taken at the window's end.
+            # Losses are positive above the window and negative below; on the hiding side they are taken at the window's end.
             above = exponent * (losses[1] if sign > 0 else np.full(stretches, 2.0)) + logs[1]
             below = exponent * (-losses[0] if sign < 0 else np.full(stretches, -2.0)) + logs[0]
             exact = float(np.logaddexp.reduce([*above, *below]))
@@ -272,12 +275,12 @@ def test_all_configurations_are_few_and_have_no_vanishing_probability(clients: i
 @pytest.mark.parametrize("above", [False, True])
 @pytest.mark.parametrize("order", [1.05, 2.0, 5.0])
 def test_left_out_values_count_as_much_as_they_do_in_either_direction(above: bool, order: float) -> None:
-    # All values left out have one loss and stand on one side of the window. The bound is reached there: nothing is left to give away.
+    # All dropped values have the same loss on one side of the window, so the bound is attained.
     log_mass, loss = -4.0, 2.0 if above else -2.0
     tail, empty = (np.array([log_mass]), np.array([2.0])), (np.array([]), np.array([]))
     (logs_below, losses_below), (logs_above, losses_above) = (empty, tail) if above else (tail, empty)
     tails = SumTails(logs_below, logs_above, losses_below, losses_above, lowest=-2.0, highest=2.0)
-    # The largest loss is so large that the whole mass at it is no better bound.
+    # The largest loss is so large that assigning it to the whole mass is no better bound.
     pairs = PoissonBinomialPairs((), -20.0, False, 1000.0, tails)
     with mpmath.workdps(30):
         own, other = mpmath.exp(log_mass), mpmath.exp(log_mass - loss)
@@ -298,7 +301,7 @@ def test_losses_of_stretches_are_above_the_sum_of_the_slopes_at_every_value(clie
     largest, share = module.largest_toss_loss(trials, theta), ((0.5 - theta) / (0.5 + theta)) ** 2
 
     def slope(value: int) -> float:
-        """Return the bound on the difference of the losses of a value and the next one."""
+        """Return the bound on the difference of the losses of a value and the next value."""
         failures = total - value
         lost = 1 - (1 - share) * trials / failures
         return min(-math.log(lost) if lost > 0 else math.inf, math.log1p((1 / share - 1) * trials / (value + 1)))
@@ -311,7 +314,7 @@ def test_losses_of_stretches_are_above_the_sum_of_the_slopes_at_every_value(clie
         edges, exact, previous = module._stretches(mean, end, goal), loss, end
         assert len(bounds) == len(edges) - 1
         for edge, bound in zip(edges[1:], bounds, strict=True):
-            # Values that are whole: of a stretch that ends between two, the last one inside.
+            # The values are whole: a stretch that ends between two values has the last inner value.
             value = math.floor(edge) if goal else math.ceil(edge)
             exact += math.fsum(slope(x) for x in range(min(previous, value), max(previous, value)))
             previous = value
@@ -325,7 +328,7 @@ def test_a_window_knows_its_first_and_last_value(window: float) -> None:
     losses = sums.losses[0].losses
     assert sums.last - sums.first == len(losses) - 1
     for value, loss in ((sums.first, losses[0]), (sums.last, losses[-1])):
-        # The likelihood of one coin's side, given the sum: of x successes among n coins at the upper extreme.
+        # The likelihood is that of one coin's side, given x successes among n coins at the upper extreme.
         with mpmath.workdps(40):
             own, odds = mpmath.mpf(0.5) + mpmath.mpf(theta), (mpmath.mpf(0.5) + mpmath.mpf(theta)) / (mpmath.mpf(0.5) - mpmath.mpf(theta))
             # P(S = x) with success of probability p is p B(x - 1) + (1 - p) B(x), and B(x - 1) / B(x) = x / ((n - x) odds).
@@ -343,7 +346,7 @@ def test_a_window_leaves_out_sums_of_which_a_part_is_missing_and_rare_ones_alone
 ) -> None:
     share, smallest = Fraction(theta), -20.0
     window = poisson_binomial_divergence.binomial_window(others, 0.5 + float(share), smallest)
-    # Numbers of the others' successes that the window misses, at either end.
+    # The window misses some numbers of the other clients' successes, at either end.
     assert (window.first, others + 1 - window.first - len(window.logarithms)) == cut
     noise = binomial(others, Fraction(1, 2) + share)
     exact = [convolved([noise, binomial(trials, Fraction(1, 2) + sign * share)]) for sign in (1, -1)]
@@ -359,7 +362,7 @@ def test_a_window_leaves_out_sums_of_which_a_part_is_missing_and_rare_ones_alone
 
 @pytest.mark.parametrize(("clients", "trials", "theta"), [(300, 8, 0.05), (60, 40, 0.4), (500, 3, 0.25)])
 def test_losses_in_a_window_are_those_of_whole_sums(clients: int, trials: int, theta: float) -> None:
-    # At the ends of a window some of the others' values are missing, and with them a part of a sum.
+    # The ends of a window lack some values of the other clients, and so a part of a sum.
     narrow, whole = (poisson_binomial_pairs(clients, trials, theta, smallest) for smallest in (-40.0, SMALLEST_WINDOW))
     for loss, all_of_it in zip(narrow.losses, whole.losses, strict=True):
         start = int(np.argmin(np.abs(all_of_it.losses - loss.losses[len(loss.losses) // 2]))) - len(loss.losses) // 2
@@ -370,7 +373,8 @@ def test_losses_in_a_window_are_those_of_whole_sums(clients: int, trials: int, t
 
 @pytest.mark.parametrize("below", [-6.0, -106.0])
 def test_tails_are_bounded_by_the_end_of_each_stretch_where_the_exponential_is_largest(below: float) -> None:
-    # Losses above the window are between its highest and that of their stretch, those below between that of theirs and the lowest.
+    # Losses above the window lie between its highest loss and their stretch's loss; losses below the window lie between their stretch's
+    # loss and the lowest loss.
     logs_below, logs_above = np.array([below, below - 2]), np.array([-5.0, -9.0])
     tails = SumTails(logs_below, logs_above, np.array([2.5, 3.5]), np.array([2.0, 3.0]), lowest=-2.0, highest=1.0)
     for exponent in (0.5, 2.0, -0.5, -2.0):

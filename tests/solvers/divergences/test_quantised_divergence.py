@@ -1,4 +1,6 @@
-"""How far apart quantised vectors are: equation (10) of cpSGD by simulation, and Rényi divergences without it by enumeration.
+"""Distances of quantised vectors.
+
+Points under test: equation (10) of cpSGD by simulation, and Rényi divergences without it by enumeration.
 
 Chance of a false alarm below 1e-5 per statistical test.
 """
@@ -25,12 +27,12 @@ from quietbits.solvers.divergences.quantised_divergence import (
 )
 
 DIMENSION, LEVELS, DRAWS = 64, 9, 4000
-# Large, so that a bound that failed too often would be seen.
+# The delta is large, so that the test would detect a bound that fails too often.
 DELTA = 0.3
 
 
 def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Pairs in the unit ball at the largest distance, random and such as rounding could separate."""
+    """Return pairs in the unit ball: most distant, random, and separated by rounding."""
     rng = np.random.default_rng(1)
     random = rng.normal(size=(2, DIMENSION))
     random /= np.linalg.norm(random, axis=1)[:, None]
@@ -41,7 +43,7 @@ def pairs() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def rounded_differences(first: np.ndarray, second: np.ndarray, seeds: tuple[int, int]) -> np.ndarray:
-    """Differences of the levels of two vectors, shape (draws, dimension); the same seeds couple the rounding."""
+    """Return level differences of two vectors, with rounding coupled by equal seeds."""
     levels = [
         quantise_k_levels(np.tile(vector, (DRAWS, 1)), LEVELS, 1.0, np.random.default_rng(seed))
         for vector, seed in zip((first, second), seeds, strict=True)
@@ -50,7 +52,7 @@ def rounded_differences(first: np.ndarray, second: np.ndarray, seeds: tuple[int,
 
 
 def failures(differences: np.ndarray, delta: float) -> int:
-    """In how many draws any of the three bounds fails, for two vectors of the unit ball."""
+    """Return the number of draws in which any of three bounds fails, for two unit vectors."""
     bound = quantised_sensitivity(DIMENSION, LEVELS, 1.0, 2.0, delta)
     l1, l2, linf = np.abs(differences).sum(axis=1), np.linalg.norm(differences, axis=1), np.abs(differences).max(axis=1)
     return int(np.count_nonzero((l1 > bound.l1) | (l2 > bound.l2) | (linf > bound.linf)))
@@ -65,12 +67,12 @@ def test_coupled_rounding_keeps_replaced_vectors_within_equation_ten(pair: str) 
 
 
 def test_equation_ten_is_about_the_distance_of_two_vectors_of_the_ball() -> None:
-    # The paper's D is a bound on norms. With half the distance, as if D were one on the distance, the bound fails nearly always.
+    # The paper's D is a bound on norms. With half the distance, as for a bound on distances, the bound fails nearly always.
     first, second = pairs()["flat"]
     differences = rounded_differences(first, second, seeds=(2, 2))
     half = quantised_sensitivity(DIMENSION, LEVELS, 1.0, 1.0, DELTA)
     assert np.mean(np.abs(differences).sum(axis=1) > half.l1) > 0.99
-    # A vector and zero in its place are at half the distance, and keep to it.
+    # A vector and zero are at half the distance, and within half of the bounds.
     removed = rounded_differences(first, np.zeros(DIMENSION), seeds=(3, 3))
     outside = (np.abs(removed).sum(axis=1) > half.l1) | (np.linalg.norm(removed, axis=1) > half.l2)
     assert np.count_nonzero(outside) <= binom.isf(1e-6, DRAWS, DELTA)
@@ -83,7 +85,7 @@ def test_the_sharper_bound_on_the_l2_norm_holds_and_is_sharper(pair: str) -> Non
     norms = np.linalg.norm(rounded_differences(first, second, seeds=(7, 7)), axis=1)
     bound = quantised_l2_bound(DIMENSION, distance, DELTA)
     assert np.count_nonzero(norms > bound) <= binom.isf(1e-6, DRAWS, DELTA)
-    # Rounding makes vectors longer on average: the distance itself would be no bound.
+    # Rounding lengthens vectors on average: the distance itself would be no bound.
     assert norms.max() >= distance * (1 - 1e-12)
     assert bound < quantised_sensitivity(DIMENSION, LEVELS, 1.0, float(np.linalg.norm(first - second)), DELTA).l2
 
@@ -101,7 +103,8 @@ def test_the_sharper_bound_by_hand_and_its_faults() -> None:
 
 
 def test_rounding_that_is_not_coupled_exceeds_equation_ten() -> None:
-    # Equal vectors, half-way between levels: coupled they stay equal, independently rounded half of their coordinates differ.
+    # The equal vectors are half-way between levels: with coupled rounding they stay equal, with independent rounding half of their
+    # coordinates differ.
     halves = np.full(4096, 0.5)
     bound = quantised_sensitivity(4096, 2, 1.0, 0.0, 1e-5)
     first, second, apart = (quantise_k_levels(halves - 0.5, 2, 1.0, np.random.default_rng(seed)) for seed in (4, 4, 5))
@@ -111,7 +114,7 @@ def test_rounding_that_is_not_coupled_exceeds_equation_ten() -> None:
 
 
 def test_the_three_bounds_by_hand() -> None:
-    # k = 5 on [-2, 2]: steps of 1, and a distance of 3 steps; ln(2 / delta) = 2.
+    # k = 5 on [-2, 2] gives steps of 1, and a distance of 3 steps; ln(2 / delta) = 2.
     sensitivity = quantised_sensitivity(16, 5, 2.0, 3.0, 2 * math.exp(-2))
     l1 = 12 + math.sqrt(48) + 8 / 3
     assert sensitivity.linf == 6
@@ -142,14 +145,14 @@ def test_the_closed_form_bounds_the_exact_divergence_and_is_close_to_it(trials: 
         bound = fair_binomial_bound(trials, shift, orders, log_failure)
         assert bound is not None
         closed = bound.square * shift**2 + bound.linear * shift
-        # The sum over y >= -w of P**a Q**(1 - a), from logarithms of the two distributions.
+        # The sum runs over y >= -w of P**a Q**(1 - a), from the two distributions' logarithms.
         window = math.sqrt(-trials * log_failure / 2)
         value = np.arange(max(shift, math.ceil(trials / 2 - window)), trials + 1)
         assert binom.cdf(value[0] - 1, trials, 0.5) <= bound.failure
         first, second = binom.logpmf(value, trials, 0.5), binom.logpmf(value - shift, trials, 0.5)
         exact = np.array([np.logaddexp.reduce(a * first + (1 - a) * second) / (a - 1) for a in orders])
         assert np.all(exact <= closed)
-        # Close to it, for orders whose worst values are not beyond the window: the cubic terms cost about 44 j / N**1.5, and a share.
+        # The bound is close for orders whose worst values are inside the window: the cubic terms cost a relative 44 j / N**1.5.
         inside = (orders - 1) * shift < window / 2
         assert inside.sum() >= 2
         assert np.all((closed <= exact * (1 + 600 / trials) + 100 * shift / trials**1.5)[inside])
@@ -195,7 +198,7 @@ def test_the_relaxation_is_above_every_vector_and_close_to_the_worst(largest: fl
 
 
 def test_tiny_divergences_of_many_coordinates_do_not_cancel_out() -> None:
-    # Spread evenly each coordinate moves by 1/1024 of a step, for which g is a share of the divergence of one step.
+    # An evenly spread distance moves each coordinate by 1/1024 of a step, where g is a share of the divergence of one step.
     orders, dimension = np.array([1.05, 2.0, 50.0]), 2**20
     bound = FairBinomialBound(square=orders * 1e-13, linear=1e-17, failure=0.0)
     whole = (orders - 1) * (bound.square + bound.linear)
@@ -208,7 +211,7 @@ def test_tiny_divergences_of_many_coordinates_do_not_cancel_out() -> None:
 def test_divergences_beyond_all_numbers_are_infinite() -> None:
     bound = FairBinomialBound(square=np.array([0.01, 1.0]), linear=0.0, failure=0.0)
     divergences = quantised_renyi(bound, np.array([2.0, 10_000.0]), 8, 2.0, 2.0)
-    # All coordinates alike come near the worst.
+    # Equal coordinates come near the worst case.
     even = 8 * math.log1p(math.sqrt(0.5) * math.expm1(0.01))
     assert even <= divergences[0] < 1.1 * even
     assert divergences[1] == np.inf
@@ -248,7 +251,7 @@ def test_epsilon_refuses_what_is_out_of_range(changes: dict[str, Any], message: 
 @pytest.mark.parametrize("shift", [16.5, 30.5, 40.25])
 @pytest.mark.parametrize("order", [1.0001, 2.0, 30.0])
 def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, order: float) -> None:
-    # One coordinate that is between two whole numbers apart: a mixture of both shifts.
+    # One coordinate lies between two whole distances: a mixture of both shifts.
     square, linear = np.array([2e-3]), 3e-3
     bound = FairBinomialBound(square, linear, 0.0)
     low, share = math.floor(shift), shift - math.floor(shift)
@@ -257,12 +260,12 @@ def test_shifts_beyond_those_looked_at_one_by_one_are_bounded(shift: float, orde
     computed = float(quantised_renyi(bound, np.array([order]), 1, shift, shift)[0])
     assert exact <= computed <= exact * 1.1
     if order < 1.001:
-        # There the mean square of the two shifts is all: a quarter of a step more, half-way.
+        # The mean square of the two whole shifts decides; half-way between them it exceeds the square of the shift by a quarter of a step.
         assert exact == pytest.approx(2e-3 * (shift**2 + share * (1 - share)) + linear * shift, rel=1e-3)
 
 
 def test_no_coordinate_is_further_apart_than_the_levels() -> None:
-    # One coordinate: whatever the distance, two steps of three levels.
+    # One coordinate with three levels moves by at most two steps, for any distance.
     near, far, more = (quantised_epsilon(10**4, 1, levels, distance, 1e-5) for levels, distance in ((3, 2.0), (3, 50.0), (4, 50.0)))
     assert near is not None
     assert far is not None
@@ -298,7 +301,7 @@ def test_the_quadratic_of_large_shifts_is_hoeffdings() -> None:
 def test_every_shift_that_rounding_can_make_is_within_the_bound_on_the_noise(
     monkeypatch: pytest.MonkeyPatch, levels: int, distance: float, furthest: int
 ) -> None:
-    # A coordinate that is between two whole numbers apart is rounded up to the next one.
+    # A fractional distance of a single coordinate is rounded up to the next whole number.
     asked: list[float] = []
     bound_of = quantised_divergence.fair_binomial_bound
     monkeypatch.setattr(quantised_divergence, "fair_binomial_bound", lambda *arguments: asked.append(arguments[1]) or bound_of(*arguments))
@@ -317,7 +320,7 @@ def test_the_largest_excess_is_above_that_of_every_distance(order: float, larges
     low = np.floor(distances)
     at_low, at_high = (square * steps**2 + linear * steps for steps in (low, low + 1))
     mixed = at_low + np.log1p((distances - low) * np.expm1((order - 1) * (at_high - at_low))) / (order - 1)
-    # Multipliers with which the best distance is at either end, and anywhere between.
+    # The multipliers put the best distance at either end, and between the ends.
     for multiplier in square * np.array([0.5, 1.0, 1.01, 1.03, 1.05, 1.1, 1.3, 2.0, 10.0]):
         exact = float((mixed - multiplier * distances**2).max())
         computed = float(quantised_divergence._largest_excess(nodes, far, np.array([multiplier]), largest)[0])
@@ -327,7 +330,7 @@ def test_the_largest_excess_is_above_that_of_every_distance(order: float, larges
 @pytest.mark.parametrize("trials", [300, 4000, 10**6])
 @pytest.mark.parametrize("largest", [1, 20, 60])
 def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(trials: int, largest: int) -> None:
-    # Its proof takes artanh(x) to be at most (1 + k) x in the window, which ends at u.
+    # The proof bounds artanh(x) by (1 + k) x in the window, which ends at u.
     log_failure = -12.0
     bound = fair_binomial_bound(trials, largest, np.array([2.0]), log_failure)
     if bound is None:
@@ -339,12 +342,12 @@ def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(t
         excess = mpmath.mpf(bound.linear) * half / mpmath.sqrt(trials)
         assert mpmath.atanh(end) <= (1 + excess) * end
         assert 1 + excess <= 1 + end**2 / (3 * (1 - end**2)) * (1 + mpmath.mpf(10) ** -9)
-        # The square: a / M, the excess, and what it does to the tilted mean.
+        # The square has a / M, the excess, and the excess's effect on the tilted mean.
         assert bound.square[0] >= (1 + excess) * (1 + (1 + 3 * excess)) / half * (1 - mpmath.mpf(10) ** -15)
 
 
 def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Ends that would fail often: what is left of the noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
+    # The ends fail often here: the remaining noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
     trials, dimension, levels, distance, delta, failure = 10**5, 7, 9, 2.5, 1e-5, 0.02
     curves: list[np.ndarray] = []
     bound_of, curve_of = quantised_divergence.fair_binomial_bound, quantised_divergence.RenyiCurve
@@ -363,6 +366,6 @@ def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatc
 
 def test_a_step_whose_ratio_is_beyond_all_numbers_is_infinite_at_low_orders_too() -> None:
     bound = FairBinomialBound(square=np.array([10.0]), linear=0.0, failure=0.0)
-    # Its moment is e^990; a bound may be infinite there, and is nowhere below the divergence of one whole step.
+    # The moment is e^990; a bound may be infinite there, and is never below the divergence of one whole step.
     assert quantised_renyi(bound, np.array([100.0]), 1, 1.0, 1.0)[0] >= 10.0
     assert quantised_renyi(bound, np.array([100.0]), 1, 0.5, 0.5)[0] >= (990 + math.log(0.5)) / 99

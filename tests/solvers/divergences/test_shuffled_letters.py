@@ -1,4 +1,6 @@
-"""Shuffled letters: the blanket's bound against enumeration of all that the others may hold, and against exact sums of binomials.
+"""Tests of shuffled letters.
+
+Points under test: the blanket's bound against enumeration of the other clients, and against exact binomial sums.
 
 The expected positive part of a sum: above exact sums, and close to them.
 
@@ -10,6 +12,7 @@ import math
 from functools import cache
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,13 +24,20 @@ from quietbits.design.tables.lookup_table import LookupTable
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 from quietbits.errors import InfeasibleError
-from quietbits.solvers.divergences.shuffled_letters import ShuffledLetters, clones_epsilon, largest_clones_epsilon, positive_part_bound
+from quietbits.solvers.divergences import shuffled_letters
+from quietbits.solvers.divergences.shuffled_letters import (
+    ShuffledLetters,
+    _lower_hull,
+    clones_epsilon,
+    largest_clones_epsilon,
+    positive_part_bound,
+)
 
 Law = dict[tuple[int, ...], float]
 
 
 def histogram_law(rows: list[np.ndarray]) -> Law:
-    """The law of the histogram of letters, one from each row."""
+    """Return the law of the histogram of letters, one from each row."""
     law: Law = {tuple([0] * len(rows[0])): 1.0}
     for row in rows:
         grown: Law = {}
@@ -40,7 +50,7 @@ def histogram_law(rows: list[np.ndarray]) -> Law:
 
 
 def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
-    """The largest hockey-stick divergence over all pairs of rows, and all rows of the others."""
+    """Return the largest hockey-stick divergence over row pairs and other clients' rows."""
     worst = 0.0
     for others in itertools.combinations_with_replacement(range(len(table)), clients - 1):
         laws = [histogram_law([table[own], *table[list(others)]]) for own in range(len(table))]
@@ -50,7 +60,7 @@ def exact_delta(table: np.ndarray, clients: int, epsilon: float) -> float:
 
 
 def binary_delta(local: float, clients: int, epsilon: float) -> float:
-    """The blanket's divergence of binary randomised response, as a sum over binomials: E[max(0, sum)] / n."""
+    """Return the blanket's divergence of binary randomised response, as a binomial sum."""
     ratio, factor = math.exp(local), math.exp(epsilon)
     total, tosses = 0.0, np.ones(1)
     for seen, chance in enumerate(binom.pmf(np.arange(clients + 1), clients, 2 / (ratio + 1)).tolist()):
@@ -80,7 +90,7 @@ def test_no_population_of_a_few_clients_reveals_more(name: str, clients: int) ->
         exact = exact_delta(TABLES[name], clients, epsilon)
         assert exact * (1 - 1e-12) <= letters.delta(epsilon)
         if clients == 1:
-            # Nobody hides the only client.
+            # A single client has no other clients to hide it.
             assert letters.delta(epsilon) == pytest.approx(exact, rel=1e-3)
         if share == 0.0:
             assert letters.delta(epsilon) < 1.5 * exact
@@ -120,7 +130,7 @@ def test_the_worst_of_all_pairs_is_hardly_more_than_one_pair() -> None:
     table = three_bits().weights[[0, 2, 5, 7]]
     together = ShuffledLetters(table, 10_000).epsilon(1e-6)
     shares = table / table.sum(axis=1, keepdims=True)
-    # Each pair with the blanket of the whole table.
+    # Each pair uses the blanket of the whole table.
     blanket = shares.min(axis=0)
 
     def pair_delta(row: int, other: int, epsilon: float) -> float:
@@ -140,7 +150,7 @@ def test_a_population_realises_nearly_all_of_it(name: str) -> None:
     bound = ShuffledLetters(shares, clients).epsilon(delta)
 
     def realised(row: int, other: int, held: int, epsilon: float) -> float:
-        """Return the divergence where all others hold the same, to a share of 1e-3: their letters are the measure."""
+        """Return the divergence for equal inputs of the other clients, to a relative 1e-3."""
         values = (shares[row] - math.exp(epsilon) * shares[other]) / shares[held]
         return positive_part_bound(values, shares[held], 0.0, clients, 1e-3)
 
@@ -172,7 +182,7 @@ def test_copies_of_a_row_and_equal_letters_change_nothing() -> None:
     assert merged.weights.shape == (2, 3)
     twice = ShuffledLetters(np.concatenate([table, table[:1]]), 1000)
     assert twice.epsilon(1e-6) == pytest.approx(merged.epsilon(1e-6), rel=1e-3)
-    assert ShuffledLetters([[1, 1], [1, 1]], 10).epsilon(1e-6) == 0.0
+    assert ShuffledLetters([[1, 1], [1, 1]], 10).epsilon(1e-6) == ShuffledLetters([[1, 1], [1, 1]], 10).pure_epsilon == 0.0
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 4), st.integers(2, 4))
@@ -186,7 +196,7 @@ def test_random_tables_of_three_clients(seed: int, rows: int, letters: int) -> N
 
 @pytest.mark.parametrize("times", [2, 5])
 def test_the_loss_composes_upward(times: int) -> None:
-    # Two clients' binary letters: three histograms, and products of them.
+    # Two clients' binary letters give three histograms, and products of them over rounds.
     ratio, delta = math.exp(1.0), 1e-2
     letters = ShuffledLetters([[ratio, 1], [1, ratio]], 2)
     composed = letters.loss(delta, times).self_compose(times)
@@ -214,6 +224,7 @@ def test_the_loss_of_one_use_is_close_to_the_divergence() -> None:
     ("weights", "clients", "fault", "message"),
     [
         ([[1, 0], [0, 1]], 10, ValueError, "weights must be at most e\\^100 apart in each column, got entries from 0 to 1"),
+        ([[1e44, 1], [1, 1e44]], 10, ValueError, "weights must be at most e\\^100 apart in each column, got entries from 1.0 to 1e\\+44"),
         ([[1, 1]], 10, ValueError, "weights must be a table of finite non-negative numbers with at least two rows"),
         ([[3, 1], [1, 3]], 0, ValueError, "clients must be a whole number from 1 to 1000000000000, got 0"),
         (
@@ -247,7 +258,7 @@ def test_sums_of_a_few_variables(seed: int, values: int, count: int, accuracy: f
 @pytest.mark.parametrize("count", [10, 1000, 10**5])
 @pytest.mark.parametrize("up", [0.5, 0.45, 0.01])
 def test_biased_tosses(count: int, up: float) -> None:
-    # Shifted so that the mean is negative by up to five standard deviations of the sum.
+    # The shift makes the mean negative by up to five standard deviations of the sum.
     for deviations in (0.0, 2.0, 5.0):
         shift = up + deviations * math.sqrt(up * (1 - up) / count)
         heads = np.arange(count + 1)
@@ -275,7 +286,7 @@ def test_a_larger_measure_has_a_larger_bound() -> None:
 
 
 def test_large_rare_values_do_not_overflow() -> None:
-    # Randomised response among 62 letters at epsilon 16.2, for two clients: the lattice alone says 1e304.
+    # For two clients with randomised response among 62 letters at epsilon 16.2, the lattice alone gives 1e304.
     value, up = 1.09093509e7, 9.16639613e-8
     bound = positive_part_bound(np.array([-value, value]), np.array([up, up]), 1 - 2 * up, 2, 1e-2)
     exact = (2 * value * up**2 + value * 2 * up * (1 - 2 * up)) / 2
@@ -299,3 +310,128 @@ def test_it_is_stated_for_small_local_epsilons_only() -> None:
 
 def test_it_falls_like_the_root_of_the_clients() -> None:
     assert clones_epsilon(1.0, 10**8, 1e-6) / clones_epsilon(1.0, 10**10, 1e-6) == pytest.approx(10, rel=1e-2)
+
+
+def test_the_largest_log_ratio_is_never_rounded_down() -> None:
+    mpmath.mp.dps = 50
+    rng = np.random.default_rng(0)
+    for reach in (1e-3, 1.0, 10.0, 98.0):
+        for least, logarithm in rng.uniform([1, 0], [2, reach], size=(50, 2)).tolist():
+            most = least * math.exp(logarithm)
+            exact = mpmath.log(mpmath.mpf(most) / mpmath.mpf(least))
+            assert exact <= ShuffledLetters([[least, most], [most, least]], 2).pure_epsilon <= exact + 2e-15 * (1 + exact)
+
+
+def test_the_terms_of_a_sum_are_rounded_upward() -> None:
+    mpmath.mp.dps = 50
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        table = rng.integers(1, 1000, size=(3, 6))
+        table[:, -1] += 6000 - table.sum(axis=1)
+        shuffled = ShuffledLetters(table, 2)
+        # Some terms nearly cancel: the factor is one of the ratios.
+        factor = float(table[:, 0].max() / table[:, 0].min())
+        values = shuffled._values(factor, slice(None))
+        for pair, (own, other) in enumerate(itertools.permutations(range(3), 2)):
+            for letter in range(6):
+                least = int(shuffled.weights[:, letter].min())
+                first, second = (mpmath.mpf(int(shuffled.weights[row, letter])) / least for row in (own, other))
+                exact = first - mpmath.mpf(factor) * second
+                assert exact <= values[pair, letter] <= exact + 4e-15 * (first + factor * second)
+
+
+def test_the_rest_of_a_measure_is_exact_for_whole_numbers() -> None:
+    # Rows of 2**60 that differ by 3: a float cannot hold their sum less the smallest entries.
+    shuffled = ShuffledLetters([[2**59 + 3, 2**59], [2**59, 2**59 + 3]], 2)
+    assert shuffled._rest == pytest.approx(3 / (2**60 + 3), rel=1e-12, abs=0)
+    assert ShuffledLetters([[0.75, 0.25], [0.25, 0.75]], 2)._rest == 0.5
+
+
+def test_the_lower_hull_is_the_least_of_all_chords() -> None:
+    rng = np.random.default_rng(2)
+    for count in (2, 3, 10, 40):
+        points = np.cumsum(rng.exponential(size=count))
+        values = (points - points.mean()) ** 2 * rng.uniform(0, 2) + rng.exponential(size=count)
+        hull = _lower_hull(points, values)
+        for place, point in enumerate(points):
+            chords = [values[place]]
+            for left, right in itertools.product(range(place), range(place + 1, count)):
+                share = (point - points[left]) / (points[right] - points[left])
+                chords.append((1 - share) * values[left] + share * values[right])
+            assert hull[place] == pytest.approx(min(chords), rel=1e-12)
+
+
+def test_the_loss_is_close_to_the_divergence_in_both_directions() -> None:
+    # Two clients with binary letters: three histograms. The others hold what reveals most.
+    ratio, clients = math.exp(1.0), 2
+    letters = ShuffledLetters([[ratio, 1], [1, ratio]], clients)
+    loss = letters.loss(1e-3, 1)
+    reach = letters.epsilon(1e-6)
+    truth = np.array([ratio, 1]) / (ratio + 1)
+    for share in np.linspace(-0.95, 0.95, 20).tolist():
+        epsilon = share * reach
+        # At a negative epsilon the divergence is 1 - e^epsilon + e^epsilon times that of the other order at -epsilon.
+        forth = binary_delta(1.0, clients, abs(epsilon))
+        exact = forth if epsilon >= 0 else 1 - math.exp(epsilon) + math.exp(epsilon) * forth
+        assert exact * (1 - 1e-9) <= loss.get_delta_for_epsilon(epsilon) <= 1.06 * exact + 1e-4
+    assert exact_delta(np.array([truth, truth[::-1]]), clients, 0.5) <= binary_delta(1.0, clients, 0.5) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 50])
+def test_a_measure_above_one_counts_as_often_as_there_are_variables(count: int) -> None:
+    # All values are positive: the expectation is their mean, times the measure of each of the other variables.
+    bound = positive_part_bound(np.array([1.0, 3.0]), np.array([0.5, 0.4]), 0.9, count, 1e-2)
+    assert 1 <= bound / ((0.5 + 3 * 0.4) * 1.8 ** (count - 1)) <= 1 + 1e-9
+
+
+def test_the_hull_is_taken_over_the_exponentials_of_the_losses(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def recorded(points: np.ndarray, values: np.ndarray) -> np.ndarray:
+        asked.append(points)
+        return _lower_hull(points, values)
+
+    monkeypatch.setattr(shuffled_letters, "_lower_hull", recorded)
+    letters = ShuffledLetters([[3, 1], [1, 3]], 100)
+    letters.loss(1e-6, 4)
+    # Losses up to the epsilon at a thousandth of a use's share of delta.
+    reach = letters.epsilon(1e-6 / 1000 / 4)
+    assert np.log(asked[0]) == pytest.approx(np.linspace(-reach, reach, 161), rel=1e-9, abs=1e-12)
+
+
+def test_divergences_below_every_delta_leave_the_pure_epsilon() -> None:
+    # At the pure epsilon rounding leaves a divergence of some 1e-16.
+    letters = ShuffledLetters([[3, 1], [1, 3]], 1)
+    assert letters.epsilon(1e-200) == letters.pure_epsilon
+
+
+def test_pairs_of_all_chunks_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.random.default_rng(3).integers(1, 50, size=(5, 4))
+    table[:, -1] += 200 - table.sum(axis=1)
+    together = [ShuffledLetters(table, 100).delta(epsilon) for epsilon in (0.0, 0.3)]
+    for chunk in (1, 2000):
+        monkeypatch.setattr(shuffled_letters, "CHUNK", chunk)
+        assert [ShuffledLetters(table, 100).delta(epsilon) for epsilon in (0.0, 0.3)] == pytest.approx(together, rel=1e-9)
+
+
+def test_a_small_rest_is_allowed_its_rounding() -> None:
+    count, rest = 1000, 1e-9
+    up = (1 - rest) / 2
+    bound = positive_part_bound(np.array([0.5, -0.5]), np.array([up, up]), rest, count, 1e-6)
+    # Without the rest half the mean absolute deviation of tosses, per toss; the rest changes it by a millionth at most.
+    exact = math.comb(count, count // 2) / 2 ** (count + 2)
+    assert 1 - 2e-6 <= bound / exact <= 1 + 3e-3
+
+
+def test_sums_of_positive_values_are_never_rounded_down() -> None:
+    mpmath.mp.dps = 50
+    rng = np.random.default_rng(4)
+    for count in (1, 100):
+        for _ in range(25):
+            values, probabilities = rng.exponential(size=100), rng.dirichlet(np.ones(101))
+            total = mpmath.fsum(map(mpmath.mpf, probabilities.tolist()))
+            mean = mpmath.fsum(
+                mpmath.mpf(value) * mpmath.mpf(share) for value, share in zip(values.tolist(), probabilities.tolist()[:-1], strict=True)
+            )
+            bound = positive_part_bound(values, probabilities[:-1], probabilities[-1], count, 1e-2)
+            assert mean * total ** (count - 1) <= bound <= mean * (1 + 1e-10)

@@ -1,4 +1,7 @@
-"""Skellam noise: the theorem in whole fractions, above the exact Rényi divergence; the smallest variance; Chernoff's tail."""
+"""Tests of Skellam noise.
+
+Points under test: the theorem in whole fractions, above the exact Rényi divergence; the least variance; Chernoff's tail.
+"""
 
 import math
 from fractions import Fraction
@@ -19,7 +22,7 @@ from quietbits.solvers.divergences.skellam_divergence import (
 
 
 def theorem(variance: Fraction, l1: int, l2_squared: int, order: int) -> Fraction:
-    """Theorem 3.5 of Agarwal, Kairouz, Liu 2021, at scale 1, as it is printed."""
+    """Return the bound of theorem 3.5 of Agarwal, Kairouz, Liu 2021, at scale 1, as printed."""
     correction = min(((2 * order - 1) * l2_squared + 6 * l1) / (4 * variance**2), 3 * l1 / (2 * variance))
     return order * l2_squared / (2 * variance) + correction
 
@@ -34,7 +37,7 @@ def test_the_theorem_in_whole_fractions(variance: Fraction, l1: int, l2_squared:
 
 
 def test_either_correction_is_the_smaller_somewhere() -> None:
-    # Little noise, where that in 1 / mu is the smaller, and much.
+    # With little noise the term in 1 / mu is the smaller one; the second case has much noise.
     for variance, expected in ((Fraction(1, 4), Fraction(6)), (Fraction(50), Fraction(3 + 6, 4 * 2500))):
         assert theorem(variance, 1, 1, 2) - 1 / variance == expected
 

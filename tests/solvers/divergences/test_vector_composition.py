@@ -1,4 +1,7 @@
-"""Four bounds on a vector's divergence: greedy >= relaxation = envelope >= exact integer optimum >= every pair of vectors."""
+"""Four bounds on a vector's divergence.
+
+Points under test: greedy >= relaxation = envelope >= exact integer optimum >= every pair of vectors.
+"""
 
 import itertools
 import math
@@ -68,7 +71,7 @@ def test_no_pair_of_vectors_passes_the_integer_optimum(
     assert integer is not None
     rng = np.random.default_rng(seed)
     pairs = rng.integers(0, inputs, size=(2, 3000, dimension))
-    # Vectors that are alike in some coordinates, so that the budget is met.
+    # The vectors agree in some coordinates, so that they meet the budget.
     pairs[1] = np.where(rng.random((3000, 1)) < rng.random((3000, dimension)), pairs[0], pairs[1])
     near = (np.abs(pairs[0] - pairs[1]) ** norm).sum(axis=1) <= ((inputs - 1) * distance) ** norm * (1 + 1e-12)
     sums = divergences[pairs[0], pairs[1]].sum(axis=1)[near]
@@ -91,7 +94,7 @@ def test_the_integer_optimum_is_that_of_enumeration(norm: int, distance: float) 
 
 
 def test_all_bounds_are_equal_where_the_divergence_is_proportional_to_the_price() -> None:
-    # One step costs one unit and adds the only divergence there is: two inputs.
+    # With two inputs, a step costs one unit and adds the only divergence.
     table = [[3, 1], [1, 3]]
     (divergence,) = {round(value, 12) for value in renyi_matrix(table, 2.0).ravel() if value > 0}
     bounds = vector_bounds(table, 2.0, dimension=7, norm=1.0, distance=4.0)
@@ -104,14 +107,14 @@ def test_a_budget_for_every_coordinate_makes_relaxation_and_optimum_equal() -> N
     table = random_table(5, seed=2)
     bounds = vector_bounds(table, 2.0, dimension=3, norm=2.0, distance=math.sqrt(3))
     expected = 3 * renyi_matrix(table, 2.0).max()
-    # The relaxation errs upward, by so little.
+    # The relaxation is rounded upward by this margin.
     assert expected <= bounds.linear_program <= expected * (1 + 2e-12)
     assert bounds.integer == pytest.approx(expected, rel=1e-12)
     assert bounds.greedy > expected
 
 
 def test_rounding_never_puts_the_relaxation_below_the_optimum() -> None:
-    # All coordinates may be as far apart as can be, so that both are eight times the same number, rounded in two ways.
+    # All coordinates may be at the largest distance, so both sums are eight times the same number, rounded in two ways.
     for order in (1.3, 2.0, 8.5, 100.0, 1e4, 1e6):
         for inputs in (2, 4, 8):
             table = np.full((inputs, inputs), 1000) + np.eye(inputs, dtype=int) * 1718
@@ -139,7 +142,7 @@ def test_the_largest_norm_leaves_every_coordinate_free() -> None:
 
 
 def test_distances_out_of_reach_are_left_out_of_the_guarantee() -> None:
-    # One bit that says little: divergences grow with the square of the distance, so that mixing in far pairs helps the relaxation.
+    # One bit reveals little: divergences grow with the squared distance, so mixing in far pairs helps the relaxation.
     table = np.column_stack([np.arange(20, 29), np.arange(28, 19, -1)])
     matrix = renyi_matrix(table, 2.0)
     distances = np.abs(np.subtract.outer(np.arange(9), np.arange(9)))
@@ -233,7 +236,7 @@ def test_known_distances_compose_as_the_table_does(norm: float, distance: float)
 
 @pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0, 7.3])
 def test_a_vector_can_spend_all_of_its_budget_on_one_coordinate(norm: float) -> None:
-    # Where rounding takes a whole step from the budget, the largest divergence is left out.
+    # If rounding takes a whole step from the budget, the bound misses the largest divergence.
     for inputs in (2, 4, 16, 64, 256):
         for steps in range(1, inputs):
             spending = distance_prices(inputs, norm, steps / (inputs - 1))
@@ -247,7 +250,7 @@ def test_relaxations_are_never_rounded_down() -> None:
         budget = float(rng.uniform(0.1, 20.0))
         steepest = max(Fraction(gain) / Fraction(price) for gain, price in zip(divergences[1:].tolist(), prices[1:].tolist(), strict=True))
         assert Fraction(greedy_bound(divergences, prices, budget)) >= Fraction(budget) * steepest
-        # One coordinate that spends all of its budget, on a mixture of two neighbouring choices at least.
+        # One coordinate spends all of its budget, on a mixture of at least two neighbouring choices.
         spent = min(Fraction(budget), Fraction(float(prices[-1])))
         mixtures = [
             Fraction(low) + (Fraction(high) - Fraction(low)) * (spent - Fraction(below)) / (Fraction(above) - Fraction(below))

@@ -1,4 +1,4 @@
-"""Limits of compression, against quantisers whose errors are known."""
+"""Limits of compression, against quantisers with known errors."""
 
 import itertools
 import math
@@ -59,7 +59,7 @@ def test_shared_dither_beats_the_covering_bound_but_not_the_shared_one(levels: i
 
 @pytest.mark.parametrize(("levels", "grid"), [(1, 21), (2, 25), (3, 13)])
 def test_no_mixture_of_quantisers_of_numbers_is_better(levels: int, grid: int) -> None:
-    # The best mixture of codebooks, against all inputs of a grid that has the prior's points: a matrix game.
+    # The best mixture of codebooks against all inputs of a grid that includes the prior's points is a matrix game.
     points = np.linspace(-1, 1, grid)
     prior = np.linspace(-1, 1, 2 * levels)
     inputs = np.union1d(points, prior)
@@ -79,11 +79,11 @@ def test_no_mixture_of_quantisers_of_numbers_is_better(levels: int, grid: int) -
 
 @pytest.mark.parametrize("dimension", [2, 3, 10, 100, 10_000])
 def test_signs_of_a_randomly_rotated_vector(dimension: int) -> None:
-    # All signs, as the multiple of their vector that is best: an error of 1 - m**2; without bias, 1/m**2 - 1.
+    # Sending all signs with the best multiple of their vector has an error of 1 - m**2; without bias, 1/m**2 - 1.
     squared = dimension * mean_coordinate(dimension) ** 2
     assert compression_bound(dimension, dimension) <= 1 - squared
     assert unbiased_compression_bound(dimension, dimension) <= 1 / squared - 1
-    # One sign.
+    # The quantiser sends one sign.
     squared = mean_coordinate(dimension) ** 2
     assert compression_bound(dimension, 1) <= 1 - squared
     if dimension >= 10:
@@ -132,7 +132,7 @@ def test_the_mean_of_signs_of_random_directions(dimension: int, clients: int) ->
     shrunk = variance / (1 + variance)
     assert mean_compression_bound(dimension, 1.0, clients) <= shrunk
     assert unbiased_mean_compression_bound(dimension, 1.0, clients) <= variance
-    # Neither by an order of magnitude.
+    # Both bounds are within a factor of about ten.
     assert mean_compression_bound(dimension, 1.0, clients) >= 0.07 * shrunk
     assert unbiased_mean_compression_bound(dimension, 1.0, clients) >= 0.1 * variance
 

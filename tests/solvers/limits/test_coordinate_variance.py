@@ -1,4 +1,7 @@
-"""The Cramér-Rao limit of coordinates: the divergence inequality that it rests on, and that no table is below it."""
+"""The Cramér-Rao limit of coordinates.
+
+Points under test: its divergence inequality, and no table below the limit.
+"""
 
 import math
 
@@ -31,7 +34,7 @@ def test_chi_squared_is_bounded_by_the_divergence_both_ways(order: float, letter
 def test_the_bound_is_met_at_order_two_and_at_infinity_and_by_small_divergences() -> None:
     pair = np.array([[0.6, 0.4], [0.4, 0.6]])
     assert chi_squared_bound(2.0, renyi_matrix(pair, 2.0)[0, 1]) == pytest.approx(chi_squared(*pair), rel=1e-9)
-    # Log-ratios of 1 and -1.
+    # The log-ratios are 1 and -1.
     share = 1 / (1 + math.e)
     extreme = np.array([[1 - share, share], [share, 1 - share]])
     assert chi_squared_bound(math.inf, np.array(1.0)) == pytest.approx(chi_squared(*extreme), rel=1e-9)
@@ -41,19 +44,19 @@ def test_the_bound_is_met_at_order_two_and_at_infinity_and_by_small_divergences(
 
 @pytest.mark.parametrize(("dimension", "norm"), [(1, 2.0), (8, 1.0), (8, 2.0), (128, 2.0), (300, 3.0)])
 def test_no_unbiased_table_has_less_variance(dimension: int, norm: float) -> None:
-    # Tables linear in the input with letters that make them unbiased: sum_j slope_j a_j = 1, sum_j mean_j a_j = middle.
+    # The tables are linear in the input, with unbiased letters: sum_j slope_j a_j = 1, sum_j mean_j a_j = middle.
     rng = np.random.default_rng(0)
     means, inputs = rng.dirichlet(np.full(6, 3.0)), np.arange(16)
     slopes = rng.normal(size=6) * means
     slopes -= means * slopes.sum()
     slopes *= 0.9 * means.min() / (8 * np.abs(slopes).max()) / math.sqrt(dimension)
     table = means + (inputs - 7.5)[:, None] * slopes
-    # Of all letters those of least variance in the middle, which meet the Cramér-Rao bound there.
+    # The letters of least variance in the middle attain the Cramér-Rao bound there.
     information = float((slopes**2 / means).sum())
     letters = 7.5 + slopes / means / information
     assert table @ letters == pytest.approx(inputs, abs=1e-9)
     variances = (table * (inputs[:, None] - letters) ** 2).sum(axis=1)
-    # The budget that the table just keeps at its best order.
+    # The table meets this budget exactly at its best order.
     trial = RenyiBudget(16, dimension, norm, 1.2, 1.0, 1e-4)
     epsilon = min(
         1.0 - trial.divergence(order) + float(vector_divergences(table, [order], dimension, norm, 1.2)[0])
@@ -72,7 +75,7 @@ def test_it_is_close_to_gaussian_noise_in_many_dimensions_and_below_the_least_ov
 def test_rounds_and_dimensions_cost_what_they_cost() -> None:
     once = RenyiBudget(16, 64, 2.0, 1.0, 1.0, 1e-5)
     often = RenyiBudget(16, 64, 2.0, 1.0, 1.0, 1e-5, rounds=10)
-    # Ten rounds take ten times the variance, and a little less than that is proven once: small divergences are bounded closely.
+    # Ten rounds take ten times the variance; the proven bound for one round is slightly closer, as small divergences are.
     assert 1 <= least_coordinate_variance(often) / least_coordinate_variance(once) / 10 <= 1.1
 
 

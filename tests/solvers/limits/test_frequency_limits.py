@@ -1,4 +1,4 @@
-"""Bits that frequencies need, against encoders whose errors are known.
+"""Bits that frequencies need, against encoders with known errors.
 
 Packings, enumerated.
 """
@@ -51,7 +51,7 @@ def test_no_quantiser_of_all_histograms_beats_the_bound(categories: int, clients
     rng = np.random.default_rng(0)
     best = dict.fromkeys(LOSSES, math.inf)
     for _ in range(200):
-        # Cells about random members, and in each the middle of the box, the mean, or a member.
+        # The cells surround random members; each is represented by the middle of its box, its mean, or a member.
         centres = points[rng.choice(len(points), min(messages, len(points)), replace=False)]
         cell = np.argmin(losses(points[:, None] - centres)["linf"] + 1e-9 * rng.random((len(points), len(centres))), axis=1)
         used, cell = np.unique(cell, return_inverse=True)
@@ -65,7 +65,7 @@ def test_no_quantiser_of_all_histograms_beats_the_bound(categories: int, clients
 
 @pytest.mark.parametrize(("categories", "clients"), SIZES)
 def test_without_bits_the_best_constant_is_hardly_better(categories: int, clients: int) -> None:
-    # A half for every item errs by a half; the uniform distribution by 1 - 1/d in squares.
+    # Estimating a half for every item errs by a half; the uniform distribution errs by 1 - 1/d in squares.
     assert 0.5 * (1 - 1 / categories) * (1 - 1e-8) <= frequency_compression_bound(categories, clients, 0.0) <= 0.5
     squared = frequency_compression_bound(categories, clients, 0.0, loss="l2-squared")
     assert (1 - 1 / categories) * (1 - 1e-6) <= squared <= 1 - 1 / categories
@@ -87,7 +87,7 @@ def test_the_two_directions_agree_and_are_monotone(categories: int, clients: int
 
 @pytest.mark.parametrize("clients", [100, 1000])
 def test_sending_the_heavy_items_is_near_the_bound(clients: int) -> None:
-    """A list of the items of frequency above 2 error, and half that for all others: floor(1/(2 error)) items of d."""
+    """The encoder lists items of frequency above 2 error, and estimates the others."""
     for error in (0.02, 0.05, 0.1):
         heavy = math.floor(1 / (2 * error))
         used = uniform_histogram_entropy(10**5, heavy).upper + heavy * math.log2(clients + 1)
@@ -103,7 +103,7 @@ def test_the_curve_of_one_item_is_that_of_blahut_and_arimoto(size: int, steps: i
     for target in (0.05, 0.2, 0.4):
         result = rate_distortion(np.full(size, 1 / size), distortion, target)
         nats = float(curve.rate(np.array([target]))[0])
-        # The grid of estimates errs upward.
+        # The grid of estimates overestimates the rate.
         assert nats <= result.rate * math.log(2) <= nats + 0.02
         assert float(curve.distortion(np.array([nats]))[0]) == pytest.approx(target, rel=1e-3)
 

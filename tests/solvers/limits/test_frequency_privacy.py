@@ -1,4 +1,7 @@
-"""Limits of private frequencies, against mechanisms whose errors are known exactly, and lemmas against random channels."""
+"""Limits of private frequencies, against mechanisms with exact errors.
+
+Lemmas are tested with random channels.
+"""
 
 import itertools
 import math
@@ -23,7 +26,7 @@ def randomised_response(categories: int, clients: int, epsilon: float) -> float:
 
 
 def subset_selection(categories: int, clients: int, epsilon: float) -> float:
-    """Return the expected squared error of subset selection with the best size of subsets (Ye, Barg 2018)."""
+    """Return subset selection's squared error with the best size of subsets (Ye, Barg 2018)."""
     best = math.inf
     for size in range(1, categories):
         total = size * math.exp(epsilon) + categories - size
@@ -34,23 +37,23 @@ def subset_selection(categories: int, clients: int, epsilon: float) -> float:
 
 
 def discrete_laplace(categories: int, clients: int, epsilon: float) -> dict[str, float]:
-    """Return the errors of independent discrete Laplace noise on each count, of which a replacement moves two by one."""
+    """Return discrete Laplace noise's errors on counts; a replacement moves two counts by 1."""
     decay = math.exp(-epsilon / 2)
     squared = categories * 2 * decay / (1 - decay) ** 2 / clients**2
-    # P(|Z| <= m) = 1 - 2 decay^(m + 1)/(1 + decay); E max = sum of P(max > m).
+    # P(|Z| <= m) = 1 - 2 decay^(m + 1)/(1 + decay), and E max is the sum of P(max > m).
     magnitudes = np.arange(int(60 / epsilon) + 200)
     exceeded = -np.expm1(categories * np.log1p(-2 * decay ** (magnitudes + 1.0) / (1 + decay)))
     return {"linf": float(exceeded.sum()) / clients, "l2": math.sqrt(squared), "l2-squared": squared}
 
 
 def private_channel(rng: np.random.Generator, categories: int, epsilon: float) -> FloatArray:
-    """Return a channel whose columns vary by a factor of e^epsilon at most: subset selection, or a random one."""
+    """Return an epsilon-private channel: subset selection, or a random channel."""
     if rng.random() < 0.3:
         size = int(rng.integers(1, categories))
         subsets = itertools.combinations(range(categories), size)
         levels = np.array([[math.exp(epsilon) if item in subset else 1.0 for item in range(categories)] for subset in subsets]).T
     else:
-        # Half of epsilon, because dividing by rows' sums may cost as much again.
+        # Columns vary by half of epsilon, because dividing by the rows' sums may cost as much again.
         levels = np.exp(0.5 * epsilon * rng.integers(0, 2, (categories, int(rng.integers(2, 12)))))
     return levels / levels.sum(axis=1, keepdims=True)
 
@@ -84,7 +87,7 @@ def test_no_central_mechanism_beats_the_bound(categories: int, clients: int, eps
     for loss, delta in itertools.product(LOSSES, (0.0, 1e-9, 1e-3, 0.4)):
         bound = frequency_bound(categories, clients, epsilon, delta, "central", loss=loss)
         assert 0 < bound <= min(attained[loss], constant[loss])
-        # The histogram with probability delta, else a constant, is (0, delta) private.
+        # Releasing the histogram with probability delta, else a constant, is (0, delta) private.
         assert bound <= (1 - delta) * constant[loss]
     assert frequency_bound(categories, clients, epsilon, unbiased=True) <= attained["l2-squared"]
 
@@ -98,7 +101,7 @@ def test_the_bound_is_within_a_constant_of_laplace_noise_for_many_clients() -> N
 
 
 def test_local_bounds_have_the_known_orders() -> None:
-    """Squared error d/(n epsilon^2), and largest error sqrt(log d/(n epsilon^2)), for many clients."""
+    """With many clients the bounds have the orders of the literature."""
     clients = 10**12
     assert 0.3 < frequency_bound(100, clients, 0.1, 0.0, "local") * clients * 0.01 / 100 < 4
     largest = frequency_bound(10**5, clients, 0.1, 0.0, "local", loss="linf")
@@ -135,7 +138,7 @@ def test_the_affinity_that_is_lost_on_signs_of_pairs(epsilon: float, moved: floa
     bound = lost_affinity(items, np.array([moved]), epsilon)
     signs = np.array(list(itertools.product([-1, 1], repeat=items // 2)))
     sources = np.stack([1 + moved * signs, 1 - moved * signs], axis=2).reshape(len(signs), items) / items
-    # For each row of signs and each pair, the row that differs in the sign of that pair alone.
+    # Each row of signs has, for each pair, a row that differs only in the sign of that pair.
     flipped = np.arange(len(signs))[:, None] ^ (1 << np.arange(items // 2))
     assert (np.abs(signs[:, None] - signs[flipped]).sum(axis=2) == 2).all()
     largest = 0.0
@@ -189,7 +192,7 @@ def test_bad_arguments_are_named(arguments: tuple[int, int, float], message: str
 @pytest.mark.parametrize("clients", [1, 40, 10**6])
 @pytest.mark.parametrize("delta", [1e-6, 1e-2, 0.5])
 def test_unbiased_bounds_allow_to_show_items_with_probability_delta(categories: int, clients: int, delta: float) -> None:
-    """Each client's item is shown with probability delta, or all are, and the difference from uniform shares is divided by delta."""
+    """The bounds allow a mechanism to show items with probability delta."""
     spread = (1 - 1 / categories) * (1 / delta - 1)
     assert frequency_bound(categories, clients, 1e-6, delta, "local", unbiased=True) <= spread / clients
     assert frequency_bound(categories, clients, 1e-6, delta, "central", unbiased=True) <= min(spread, spread / clients)

@@ -1,4 +1,7 @@
-"""The size of the code: against the exact probability that a random matrix fails, on all matrices of tiny cases, and a sum over vectors."""
+"""The size of the code.
+
+The tests run against the exact failure probability of random matrices of tiny cases, and a sum over vectors.
+"""
 
 import itertools
 import math
@@ -20,14 +23,14 @@ def histograms(clients: int, dimension: int) -> list[Vector]:
 
 
 def differences(clients: int, dimension: int) -> set[Vector]:
-    """Differences of two histograms, one of each pair of opposite ones."""
+    """Return differences of two histograms, one of each pair of opposite differences."""
     every = histograms(clients, dimension)
     result = {tuple(np.subtract(first, second).tolist()) for first in every for second in every if first != second}
     return {vector for vector in result if vector > tuple(-entry for entry in vector)}
 
 
 def failure_probability(vectors: set[Vector], dimension: int, rows: int) -> float:
-    """Exact probability that some vector is mapped to 0 by a matrix of fair bits, over all matrices: rows are independent."""
+    """Return the exact probability that a matrix of fair bits maps some vector to 0."""
     table = np.array(sorted(vectors))
     patterns = Counter(
         sum(1 << place for place in np.flatnonzero(table @ np.array(bits) == 0).tolist())
@@ -58,7 +61,7 @@ def test_the_matrix_fails_no_more_often_than_asked_for(clients: int, dimension: 
 @pytest.mark.parametrize(("clients", "dimension"), [(1, 1000), (2, 9), (4, 6), (5, 5)])
 @pytest.mark.parametrize("probability", [0.5, 1e-3, 1e-9])
 def test_it_is_the_union_bound(clients: int, dimension: int, probability: float) -> None:
-    """The least m for which the sum over all vectors is at most q, by enumeration: multiples of k (e_i - e_j) count once."""
+    """The size is the least m with a sum over all vectors of at most q, by enumeration."""
     if clients == 1:
         sizes = Counter({2: math.comb(dimension, 2)})
     else:
@@ -96,7 +99,7 @@ def test_no_vector_is_mapped_to_zero_more_often(support: int) -> None:
 
 def test_it_grows_with_everything() -> None:
     assert code_size(29, 1000) <= code_size(30, 1000) <= code_size(30, 1100) <= code_size(30, 1100, 1e-5)
-    # Beyond 256 clients the sum is bounded more coarsely, and never lower.
+    # Beyond 256 clients the bound on the sum is coarser, and never lower.
     termwise = code_size(256, 10**4)
     assert termwise <= code_size(257, 10**4) <= termwise + 8
     assert code_size(100, 10**12) > code_size(100, 10**6)

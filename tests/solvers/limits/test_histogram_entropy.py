@@ -65,7 +65,7 @@ def test_equal_categories_may_be_grouped() -> None:
 def test_uniform_items_are_nearly_as_uncertain_as_uniform_histograms_where_few_collide() -> None:
     drawn = multinomial_histogram_entropy([1e-6], 1000, [10**6])
     assert drawn.upper < uniform_histogram_entropy(10**6, 1000).lower
-    # Without collisions it would be log2 of d^n / n!.
+    # Without collisions, the entropy would be log2 of d^n / n!.
     assert drawn.lower == pytest.approx(1000 * math.log2(1e6) - math.lgamma(1001) / math.log(2), abs=1)
 
 

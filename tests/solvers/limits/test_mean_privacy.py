@@ -1,6 +1,6 @@
-"""Limits of central privacy, against mechanisms whose errors are known.
+"""Limits of central privacy, against mechanisms with known errors.
 
-Limits of local privacy, against mechanisms whose errors are known.
+Limits of local privacy, against mechanisms with known errors.
 """
 
 import itertools
@@ -37,7 +37,7 @@ def test_gaussian_noise_is_above_the_bounds(dimension: int, clients: int, epsilo
 @pytest.mark.parametrize(("dimension", "clients"), SIZES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_the_l2_laplace_mechanism_is_above_the_pure_bounds(dimension: int, clients: int, epsilon: float) -> None:
-    # Density proportional to exp(-epsilon |z| n / 2): the radius has a Gamma distribution.
+    # The density is proportional to exp(-epsilon |z| n / 2): the radius has a Gamma distribution.
     error = dimension * (dimension + 1) * (2 / clients / epsilon) ** 2
     bound = unbiased_central_bound(dimension, clients, epsilon)
     assert bound <= error
@@ -49,7 +49,7 @@ def test_the_l2_laplace_mechanism_is_above_the_pure_bounds(dimension: int, clien
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-3, 0.3])
 def test_one_number_of_one_client_is_attained(epsilon: float, delta: float) -> None:
-    # Reveal the end of the interval with probability delta, else randomised response; the letters are the best ones.
+    # The mechanism reveals the end of the interval with probability delta, and otherwise uses randomised response with the best letters.
     keep = (1 - delta) / (1 + math.exp(-epsilon))
     law = np.array([delta, keep, 1 - delta - keep, 0.0])
     letters = np.array([1.0, math.tanh(epsilon / 2), -math.tanh(epsilon / 2), -1.0])
@@ -62,7 +62,7 @@ def test_one_number_of_one_client_is_attained(epsilon: float, delta: float) -> N
 @pytest.mark.parametrize(("dimension", "clients"), SIZES)
 @pytest.mark.parametrize("delta", [1e-8, 1e-3, 0.4])
 def test_to_show_each_vector_with_probability_delta_is_above_the_bound(dimension: int, clients: int, delta: float) -> None:
-    # The sum of the vectors that are shown over n delta: unbiased, and (0, delta) private.
+    # The sum of the shown vectors over n delta is unbiased and (0, delta) private.
     error = (1 / delta - 1) / clients
     assert unbiased_central_bound(dimension, clients, 1e-6, delta) <= error
     assert unbiased_central_bound(dimension, clients, 1.0, delta) <= error
@@ -80,7 +80,7 @@ def test_gaussian_noise_is_above_the_concentrated_bounds(dimension: int, clients
 
 
 def test_pure_privacy_is_concentrated() -> None:
-    # epsilon implies epsilon**2 / 2 (Bun, Steinke 2016, proposition 1.4), so that this bound is lower.
+    # epsilon implies epsilon**2 / 2 (Bun, Steinke 2016, proposition 1.4), so this bound is lower.
     for (dimension, clients), epsilon in itertools.product(SIZES, EPSILONS):
         concentrated = unbiased_concentrated_central_bound(dimension, clients, epsilon**2 / 2)
         assert concentrated <= unbiased_central_bound(dimension, clients, epsilon) * (1 + 1e-6)
@@ -109,14 +109,14 @@ def test_few_clients_with_little_privacy_keep_the_error_of_zero() -> None:
 
 
 def test_the_stated_constants() -> None:
-    # Many clients for each coordinate: max of x**2 / cosh(x/2)**2, and without bias 1/sinh(epsilon/2)**2.
+    # With many clients per coordinate, the factors are max of x**2 / cosh(x/2)**2, and 1/sinh(epsilon/2)**2 without bias.
     scale = 100 / 10**12 / 0.01**2
     assert central_bound(100, 10**6, 0.01, 1e-12) == pytest.approx(1.757 * scale, rel=1e-2)
     assert unbiased_central_bound(100, 10**6, 0.01, 1e-12) == pytest.approx(4 * scale, rel=1e-3)
-    # Few.
+    # This case has few clients per coordinate.
     assert central_bound(2**30, 1000, 1.0, 1e-12) > 0.2
     assert central_bound(2**44, 10**9, 0.1, 1e-15) == pytest.approx(4 / 9 * 2**44 / 10**18 / 0.1**2, rel=0.15)
-    # Of the order of the squared dimension for pure privacy.
+    # Under pure privacy the bound is of the order of the squared dimension.
     assert unbiased_central_bound(1024, 10**9, 0.01) == pytest.approx(0.162 * (1024 / 10**9 / 0.01) ** 2, rel=0.05)
 
 
@@ -144,7 +144,7 @@ def test_bad_rho_is_refused() -> None:
 
 
 def privunit_variance(dimension: int, epsilon: float) -> float:
-    """Return the variance of PrivUnit with the best cap: a direction is e^epsilon times as likely inside the vector's cap as outside."""
+    """Return the variance of PrivUnit with the best cap, whose density ratio is e^epsilon."""
     half = (dimension - 1) / 2
 
     def variance(threshold: float) -> float:
@@ -153,7 +153,7 @@ def privunit_variance(dimension: int, epsilon: float) -> float:
         mean = math.expm1(epsilon) * first / (1 + math.expm1(epsilon) * inside)
         return float(1 / mean**2 - 1)
 
-    # No cap that is best is much smaller than e^-epsilon.
+    # The best cap is never much smaller than e^-epsilon.
     reach = math.sqrt(min(0.999, (2 * epsilon + 10) / dimension))
     return float(minimize_scalar(variance, bounds=(0, reach), method="bounded", options={"xatol": 1e-12}).fun)
 

@@ -69,7 +69,7 @@ def test_odds_rise_with_epsilon_and_fall_with_dimension() -> None:
 
 @pytest.mark.parametrize("epsilon", [1e-2, 0.0203, 1.0, 8.0, 300.0])
 def test_information_of_a_private_message(epsilon: float) -> None:
-    # The divergence of the density with two levels from the uniform one, for the share of the higher level that is best.
+    # The divergence is that of a two-level density from the uniform one, for the best share of the higher level.
     shares = np.linspace(0, 1, 200_001)[1:-1] if epsilon < 8 else np.geomspace(1e-300, 0.5, 200_001)
     total = 1 + np.expm1(min(epsilon, 300)) * shares
     divergence = epsilon * np.exp(epsilon) * shares / total - np.log(total)
@@ -85,7 +85,7 @@ def test_steps_that_do_not_end_are_a_failure(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_mean_of_the_cap_by_quadrature() -> None:
-    # E (X - m)^+ (e^epsilon - 1) = m, with the density of a coordinate integrated numerically.
+    # The test integrates the density of a coordinate numerically: E (X - m)^+ (e^epsilon - 1) = m.
     dimension, epsilon = 9, 2.5
     odds = float(posterior_odds(dimension, epsilon))
     mean = math.sqrt(odds / (1 + odds))

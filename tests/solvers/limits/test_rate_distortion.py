@@ -1,4 +1,6 @@
-"""The rate-distortion function: closed forms, certificates, edges, and two methods that agree.
+"""Tests of the rate-distortion function.
+
+Points under test: closed forms, certificates, edges, and agreement of two methods.
 
 The Newton equations of the interior point method.
 """
@@ -33,7 +35,7 @@ def mutual_information(source: FloatArray, channel: FloatArray) -> float:
 
 
 def hard_problem(seed: int) -> tuple[FloatArray, FloatArray, float]:
-    """Return a random source, distortions of many shapes, forbidden pairs among them, and a target somewhere on the curve."""
+    """Return a random source, distortions with forbidden pairs, and a target on the curve."""
     rng = np.random.default_rng(seed)
     rows, columns = (int(size) for size in rng.integers(2, 40, 2))
     points, letters = rng.normal(size=rows), rng.normal(size=columns)

@@ -1,4 +1,7 @@
-"""Where a condition changes: every whole number up to a few hundred, and brackets of two numbers that nothing lies between."""
+"""The place where a condition changes.
+
+Points under test: every whole number up to a few hundred, and brackets of adjacent numbers.
+"""
 
 import functools
 import math

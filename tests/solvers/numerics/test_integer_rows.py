@@ -19,7 +19,7 @@ def test_a_reduced_basis_spans_the_same_lattice(basis: list[list[int]]) -> None:
     assert abs(round(np.linalg.det(np.array(reduced, dtype=float)))) == abs(determinant)
     coordinates = np.linalg.solve(np.array(basis, dtype=float).T, np.array(reduced, dtype=float).T)
     assert coordinates == pytest.approx(np.rint(coordinates), abs=1e-6)
-    # LLL's promise for delta = 3/4: the first vector is at most 2**((n-1)/4) det**(1/n) long.
+    # LLL guarantees for delta = 3/4 that the first vector has a length of at most 2**((n-1)/4) det**(1/n).
     size = len(basis)
     assert math.sqrt(dot(reduced[0], reduced[0])) <= 2 ** ((size - 1) / 4) * abs(determinant) ** (1 / size) * (1 + 1e-9)
 
@@ -53,7 +53,7 @@ def test_eight_generic_letters_leave_only_small_changes() -> None:
     lattice = row_lattice(positions, [1] * 8)
     target = [int(weight) for weight in rng.integers(0, 2**60, 8)]
     row = lattice.nearest(target, sum(target) + 1, dot(target, positions) + int(rng.integers(2**48)))
-    # Six free directions for 48 bits: about 2**8 units.
+    # Six free directions for 48 bits leave about 2**8 units.
     assert max(abs(own - wish) for own, wish in zip(row, target, strict=True)) < 2**11
     assert 0 < lattice.coarseness([1.0] * 8) < 2**11
 

@@ -1,4 +1,4 @@
-"""Descents on functions whose minimum is known: smooth, kinked, and with a boundary beyond which there is nothing."""
+"""Descents on functions with known minima: smooth, kinked, and undefined beyond a boundary."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_kinks_do_not_stop_the_descent(scale: float) -> None:
 
 
 def test_a_curved_valley_with_a_kink_along_it_is_followed() -> None:
-    """The kinked function of Rosenbrock's shape: 8 |x**2 - y| + (1 - x)**2, least at (1, 1)."""
+    """The kinked function 8 |x**2 - y| + (1 - x)**2 has its minimum at (1, 1)."""
 
     def objective(point: np.ndarray) -> tuple[float, np.ndarray]:
         side = np.sign(point[0] ** 2 - point[1])
@@ -74,7 +74,7 @@ def test_the_best_point_and_the_number_of_evaluations_are_true() -> None:
 
     minimum = minimise_nonsmooth(objective, np.array([0.9, -0.4, 0.2]), tolerance=0.0, max_evaluations=10)
     assert minimum.evaluations == len(seen)
-    # A line search that has begun is ended: at most forty evaluations more.
+    # The search finishes a begun line search, with at most forty more evaluations.
     assert len(seen) < 10 + 40
     assert minimum.value <= seen[0]
     assert minimum.value == float(np.abs(minimum.point).sum() + (minimum.point**2).sum())

@@ -1,4 +1,7 @@
-"""The dual bound on a sum over an L_p ball: never too small, and equal to the concave envelope's value."""
+"""The dual bound on a sum over an L_p ball.
+
+Requirements: never too small, and equal to the concave envelope's value.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ CELLS = 4
 
 @st.composite
 def parabolas(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Two continuous functions on four cells."""
+    """Return two continuous functions on four cells."""
     heights = draw(st.lists(st.floats(1, 6), min_size=2 * CELLS + 2, max_size=2 * CELLS + 2).map(lambda drawn: np.reshape(drawn, (2, -1))))
     curvatures = draw(st.lists(st.floats(0, 3), min_size=2 * CELLS, max_size=2 * CELLS).map(np.array))
     return np.tile(np.arange(CELLS, dtype=float), 2), heights[:, :-1].ravel(), np.diff(heights).ravel() + curvatures, curvatures
@@ -33,7 +36,7 @@ def test_the_bound_is_the_envelope_of_the_function(pieces: tuple[np.ndarray, ...
     x, h = at_fine_points(pieces, radius)
     sampled = dimension * float(concave_envelope(x**norm, h).value(radius**norm / dimension))
     assert bound >= sampled * (1 - 1e-12)
-    # The functions have slopes of up to 8, and lie less than 8/400 above what they are at points 1/400 apart.
+    # The functions have slopes of up to 8, so they are less than 8/400 above their values at points 1/400 apart.
     assert bound <= sampled + dimension * 0.02
 
 

@@ -1,4 +1,7 @@
-"""The fast Walsh-Hadamard transform: the matrix product itself, at lengths on either side of every block it works in."""
+"""The fast Walsh-Hadamard transform equals the matrix product.
+
+Lengths lie on either side of every block size.
+"""
 
 import numpy as np
 import pytest
@@ -17,7 +20,7 @@ def test_the_fast_transform_is_the_matrix(dimension: int) -> None:
     np.testing.assert_array_equal(vectors, before)
     np.testing.assert_allclose(walsh_hadamard(vectors[0, 0]), vectors[0, 0] @ matrix, atol=1e-12)
     np.testing.assert_array_equal(hadamard_entries(np.arange(dimension)[:, None], np.arange(dimension)), matrix)
-    # Twice is the dimension times the identity; whole numbers stay exact, also out of a transposed array.
+    # Applying the transform twice multiplies by the dimension; whole numbers stay exact, also for a transposed array.
     whole = np.arange(5 * dimension).reshape(dimension, 5).T
     np.testing.assert_array_equal(walsh_hadamard(walsh_hadamard(whole)), dimension * whole)
 
@@ -32,9 +35,9 @@ def test_pieces_and_columns_of_any_size_make_the_same_transform(
     monkeypatch.setattr(module, "COLUMNS", columns)
     monkeypatch.setattr(module, "FACTOR_BITS", {"d": factor})
     monkeypatch.setattr(module, "LARGEST_BITS", {"d": factor})
-    # Nothing kept from other sizes.
+    # The cache keeps no factors of other sizes.
     monkeypatch.setattr(module, "_factors", module._factors.__wrapped__)
-    # A number of vectors that does not fill the last piece.
+    # The number of vectors does not fill the last piece.
     whole = np.random.default_rng(5).integers(-1000, 1000, (7, dimension))
     np.testing.assert_array_equal(walsh_hadamard(whole), whole @ scipy.linalg.hadamard(dimension))
 
@@ -62,13 +65,13 @@ def test_single_precision_stays_single_precision(dimension: int) -> None:
     whole = np.random.default_rng(7).integers(-(2**8), 2**8, (2, dimension))
     transformed = walsh_hadamard(whole.astype(np.float32))
     assert transformed.dtype == np.float32
-    # Absolute values add up to less than 2**24.
+    # The absolute values add up to less than 2**24.
     np.testing.assert_array_equal(transformed, walsh_hadamard(whole))
     assert walsh_hadamard(whole.astype(np.float16)).dtype == np.float64
 
 
 def test_whole_numbers_are_exact_up_to_a_sum_of_two_to_the_53() -> None:
-    # 53 bits in all; floating-point products in another order than the sums would round.
+    # The numbers use all 53 bits; products in another order than the sums would round.
     whole = np.full(32, 2.0**48)
     whole[0] -= 1
     transformed = walsh_hadamard(whole)

@@ -1,4 +1,7 @@
-"""The alternating solver: each step is optimal for its half, the penalty ends in unbiasedness, and the solvers agree."""
+"""The alternating solver.
+
+Each step is optimal for its half, the penalty ends in unbiasedness, and the solvers agree.
+"""
 
 from itertools import pairwise, product
 
@@ -90,7 +93,7 @@ def test_the_two_solvers_of_the_paper_agree(objective: str, metric: str | None) 
 
 
 def test_the_search_itself_reaches_a_good_table() -> None:
-    """From one start only, and far below where it starts; with unlimited letters the optimum is 0.06754341."""
+    """The search runs from one start, and ends near the optimum of unlimited letters."""
     constraint, weights = RatioConstraint(3.0, False), np.full(8, 0.125)
     design = solve_alternating(np.linspace(0, 1, 8), 8, constraint, weights, starts=1, rng=np.random.default_rng(0))
     start = starting_alphabets(8, 8, constraint, 1, np.random.default_rng(0))[0]

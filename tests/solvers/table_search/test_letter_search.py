@@ -1,4 +1,4 @@
-"""The search for letters: what less effort costs, and what a start that was found elsewhere is worth."""
+"""The search for letters: the cost of less effort, and the value of another start."""
 
 from functools import cache
 
@@ -39,7 +39,7 @@ def test_less_effort_ends_a_little_above_and_a_polish_makes_up_for_it(metric: st
     assert max(wide.value, quick.value) <= 1.02 * full.value
     polished = search(2.0, metric, start=wide)
     assert polished.starts == 1
-    # A full search descends to the end from four beginnings, of which the short descents' best may be another one.
+    # A full search descends to the end from four starts, whose best may differ from that of short descents.
     assert polished.value <= min(wide.value, full.value * (1 + 1e-4))
 
 
@@ -55,5 +55,5 @@ def test_the_number_of_threads_does_not_matter() -> None:
 
 @pytest.mark.parametrize(("epsilon", "letters", "starts", "seed", "best"), [(4.0, 8, 16, 2, 0.02898473), (6.0, 16, 1, 0, 0.00590933)])
 def test_the_better_of_close_optima_is_found(epsilon: float, letters: int, starts: int, seed: int, best: float) -> None:
-    # Perturbing three ends missed the first by 4e-5; searching on as many inputs as letters alone, the second by 5e-3.
+    # Perturbing three ends missed the first optimum by 4e-5; searching with only as many inputs as letters missed the second by 5e-3.
     assert search(epsilon, None, letters=letters, starts=starts, seed=seed).value <= best * (1 + 1e-6)

@@ -1,6 +1,8 @@
-"""Several starts: the best is kept, what failed is counted and told, and nothing comes out of failures alone.
+"""Tests of several starts.
 
-Starting letters: they allow a table, they reproduce, and how far they must reach is exact.
+Points under test: the best is kept, failures are counted and reported, and failures alone give no result.
+
+Starting letters: they permit a table, are reproducible, and have an exact least reach.
 """
 
 import numpy as np

@@ -1,8 +1,10 @@
-"""The search for letters, order and line: no step away from what it finds is better, and it uses the whole budget.
+"""The search for letters, order and line.
+
+Points under test: no step away from the result is better, and the result uses the whole budget.
 
 The convex program for given letters: rows, divergences, objective, gradients, and agreement with a conic solver.
 
-The interior point method on programs with known solutions, and on one without any.
+The interior point method on programs with known solutions, and on an infeasible program.
 """
 
 import math
@@ -33,13 +35,13 @@ NO_ROWS = np.zeros((0, 2))
 
 INPUTS, DIMENSION, ORDER, SHARE = 8, 20, 8.0, 0.9
 RENYI_PROGRAM_BUDGET = RenyiBudget(INPUTS, DIMENSION, 2.0, 1.1, 3.0, 1e-5)
-# Of the lower half of the rows, 3, 2, 1 and 0 steps from zero.
+# The lower half of the rows are 3, 2, 1 and 0 steps from zero.
 RENYI_PROGRAM_PRICES = np.array([9.0, 4.0, 1.0, 0.0]) / 9
 REACHES = np.array([18.0, 5.0])
 
 BUDGET = RenyiBudget(inputs=8, dimension=64, norm=2.0, distance=1.3, epsilon=3.0, delta=1e-5)
 PRICES, SPENDING = np.array([9.0, 4.0, 1.0, 0.0]) / 9, 1 / 64
-# An order of no account: only the guess is a start.
+# No account has this order, so the search has only the guess as a start.
 NOWHERE = RenyiStart(math.inf, 1.0, np.ones(2))
 
 
@@ -121,7 +123,7 @@ def test_tables_are_mirrored_unbiased_within_their_limits_and_worth_what_is_said
     divergences = renyi_matrix(table / table.sum(axis=1, keepdims=True), ORDER)
     ratios = divergences[off_diagonal] / limits[distances[off_diagonal]]
     assert 1 - 1e-4 <= ratios.max() <= 1 + 1e-5
-    # The worst distribution of rows over a vector's coordinates.
+    # The linear program finds the worst distribution of rows over a vector's coordinates.
     variances = (table * (rows[:, None] - letters) ** 2).sum(axis=1)[: INPUTS // 2]
     worst = linprog(-variances, A_ub=[RENYI_PROGRAM_PRICES], b_ub=[1 / DIMENSION], A_eq=[np.ones(4)], b_eq=[1.0])
     assert solution.value == pytest.approx(-worst.fun, rel=1e-6)
@@ -131,7 +133,7 @@ def test_a_conic_solver_without_symmetry_finds_no_better_table() -> None:
     limits, letters, rows = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE), alphabet(REACHES), np.arange(INPUTS)
     table, worst, price = cp.Variable((INPUTS, 4), nonneg=True), cp.Variable(), cp.Variable(nonneg=True)
     squares = (rows[:, None] - letters) ** 2 / REACHES[0] ** 2
-    # The last row is not a grid point of a vector; its mirror image is.
+    # The last row is no grid point of a vector; its mirror image is.
     prices = np.concatenate([RENYI_PROGRAM_PRICES, RENYI_PROGRAM_PRICES[::-1]])
     constraints = [cp.sum(table, axis=1) == 1, table @ (letters / REACHES[0]) == rows / REACHES[0]]
     constraints += [cp.sum(cp.multiply(squares[row], table[row])) <= worst + prices[row] * price for row in range(INPUTS)]
@@ -163,7 +165,7 @@ def test_gradients_are_those_of_the_value() -> None:
 
 
 def test_two_letters_leave_no_choice() -> None:
-    # Unbiased rows with two letters have the variance (x - a)(b - x): R**2 less the distance from the middle, squared.
+    # Unbiased rows with two letters have the variance (x - a)(b - x): R**2 less the squared distance from the middle.
     limits = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE)
     assert program(2).solve(np.array([40.0]), limits).value == pytest.approx(40.0**2 - 0.5**2, rel=1e-6)
     with pytest.raises(ConvergenceError, match="the convex program was not solved"):
@@ -173,7 +175,7 @@ def test_two_letters_leave_no_choice() -> None:
 
 
 def reciprocals(point: np.ndarray) -> Curved:
-    """1/x + 1/y <= 1."""
+    """Return the constraint 1/x + 1/y <= 1 with its derivatives."""
     return Curved(np.array([(1 / point).sum() - 1]), -(1 / point**2)[None, :], lambda weights: np.diag(2 * weights[0] / point**3))
 
 
@@ -185,7 +187,8 @@ def test_a_smooth_constraint() -> None:
 
 
 def test_an_equation_beside_it() -> None:
-    # x = 2 y: 1.5 / y <= 1. Stationarity of x: 1 + nu - lambda / 9 = 0, of y: 1 - 2 nu - lambda / 2.25 = 0, so that lambda = 4.5.
+    # With x = 2 y, the constraint is 1.5 / y <= 1. Stationarity in x is 1 + nu - lambda / 9 = 0, in y 1 - 2 nu - lambda / 2.25 = 0, so
+    # lambda = 4.5.
     optimum = minimise_convex(np.ones(2), np.array([[1.0, -2.0]]), np.zeros(1), NO_ROWS, reciprocals, np.ones(2))
     assert optimum.point == pytest.approx([3, 1.5], rel=1e-6)
     assert optimum.curved_duals == pytest.approx([4.5], rel=1e-5)
@@ -193,7 +196,7 @@ def test_an_equation_beside_it() -> None:
 
 
 def test_linear_inequalities_beside_it() -> None:
-    # 3 y <= x: 4 / (3 y) <= 1.
+    # With 3 y <= x, the constraint is 4 / (3 y) <= 1.
     optimum = minimise_convex(np.ones(2), np.zeros((0, 2)), np.zeros(0), np.array([[-1.0, 3.0]]), reciprocals, np.ones(2))
     assert optimum.point == pytest.approx([4, 4 / 3], rel=1e-6)
     assert optimum.row_duals == pytest.approx([2 / 3], rel=1e-5)

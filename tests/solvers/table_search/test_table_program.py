@@ -1,4 +1,7 @@
-"""The linear program for given letters: rows, privacy, objective, gradient, and tiny cases by enumeration."""
+"""The linear program for given letters.
+
+Points under test: rows, privacy, objective, gradient, and tiny cases by enumeration.
+"""
 
 from itertools import product
 
@@ -30,7 +33,7 @@ def allowed_log_ratios(count: int, constraint: RatioConstraint) -> np.ndarray:
 
 
 def staircase_rays(count: int, constraint: RatioConstraint) -> np.ndarray:
-    """All extreme rays of the private columns, by brute force: entries 1 or exp(eps), or walks up and down by exp(step)."""
+    """Return all extreme rays of private columns by brute force."""
     if not constraint.neighbours_only:
         return np.exp(constraint.log_ratio * np.array(list(product([0, 1], repeat=count))))
     walks = np.array(list(product([-1, 1], repeat=count - 1)))
@@ -77,7 +80,7 @@ def test_the_gradient_agrees_with_finite_differences(epsilon: float, objective: 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("count", [2, 3])
 def test_tiny_tables_agree_with_a_program_over_enumerated_rays(count: int, objective: str, metric: str | None) -> None:
-    """Another formulation of the same problem: one non-negative mass for every (extreme ray, letter), all written out."""
+    """The alternative program has a mass for every pair of extreme ray and letter."""
     power = {None: None, "l1": 1, "l2": 2}[metric]
     constraint = RatioConstraint(1.3, False) if power is None else RatioConstraint(1.3 / (count - 1) ** power, True)
     inputs, weights = np.linspace(0, 1, count), weights_of(objective, count)
@@ -103,7 +106,7 @@ def test_tiny_tables_agree_with_a_program_over_enumerated_rays(count: int, objec
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_two_inputs_and_three_letters_agree_with_a_search_over_a_fine_grid(objective: str) -> None:
-    """Rows sum to one and are unbiased, so that each row of three letters has one free number: a grid over both is exhaustive."""
+    """Each unbiased row of three letters has one free number, which a grid covers."""
     ratio, alphabet, weights = np.exp(1.0), np.array([-1.0, 0.6, 1.8]), weights_of(objective, 2)
     middle = np.linspace(0, 1, 1001)
     rows = []

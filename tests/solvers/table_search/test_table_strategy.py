@@ -1,4 +1,7 @@
-"""Tables in closed form or from coarser grids: unbiased, private, and of the variance that is said."""
+"""Tables in closed form or from coarser grids.
+
+Requirements: unbiased, private, and of the stated variance.
+"""
 
 from functools import cache
 
@@ -83,7 +86,7 @@ def test_dithered_randomised_response_is_unbiased_and_private(bits_in: int, bits
     probabilities, alphabet = table.probabilities, table.alphabet
     assert probabilities.shape == (2**bits_in, 2**bits_out)
     check_table(probabilities, alphabet, RatioConstraint(epsilon, False))
-    # The ends are not dithered: there the ratio allowed is used up.
+    # The ends are not dithered, so they use the allowed ratio fully.
     assert largest_log_ratio(probabilities, RatioConstraint(epsilon, False)) == pytest.approx(epsilon, rel=1e-12)
 
 
@@ -102,7 +105,7 @@ def test_one_bit_tables_use_up_their_privacy(epsilon: float, bits_in: int, metri
 
 @pytest.mark.parametrize("epsilon", [0.1, 1, 8])
 def test_the_local_one_bit_table_is_the_scalar_mechanism_of_cldp(epsilon: float) -> None:
-    """On [-1, 1] its variance at x is ((E + 1) / (E - 1))**2 - x**2 (Girgis et al.)."""
+    """On [-1, 1] the variance at x is ((E + 1) / (E - 1))**2 - x**2 (Girgis et al.)."""
     table = one_bit_table(16, RatioConstraint(epsilon, False))
     probabilities, alphabet = table.probabilities, table.alphabet
     ratio, x = np.exp(epsilon), np.linspace(-1, 1, 16)

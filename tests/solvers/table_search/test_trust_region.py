@@ -1,4 +1,7 @@
-"""The interior-point solver: derivatives that agree with their functions, optima that are known, and honest failures."""
+"""Tests of the interior-point solver.
+
+Points under test: derivatives that agree with their functions, known optima, and reported failures.
+"""
 
 from collections.abc import Callable
 
@@ -21,7 +24,7 @@ def weights_of(objective: str, count: int) -> np.ndarray | None:
 
 
 def jacobian(function: Callable[[np.ndarray], np.ndarray], point: np.ndarray) -> np.ndarray:
-    """Central differences, exact up to rounding for the quadratics and close for the cubics of this program."""
+    """Return central differences, exact up to rounding for quadratics and close for cubics."""
     step = 1e-5
     return np.stack([(function(point + step * unit) - function(point - step * unit)) / (2 * step) for unit in np.eye(len(point))], axis=-1)
 
@@ -64,7 +67,7 @@ def test_the_objective_is_the_weighted_variance_in_units_of_the_scale() -> None:
 
 @pytest.mark.parametrize(("metric", "epsilon"), [(None, 0.5), (None, 4), ("l1", 1), ("l1", 6), ("l2", 2)])
 def test_two_letters_end_where_the_one_bit_mechanism_has_them(metric: str | None, epsilon: float) -> None:
-    """The optimum is known, and the search starts away from it."""
+    """The optimal letters are known, and the search starts away from them."""
     inputs, constraint, weights = np.linspace(0, 1, 4), ratio_constraint(epsilon, 2, metric), weights_of("mean", 4)
     best = randomised_response_alphabet(4, 2, constraint)
     start = 1.7 * best - 0.3
@@ -91,7 +94,7 @@ def test_no_letters_nearby_are_better(objective: str, metric: str | None) -> Non
             assert program.solve(design.alphabet + outward * move).value >= design.value * (1 - 1e-5)
 
 
-# The optimal values with unlimited letters, which no table with eight letters can beat, and values reached before with eight.
+# Optimal values with unlimited letters, which no table with eight letters can beat, and values reached before with eight.
 @pytest.mark.parametrize(
     ("metric", "epsilon", "bound", "reached"),
     [

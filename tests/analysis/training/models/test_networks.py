@@ -1,4 +1,7 @@
-"""Gradients of every model against finite differences, for shared models and clients' own; scores, losses and names."""
+"""Gradients of every model against finite differences.
+
+The tests cover shared models and clients' own models, scores, losses and names.
+"""
 
 import sys
 
@@ -60,14 +63,14 @@ def test_single_coordinates_of_a_gradient_are_right() -> None:
 def test_accuracy_counts_the_best_score_and_recall_the_best_five() -> None:
     scores = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 1.0]])
     assert score_accuracy(scores, np.array([0, 2])) == 0.5
-    # Of three labels two are among the best five; an example without any is no miss.
+    # Two of the three labels are among the five best scores; an example without labels counts as no miss.
     several = np.zeros((3, 8), dtype=np.int64)
     several[0, [0, 7]] = several[1, 6] = 1
     assert score_accuracy(np.tile(np.arange(8.0), (3, 1)), several) == 2 / 3
 
 
 def test_sizes_are_those_of_the_papers() -> None:
-    # cpSGD: three layers of 60 on images of 28 by 28; DP-REC's regression for tags.
+    # The sizes are those of cpSGD's network of three layers of 60 on images of 28 by 28, and of DP-REC's regression for tags.
     assert network_named("mlp-60-60-60", 784, 10).layers.dimension == 785 * 60 + 2 * 61 * 60 + 610
     assert network_named("softmax", 10_000, 500).layers.dimension == 5_000_500
 

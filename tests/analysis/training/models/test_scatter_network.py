@@ -1,4 +1,7 @@
-"""Scattering features: their number, Kymatio's values, invariances, energy, and the linear model on them."""
+"""Tests of scattering features.
+
+Points under test: their number, Kymatio's values, invariances, energy, and the linear model on them.
+"""
 
 from collections.abc import Callable
 
@@ -11,7 +14,7 @@ from quietbits.analysis.training.models.named_models import network_named
 from quietbits.analysis.training.models.scatter_network import GROUPS, KeptFeatures, ScatterNetwork, scattered
 from quietbits.analysis.training.task import TrainingTask
 
-# Some channels, each at one place: of the image, both scales, and one on the other.
+# The values are those of some channels at one place each: the image, both scales, and second-order channels.
 KYMATIO = {
     (0, 0, 1): 0.39830545,
     (1, 1, 0): 0.064375734,
@@ -35,13 +38,13 @@ def waves(rows: int, columns: int, side: int = 32) -> np.ndarray:
 
 def test_there_are_as_many_features_as_in_the_papers() -> None:
     assert scattered(np.zeros((2, 28, 28))).shape == (2, 81, 7, 7)
-    # Tramer and Boneh: 81 channels of 7 by 7 for MNIST, 243 of 8 by 8 for CIFAR-10.
+    # Tramer and Boneh state 81 channels of 7 by 7 for MNIST, and 243 of 8 by 8 for CIFAR-10.
     assert network_named("scatter-softmax", 784, 10, (28, 28, 1)).layers.dimension == (81 * 7 * 7 + 1) * 10
     assert network_named("scatter-softmax", 3072, 10, (32, 32, 3)).layers.dimension == (243 * 8 * 8 + 1) * 10
 
 
 def test_values_are_those_of_kymatio() -> None:
-    # Scattering2D(J=2, shape=(12, 12)) of Kymatio 0.3.0, which computes wavelets in float32 and has 3.1415 for pi in them.
+    # The values are those of Scattering2D(J=2, shape=(12, 12)) of Kymatio 0.3.0, which computes wavelets in float32 with pi = 3.1415.
     image = (np.arange(144) ** 2 % 17 / 17).reshape(12, 12)
     result = scattered(image[None])[0]
     for (channel, row, column), value in KYMATIO.items():
@@ -60,10 +63,10 @@ def test_features_are_those_of_the_absolute_scale() -> None:
 
 
 def test_waves_are_seen_by_the_wavelet_of_their_direction_and_scale() -> None:
-    # Periods of 32 pixels at the frequencies of the two scales, 0.75 and 0.375 pi.
+    # Waves over 32 pixels have the frequencies of the two scales, 0.75 and 0.375 pi.
     for periods, own, other in ((12, FINE, COARSE), (6, COARSE, FINE)):
         down, right = (scattered(wave)[0, :, 3:5, 3:5].mean(axis=(1, 2)) for wave in (waves(periods, 0), waves(0, periods)))
-        # Angles are from 3 down to -4 eighths of pi; the first axis is down.
+        # Angles go from 3 down to -4 eighths of pi; the first axis points down.
         assert (down[own].argmax(), right[own].argmax()) == (3, 7)
         assert down[own].max() > 1.5 * down[other].max()
 
@@ -102,7 +105,7 @@ def test_features_of_an_image_do_not_depend_on_others() -> None:
 
 def test_groups_have_mean_0_and_variance_1() -> None:
     network = network_named("scatter-softmax", 12 * 8 * 3, 5, (12, 8, 3))
-    # Large numbers, beside whose variances the smallest one is nothing.
+    # The smallest variance is negligible beside the variances of large numbers.
     groups = network.features(1e3 * np.random.default_rng(4).random((4, 288))).reshape(4, GROUPS, -1)
     np.testing.assert_allclose(groups.mean(axis=2), 0.0, atol=1e-12)
     np.testing.assert_allclose(groups.var(axis=2), 1.0, rtol=1e-4)
@@ -135,10 +138,10 @@ def test_features_are_made_once_and_no_more_are_kept_than_is_said(monkeypatch: p
     monkeypatch.setattr(scatter_network, "_KEPT", kept)
     first, images = np.zeros(3250), np.random.default_rng(6).random((3, 1, 64))
     labels = np.zeros((3, 1), dtype=np.int64)
-    # Whichever network asks: the runs of a grid have their own.
+    # Features do not depend on the network that computes them: each run of a grid has its own network.
     once, again = (ScatterNetwork((8, 8, 1), 10).gradients(first, images, labels) for _ in range(2))
     assert (once == again).all()
-    # Two of three images are kept.
+    # The cache keeps two of three images.
     assert (len(made), len(kept.kept), kept.numbers) == (4, 2, 2 * 324)
     ScatterNetwork((8, 8, 1), 10).scores(first, images[:2, 0])
     assert len(made) == 4

@@ -1,6 +1,8 @@
-"""PrivUnitG in a few bits: its index by enumeration, its privacy for every seed, its moments by another sum, and its errors.
+"""PrivUnitG in a few bits.
 
-Plain random coding: its index by enumeration, its epsilon, its bias, and the figures of others.
+Points under test: its index by enumeration, privacy for every seed, moments by another sum, and errors.
+
+Plain random coding: its index by enumeration, its epsilon, its bias, and published figures.
 """
 
 import itertools
@@ -50,7 +52,7 @@ def test_every_candidate_is_as_likely_as_its_density_to_a_factor_of_e_to_the_eps
     for seed in range(20):
         rows = np.array([mechanism.index_probabilities(vector, seed) for vector in unit_vectors(dimension, 10)])
         np.testing.assert_allclose(rows.sum(axis=1), 1, rtol=1e-14)
-        # For every seed, and so also for one that somebody else has chosen.
+        # The guarantee holds for every seed, so also for a seed chosen by an adversary.
         assert (rows * 2**bits * constant >= 1 - 1e-15).all()
         assert (rows * 2**bits * constant <= math.exp(epsilon) * (1 + 1e-15)).all()
 
@@ -74,7 +76,7 @@ def test_candidates_in_the_cap_have_the_papers_probabilities(epsilon: float, bit
         candidates = np.array([decode_relative_entropy(index, dimension, seed) for index in range(samples)])
         in_cap = candidates @ vector >= mechanism.threshold
         share = Fraction(int(in_cap.sum()), samples)
-        # The paper's algorithm: weights in proportion to the densities, unless one is above the largest that may be, or below the least.
+        # In the paper's algorithm, weights are proportional to the densities unless a weight exceeds the largest or least permitted value.
         total = share * high + (1 - share) * low
         inside, outside = high / total, low / total
         if 0 < share < cap:
@@ -111,15 +113,15 @@ def test_indices_have_the_distribution_that_is_stated(epsilon: float, bits: int)
     mechanism, clients = mechanism_of(epsilon, bits, 3, clip_norm=2.0), 750
     vector = 2 * unit_vectors(3, 1)[0]
     messages = mechanism.encode(np.tile(vector, (clients, 1)), np.random.default_rng(3))
-    # Seeds differ, so that each index is ranked by its own distribution: the randomised probability transform is uniform.
+    # Each seed has its own distribution of the index: the randomised probability transform ranks every index uniformly.
     rng = np.random.default_rng(4)
     ranks = []
     for seed, index in messages.tolist():
         probabilities = mechanism.index_probabilities(vector / 2, seed)
         ranks.append(probabilities[:index].sum() + rng.random() * probabilities[index])
-    # Kolmogorov and Smirnov: a false alarm in a million seeds.
+    # The Kolmogorov-Smirnov test gives a false alarm in a million seeds.
     assert stats.kstest(ranks, "uniform").pvalue > 1e-6
-    # Within 5 standard errors.
+    # The mean is within 5 standard errors.
     decoded = np.array([mechanism.decode(mechanism.aggregate(row[None]), 1) for row in messages])
     assert (np.abs(decoded.mean(axis=0) - vector) < 5 * decoded.std(axis=0) / math.sqrt(clients)).all()
     errors = np.square(decoded - vector).sum(axis=1)
@@ -144,7 +146,7 @@ def test_more_bits_come_close_to_the_uncompressed_mechanism(epsilon: float) -> N
 
 @cache
 def chances_inside(bits: int) -> np.ndarray:
-    """Probabilities of each number of points inside a cap, shape (2**bits + 1, caps)."""
+    """Return the probabilities of each number of points inside a cap, shape (2**bits + 1, caps)."""
     return stats.binom.pmf(np.arange(2**bits + 1)[:, None], 2**bits, ndtr(-np.linspace(-5, 6, 800)))
 
 
@@ -212,7 +214,7 @@ def test_bad_arguments_are_refused() -> None:
     ],
 )
 def test_messages_of_another_kind_are_refused(messages: np.ndarray, message: str) -> None:
-    # A seed above 2**53 is another number as a float.
+    # A float cannot hold seeds above 2**53.
     ball = NormBall(3, 2.0)
     for mechanism in (MinimalRandomCodingMechanism(1.0, 3, ball), RotatingSimplexMechanism(1.0, 2, ball)):
         with pytest.raises(ValueError, match=message):
@@ -220,7 +222,7 @@ def test_messages_of_another_kind_are_refused(messages: np.ndarray, message: str
 
 
 def test_candidates_are_the_same_for_few_clients_and_for_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Of more coordinates than a block of the generator has.
+    # The vectors have more coordinates than a block of the generator.
     mechanism, vectors = mechanism_of(3.0, 4, 20), unit_vectors(20, 30)
     messages = mechanism.encode(vectors, np.random.default_rng(0))
     candidates = [SharedNormals(seed, 20).vector(index) for seed, index in messages.tolist()]
@@ -239,7 +241,7 @@ def test_published_figures(epsilon: float) -> None:
     mechanism = PlainRandomCodingMechanism(epsilon, 8, NormBall(200, 2.0), unbiased=True)
     assert mechanism.bias_bound == 0
     assert mechanism.worst_variance - 1 == pytest.approx(REFERENCES[epsilon], abs=0.051)
-    # And little less than twice that epsilon is what is proven.
+    # The proven epsilon is slightly less than twice the epsilon of the weights.
     assert 1.8 * epsilon < mechanism.epsilon < 2 * epsilon
 
 

@@ -1,4 +1,7 @@
-"""Poisson private representation: the process that it draws, the law of what is sent, its privacy by enumeration, and its length."""
+"""Tests of Poisson private representation.
+
+Points under test: its process, the law of messages, privacy by enumeration, and length.
+"""
 
 import math
 
@@ -21,7 +24,7 @@ def test_poisson_numbers(mean: float) -> None:
     bounds = np.concatenate([[-1], edges, [np.inf]])
     expected = np.diff(stats.poisson(mean).cdf(bounds))
     counts = np.histogram(draws, bounds + 0.5)[0]
-    # A false alarm in a million seeds.
+    # The test gives a false alarm in a million seeds.
     assert stats.chisquare(counts, expected / expected.sum() * len(draws)).pvalue > 1e-6
 
 
@@ -33,7 +36,7 @@ def test_points_beyond_the_horizon(alpha: float) -> None:
         def expected(last: float) -> float:
             return float(mpmath.quad(lambda time: 1 - mpmath.exp(-((14 / time) ** alpha)), [20, min(40, last), last]))
 
-        # What is counted between two times, and what is drawn, make up the whole process of rate 1.
+        # The counted and the drawn points between two times make up the whole process of rate 1.
         assert points._others(20.0, 50.0) + expected(50.0) == pytest.approx(30.0, rel=1e-10)
         beyond = expected(mpmath.inf)
     words, rng = seeded_words(np.random.default_rng(1)), np.random.default_rng(2)
@@ -41,7 +44,7 @@ def test_points_beyond_the_horizon(alpha: float) -> None:
     counts = np.array([len(draw) for draw in drawn])
     assert abs(counts.mean() - beyond) < 5 * math.sqrt(beyond / len(counts))
     assert abs(counts.var() - beyond) < 5 * math.sqrt((2 * beyond**2 + beyond) / len(counts))
-    # The same by brute force, up to a time.
+    # Brute force draws all points up to a time.
     brute = []
     for _ in range(500):
         times = 20 + np.sort(rng.uniform(0, 60, rng.poisson(60)))
@@ -71,17 +74,17 @@ def test_what_is_sent_has_exactly_privunits_law(epsilon: float, alpha: float) ->
     assert stats.kstest(along, distribution).pvalue > 1e-6
     twin = PrivUnitMechanism(mechanism.coded_epsilon, mechanism.ball)
     np.testing.assert_allclose(mechanism.variance(vectors[:3]), twin.variance(vectors[:3]), rtol=1e-9)
-    # The length that is stated bounds the mean, without being far above it.
+    # The stated length bounds the mean length closely.
     lengths, logs = mechanism.bits_of_messages(messages), np.log2(messages[:, 1].astype(float) + 1)
     assert logs.mean() - 5 * logs.std() / math.sqrt(len(logs)) <= mechanism.mean_log_number <= logs.mean() + 0.6
     assert lengths.mean() <= mechanism.bits_per_client <= lengths.mean() + 1.6
-    # The lengths are those of a prefix code: Kraft's inequality, as far as it is summed.
+    # The lengths are those of a prefix code: the partial sum obeys Kraft's inequality.
     numbers = np.column_stack([np.zeros(200_000), np.arange(200_000)]).astype(np.uint64)
     assert np.exp2(-mechanism.bits_of_messages(numbers)).sum() <= 1
 
 
 def test_weights_of_two_vectors_differ_by_epsilon_at_most_for_any_points_and_times() -> None:
-    # The largest ratio, and nearly attained: one point in the first vector's cap alone, all others in the second's.
+    # The largest ratio is nearly attained: one point is in the first vector's cap alone, all others are in the second's.
     epsilon, alpha = 3.0, 2.0
     mechanism = PoissonRepresentationMechanism(epsilon, NormBall(3, 2.0), alpha)
     high, low = mechanism.cap.density, mechanism.cap.density * math.exp(-mechanism.coded_epsilon)

@@ -1,4 +1,7 @@
-"""PrivUnit with its best cap: no other cap is better, its law, the figures of others, and the bound that it attains."""
+"""PrivUnit with its best cap.
+
+Points under test: no other cap is better; its law, published figures, and the attained bound.
+"""
 
 import math
 
@@ -21,7 +24,7 @@ CASES = [(1, 1.0), (2, 0.5), (3, 4.0), (200, 6.0), (1000, 20.0)]
 def test_published_figures(epsilon: float) -> None:
     ball, unit = NormBall(200, 2.0), np.eye(1, 200)
     result = [kind(epsilon, ball).variance(unit)[0] for kind in (PrivUnitMechanism, PrivUnitGMechanism)]
-    # To the digits that are given.
+    # The results agree to the published digits.
     assert result == pytest.approx(REFERENCES[epsilon], abs=0.05 if epsilon == 1 else 0.006)
 
 
@@ -45,7 +48,7 @@ def test_the_mean_is_that_of_the_cap_and_no_other_cap_has_a_longer_one(dimension
         assert cap.probability == pytest.approx(float(mpmath.betainc(half, 0.5, 0, 1 - own**2, regularized=True) / 2), rel=1e-9)
         for other in [mpmath.mpf(step) / 20 for step in range(20)] + [own * (1 - mpmath.mpf(10) ** -3), own * (1 + (1 - own) / 1000)]:
             assert mean(other) <= mean(own) * (1 + mpmath.mpf(10) ** -15)
-    # Inside and outside have the ratio e^epsilon.
+    # The densities inside and outside the cap have the ratio e^epsilon.
     inside, outside = cap.keep_probability / cap.probability, (1 - cap.keep_probability) / (1 - cap.probability)
     assert math.log(inside / outside) == pytest.approx(epsilon, rel=1e-12)
 
@@ -74,7 +77,7 @@ def test_messages_have_the_stated_law(dimension: int, epsilon: float) -> None:
         below = uniform.cdf(x)
         return np.where(x < cap.mean, below * (1 - keep) / edge, 1 - keep + (below - edge) * keep / (1 - edge))
 
-    # Kolmogorov and Smirnov: a false alarm in a million seeds.
+    # The Kolmogorov-Smirnov test gives a false alarm in a million seeds.
     assert stats.kstest(along, distribution).pvalue > 1e-6
     across = messages - along[:, None] * vector
     other = np.roll(vector, 1) - (np.roll(vector, 1) @ vector) * vector

@@ -1,4 +1,7 @@
-"""PrivUnitG: its density and privacy by quadrature, its moments, its loss, its sampler; and how much better it is than few bits."""
+"""Tests of PrivUnitG.
+
+Points under test: density and privacy by quadrature, moments, loss, and sampler; and its gain over few bits.
+"""
 
 import math
 
@@ -26,7 +29,7 @@ def mechanism_of(epsilon: float, dimension: int, clip_norm: float = 1.0) -> Priv
 def test_densities_of_two_vectors_are_within_epsilon_and_reach_it(epsilon: float, dimension: int) -> None:
     mechanism = mechanism_of(epsilon, dimension)
     t, keep = mpmath.mpf(mechanism.threshold), mpmath.mpf(mechanism.keep_probability)
-    # Over the normal density a message has keep / P(above), or (1 - keep) / P(below); either way round two vectors have no other ratios.
+    # Relative to the normal density, a message has keep / P(above), or (1 - keep) / P(below); two vectors have no other ratios.
     ratio = (keep / mpmath.ncdf(-t)) / ((1 - keep) / mpmath.ncdf(t))
     assert float(mpmath.log(ratio)) == pytest.approx(epsilon, rel=1e-9)
 
@@ -73,7 +76,7 @@ def test_projections_are_drawn_from_the_two_tails(epsilon: float) -> None:
         below = (1 - keep) * np.minimum(ndtr(u) / ndtr(threshold), 1.0)
         return below + keep * np.maximum(1 - ndtr(-u) / ndtr(-threshold), 0.0)
 
-    # Kolmogorov and Smirnov: a false alarm in a million seeds. Across the vector, coordinates are standard normal.
+    # The Kolmogorov-Smirnov test gives a false alarm in a million seeds. Across the vector, coordinates are standard normal.
     assert stats.kstest(projections, distribution).pvalue > 1e-6
     across = messages - projections[:, None] * vector
     other = np.roll(vector, 1) - (np.roll(vector, 1) @ vector) * vector
@@ -98,12 +101,12 @@ def test_opposite_vectors_reveal_what_is_stated_and_others_less(epsilon: float, 
     stated = mechanism.renyi_divergences(orders)
 
     def divergences(only_first: float, only_second: float, rest: float) -> np.ndarray:
-        """Of densities e^epsilon / Z and 1 / Z over the normal measure of regions; elsewhere they are equal."""
+        """Return divergences of densities e^epsilon / Z and 1 / Z over regions of a normal law."""
         return np.log((only_first * np.exp(epsilon * orders) + only_second * np.exp(epsilon * (1 - orders))) / constant + rest) / (
             orders - 1
         )
 
-    # Opposite caps overlap only for negative thresholds.
+    # Opposite caps overlap for negative thresholds only.
     only = float(ndtr(-threshold)) if threshold >= 0 else float(ndtr(threshold))
     np.testing.assert_allclose(divergences(only, only, 1 - (math.exp(epsilon) + 1) * only / constant), stated, rtol=1e-10)
     if dimension > 1:
@@ -129,7 +132,7 @@ def test_the_loss_gives_the_hockey_stick_divergence_of_opposite_vectors() -> Non
     threshold = mechanism.threshold
     constant = math.exp(3.0) * ndtr(-threshold) + ndtr(threshold)
     for epsilon in (0.0, 1.0, 2.5):
-        # Where the first density is the larger one: its own cap.
+        # The first density is larger on its own cap.
         delta = ndtr(-threshold) * (math.exp(3.0) - math.exp(epsilon)) / constant
         assert mechanism.privacy_loss().get_delta_for_epsilon(epsilon) == pytest.approx(delta, rel=1e-9)
 
@@ -149,7 +152,7 @@ def test_other_norms_are_refused() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta", "rounds"), [(0.0013, 1e-6, 100), (16.3, 1e-6, 7), (1.0, 1e-5, 10)])
 def test_no_account_over_rounds_is_above_that_of_any_mechanism_with_its_epsilon(epsilon: float, delta: float, rounds: int) -> None:
-    # Small losses were rounded up by more than they are worth, so that rounds calibrated by pure privacy exceeded their budget.
+    # Small losses were once rounded up by more than their size, so rounds calibrated by pure privacy exceeded their budget.
     privacy = mechanism_of(epsilon, 3).privacy()
     assert privacy.epsilon(delta, rounds=rounds) <= composed_pure_epsilon(epsilon, rounds, delta)
     assert privacy.epsilon(delta, rounds=rounds) <= privacy.report(delta, rounds=rounds).epsilon_by("rdp")

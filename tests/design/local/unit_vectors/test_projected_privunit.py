@@ -1,4 +1,7 @@
-"""ProjUnit and FastProjUnit: moments against simulation, the figures of others, and the proven bound on the bias."""
+"""Tests of ProjUnit and FastProjUnit.
+
+Points under test: moments against simulation, published figures, and the proven bound on the bias.
+"""
 
 import itertools
 import math
@@ -14,16 +17,16 @@ from quietbits.solvers.numerics.projected_norm import hadamard_bias, mean_norm, 
 from quietbits.solvers.numerics.walsh_hadamard import hadamard_entries
 
 KINDS = (ProjUnitMechanism, FastProjUnitMechanism)
-# Squared errors of one unit vector in 200 dimensions by FastProjUnit with 64 projections, PrivUnitG inside, in a published simulation.
+# Squared errors of one unit vector in 200 dimensions by FastProjUnit with 64 projections of PrivUnitG, in a published simulation.
 PUBLISHED = {4.0: 87.0, 6.0: 46.0}
 
 
 def estimates(mechanism: ProjectedPrivUnitMechanism, vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Return what each client's message alone is decoded to."""
+    """Return the estimate from each client's message alone."""
     messages = mechanism.encode(vectors, np.random.default_rng(seed))
     one_by_one = len(messages)
     if isinstance(mechanism, ProjUnitMechanism):
-        # All frames are made together, and some one by one as the server makes them.
+        # All frames are made together, and some one by one as on the server.
         lifted = frame_vectors(messages[:, 0].astype(int).tolist(), messages[:, 1:], mechanism.ball.dimension)
         one_by_one = 20
     result = np.array([mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(one_by_one)])
@@ -43,7 +46,7 @@ def test_errors_of_unit_vectors_are_as_predicted(kind: type[ProjectedPrivUnitMec
     squares = np.square(estimates(mechanism, vectors, 1) - vectors).sum(axis=1)
     allowed = 5 * squares.std() / math.sqrt(len(squares))
     predicted = float(mechanism.variance(vectors).mean())
-    # FastProjUnit's is a bound, at most a fortieth above what is measured.
+    # FastProjUnit states a bound, at most a fortieth above the measured value.
     slack = 0.0 if kind is ProjUnitMechanism else predicted / 40
     assert predicted - slack - allowed <= squares.mean() <= predicted + allowed
     least = PrivUnitMechanism(epsilon, mechanism.ball).variance(vectors[:1])[0]
@@ -57,7 +60,7 @@ def test_all_projections_are_privunit(kind: type[ProjectedPrivUnitMechanism]) ->
     ball = NormBall(16, 2.0, 3.0)
     mechanism = kind(2.0, 16, ball)
     assert mechanism.bias_bound == 0
-    # PrivUnit's is rounded upward by a share of 2e-9.
+    # PrivUnit's variance is rounded upward by a relative error of 2e-9.
     assert mechanism.worst_variance == pytest.approx(PrivUnitMechanism(2.0, ball).worst_variance, rel=3e-9)
 
 
@@ -73,7 +76,7 @@ def test_the_series_of_mean_norms_meets_the_gamma_functions() -> None:
 
 
 def exact_bias(vector: np.ndarray, projected: int) -> float:
-    """Norm of E P^T u / c - v over all signs and all choices of rows."""
+    """Return the norm of E P^T u / c - v over all signs and all choices of rows."""
     size = len(vector)
     matrix = hadamard_entries(np.arange(size)[:, None], np.arange(size)).astype(float) / math.sqrt(size)
     chosen = np.array([*itertools.combinations(range(size), projected)])
@@ -97,7 +100,7 @@ def test_the_bias_of_every_vector_is_within_the_bound(vector: list[int]) -> None
 
 
 def test_moments_that_the_bound_on_the_bias_rests_on() -> None:
-    # Of r = (n / k) |S H D v|**2: mean 1, variance and fourth moment at most as stated, for vectors of few and of many coordinates.
+    # The ratio r = (n / k) |S H D v|**2 has mean 1, and variance and fourth moment at most as stated, for sparse and dense vectors.
     n, k, draws, rng = 32, 8, 10_000, np.random.default_rng(4)
     matrix = hadamard_entries(np.arange(n)[:, None], np.arange(n)).astype(float) / math.sqrt(n)
     for active in (1, 2, 4, 7, 32):

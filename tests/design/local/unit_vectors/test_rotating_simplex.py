@@ -1,4 +1,7 @@
-"""A rotating simplex: its code by enumeration, its privacy for every seed, its error, and the best number of closest corners."""
+"""Tests of a rotating simplex.
+
+Points under test: its code by enumeration, privacy for every seed, error, and best number of closest corners.
+"""
 
 import math
 
@@ -69,7 +72,7 @@ def test_errors_of_unit_vectors_are_as_predicted(epsilon: float, bits: int) -> N
     vectors = np.random.default_rng(2).normal(size=(1000, 100))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     messages = mechanism.encode(vectors, np.random.default_rng(3))
-    # All frames are made together, and some one by one as the server makes them.
+    # All frames are made together, and some one by one as on the server.
     corners = hadamard_entries(messages[:, 1, None].astype(int), np.arange(1, mechanism.corners)) / math.sqrt(mechanism.corners - 1)
     result = frame_vectors(messages[:, 0].tolist(), corners, 100) / mechanism.projection_mean
     one_by_one = [mechanism.decode(mechanism.aggregate(messages[row : row + 1]), 1) for row in range(20)]
@@ -93,7 +96,7 @@ def test_no_other_number_of_closest_corners_is_better(epsilon: float) -> None:
         ]
         assert 1 + int(np.argmax(means)) == mechanism.closest
         assert PrivUnitMechanism(epsilon, ball).worst_variance < mechanism.worst_variance
-        # With little privacy to spend two corners are better than four.
+        # For a small epsilon, two corners are better than four.
         assert mechanism.worst_variance < least or (epsilon, bits) == (0.1, 2)
         least = mechanism.worst_variance
 

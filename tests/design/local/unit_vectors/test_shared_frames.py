@@ -1,4 +1,4 @@
-"""Frames that are made of reflections: orthonormal, uniformly random, and the same for client and server."""
+"""Frames made of reflections: orthonormal, uniformly random, and equal on client and server."""
 
 import math
 
@@ -25,7 +25,7 @@ def test_a_frame_is_the_product_of_its_reflections() -> None:
         reflection = np.eye(dimension)
         reflection[step:, step:] -= 2 * np.outer(along, along) / (along @ along)
         np.testing.assert_allclose(reflection[step:, step:] @ normals[step:], target, atol=1e-12)
-        # The sign with which the normal vector itself is the step's column before the reflections of earlier steps.
+        # Before the reflections of earlier steps, the step's column is the normal vector up to this sign.
         product = product @ reflection @ np.diag(np.where(np.arange(dimension) == step, math.copysign(1.0, target[0]), 1.0))
     np.testing.assert_allclose(frame(seed, dimension, count), product[:, :count], atol=1e-12)
     first = SharedNormals(seed, dimension).vector(0).astype(float)
@@ -48,12 +48,12 @@ def test_frames_are_orthonormal_and_coordinates_are_inner_products(dimension: in
 def test_frames_are_uniformly_random() -> None:
     clients, dimension, count = 8_000, 4, 3
     basis = [frame_coordinates(list(range(clients)), np.tile(axis, (clients, 1)), count) for axis in np.eye(dimension)]
-    # Every entry of a frame is a coordinate of a uniformly random unit vector; 12 tests, a false alarm in 10**5 runs.
+    # Every entry of a frame is a coordinate of a uniformly random unit vector; the 12 tests give a false alarm in 10**5 runs.
     law = stats.beta(1.5, 1.5, loc=-1, scale=2)
     for rows in basis:
         for column in rows.T:
             assert stats.kstest(column, law.cdf).pvalue > 1e-6
-    # Squares of two entries are correlated as those of random orthogonal matrices are: moments of the Haar measure.
+    # Squares of two entries have the correlations of random orthogonal matrices: moments of the Haar measure.
     first, second = basis[0], basis[1]
     for mean, expected in [
         ((first[:, 0] * second[:, 1]) ** 2, (dimension + 1) / (dimension * (dimension - 1) * (dimension + 2))),
@@ -64,7 +64,7 @@ def test_frames_are_uniformly_random() -> None:
 
 
 def test_a_square_frame_has_either_sign() -> None:
-    # The last column of a square frame is fixed except for its sign, which is that of the determinant.
+    # The last column of a square frame is fixed up to the sign of the determinant.
     signs = [np.sign(np.linalg.det(frame(seed, 3, 3))) for seed in range(400)]
     assert abs(np.sum(signs)) <= 5 * 20
 

@@ -21,7 +21,7 @@ def exact(trials: int, shift: int, delta: float) -> float:
 
 
 def delta_of_theorem() -> float:
-    """Return the exact delta of 10 000 fair trials and a shift by 1000 at the epsilon of Theorem 1."""
+    """Return the exact delta of 10 000 fair trials at the epsilon of Theorem 1."""
     return shifted_binomial_delta(10**4, 0.5, 1000, theorem(10**4, 1000, 1e-6))
 
 
@@ -30,7 +30,7 @@ def central_error() -> float:
 
 
 def trial_rows() -> Iterator[list[str]]:
-    """Return how much binomial noise one number needs."""
+    """Return the binomial trials that the privacy of one number needs."""
     for epsilon, delta in ((0.1, 1e-5), (0.5, 1e-5), (1.0, 1e-5), (1.0, 1e-9), (2.0, 1e-5)):
         cells = [f"{epsilon:g}", f"{delta:.0e}".replace("e-0", "e-")]
         for factor in (8, 64):
@@ -44,7 +44,7 @@ def trial_rows() -> Iterator[list[str]]:
 
 
 def calibrated_rows() -> Iterator[list[str]]:
-    """Return levels, trials and errors for numbers of bits, by Theorem 1 and by what is proven."""
+    """Return levels, trials and errors for numbers of bits, by Theorem 1 and by proven accounts."""
     asked = {"clients": 1000, "dimension": 1024, "clip": 1.0, "epsilon": 1.0, "delta": 1e-5, "adjacency": "replace-one"}
     for bits in (14, 16, 20, 24):
         cells = []

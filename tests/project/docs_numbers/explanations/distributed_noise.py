@@ -13,7 +13,7 @@ CLIENTS, BALL, DELTA = 1000, quietbits.NormBall(1024, 2.0), 1e-5
 
 
 def few_clients_cost() -> float:
-    """Return the variance of two trials over that of a single one, for two clients and one dimension, whose frame has two columns."""
+    """Return the variance of two trials over one trial's, for two clients in one dimension."""
     single, double = (1 / (trials * calibrate_theta(2, trials, 2, Budget(1.0, DELTA, "replace-one")) ** 2) for trials in (1, 2))
     return double / single
 
@@ -28,12 +28,12 @@ def tosses(bits: int, method: str | None) -> PoissonBinomialMechanism:
 
 
 def biased() -> PoissonBinomialMechanism:
-    """Return a mechanism of the table: the bias is the same for all of them."""
+    """Return a mechanism of the table, all of which have the same bias."""
     return PoissonBinomialMechanism(BALL, CLIENTS, trials=1, theta=0.03, delta=DELTA)
 
 
 def cost_rows() -> Iterator[list[str]]:
-    """Return worst errors by bits of a coordinate; variances of coin tosses."""
+    """Return worst errors by bits per coordinate, and variances of coin tosses."""
     task = quietbits.Task(BALL, clients=CLIENTS, epsilon=1.0, delta=DELTA, adjacency="replace-one")
     lengths = (10, 11, 12, 13, 14, 16, 20)
     for title, name in (

@@ -26,13 +26,13 @@ ENOUGH_BITS = 60
 
 @cache
 def enough(setting: PublishedSetting) -> PublishedSetting:
-    """Return a setting with enough index bits: further bits change nothing."""
+    """Return a setting with enough index bits, so that further bits change nothing."""
     return replace(setting, index_bits=ENOUGH_BITS)
 
 
 @cache
 def bound(setting: PublishedSetting, account: str) -> EpsilonBound:
-    """Return what an account says of a setting."""
+    """Return an account's bound for a setting."""
     return setting.training.privacy().account(account).bound(setting.delta, setting.rounds, None)
 
 
@@ -58,14 +58,14 @@ def second_moment(first: Callable[[np.ndarray], np.ndarray], second: Callable[[n
 
 
 def opposite_in_messages(setting: PublishedSetting) -> float:
-    """Return the second moment of a draw where all others lie opposite, over that of the account."""
+    """Return the second moment of a draw with opposite other clients, over that of the account."""
     ratio, shares = setting.clip_ratio, [1 - 1 / setting.population, 1 / setting.population]
     realised = second_moment(mixture(shares, [-ratio, ratio], 1.0), mixture(shares, [-ratio, 0.0], 1.0))
     return realised / draw_log_moment(ratio, setting.population, 2)
 
 
 def opposite_in_sums(setting: PublishedSetting) -> float:
-    """Return the second moment of a round's sum where all others lie opposite, over that of the account: the larger direction."""
+    """Return a round's larger second moment with opposite other clients, over the account's."""
     drawn, clients = np.arange(12), setting.clients_per_round
     chances = binom.pmf(drawn, clients, 1 / setting.population).clip(1e-300)
     shares, ratio, deviation = (chances / chances.sum()).tolist(), setting.clip_ratio, math.sqrt(clients)
@@ -74,16 +74,16 @@ def opposite_in_sums(setting: PublishedSetting) -> float:
 
 
 def two_samples_over_moment() -> float:
-    """Return the moment of order 6 that two samples and the index of a client at c = 1 realise, over M: the larger direction."""
+    """Return the realised moment of order 6 of two samples at c = 1 over the bound M."""
     return 5 * float(resampling_renyi_divergences(0.0, 1.0, 2, [6])[0]) / draw_log_moment(1.0, 1, 6)
 
 
-# Account, bits, clip ratio, population, exponent of delta.
+# Each row has the account, bits, clip ratio, population, and exponent of delta.
 COUNTEREXAMPLES = (("any-bits", 6, 0.545, 10, 3), ("published", 60, 0.545, 10, 5), ("conservative", 80, 1.41, 1000, 8))
 
 
 def counterexample_rows() -> Iterator[list[str]]:
-    """Return what accounts claim of one draw where all others lie opposite, and what is realised."""
+    """Return claimed and realised deltas of one draw with opposite other clients."""
     for account, bits, ratio, population, exponent in COUNTEREXAMPLES:
         delta = 10.0**-exponent
         setting = PublishedSetting("", population, 1, 1, ratio, math.nan, bits)
@@ -95,7 +95,7 @@ def counterexample_rows() -> Iterator[list[str]]:
 
 
 def normals_delta(ratio: float, population: int, epsilon: float) -> float:
-    """Return delta of a draw of infinitely many samples, all others opposite: the client's update, or a sample of the prior."""
+    """Return delta of a draw of infinitely many samples: the client's update, or a prior sample."""
     points, step = np.linspace(-14, 14, 400_001, retstep=True)
     others, own, none = (norm.pdf(points - mean) for mean in (-ratio, ratio, 0.0))
     return positive(others, own, none, population, epsilon) * len(points) * float(step)
@@ -103,7 +103,7 @@ def normals_delta(ratio: float, population: int, epsilon: float) -> float:
 
 @cache
 def relative_weights(ratio: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the client's and the others' weights of 64 samples over their means, for lists of samples drawn with seed 0."""
+    """Return the relative weights of the client and of the others for lists of 64 samples."""
     weights = np.exp(ratio * np.random.default_rng(0).standard_normal((100_000, 64)))
     own, others = (each / each.mean(axis=1, keepdims=True) for each in (weights, 1 / weights))
     return own, others
@@ -115,13 +115,13 @@ def indices_delta(ratio: float, population: int, epsilon: float) -> float:
 
 
 def positive(others: np.ndarray, own: np.ndarray, none: np.ndarray, population: int, epsilon: float) -> float:
-    """Return the mean positive part of the density with the client less e^epsilon times the one without."""
+    """Return the mean positive part of one density less e^epsilon times the other."""
     excess = (1 - 1 / population) * others * -math.expm1(epsilon) + (own - math.exp(epsilon) * none) / population
     return float(np.maximum(excess, 0.0).mean())
 
 
 def proven_rows() -> Iterator[list[str]]:
-    """Return what is proven of the paper's settings, and the clip ratio that its epsilon takes."""
+    """Return proven epsilons of the paper's settings, and the clip ratio for its epsilon."""
     yield ["c of the paper", *(f"{setting.clip_ratio:g}" for setting in PUBLISHED_SETTINGS)]
     yield ["paper's ε", *(f"{setting.epsilon:g}" for setting in PUBLISHED_SETTINGS)]
     epsilons = [epsilon(setting, "any-clients") for setting in PUBLISHED_SETTINGS]
@@ -142,12 +142,12 @@ def proven_rows() -> Iterator[list[str]]:
 
 
 def above(least: float) -> int:
-    """Return the number of settings whose proven epsilon is above a number."""
+    """Return the number of settings whose proven epsilon exceeds a number."""
     return sum(epsilon(setting, "any-clients") > least for setting in PUBLISHED_SETTINGS)
 
 
 def participations(setting: PublishedSetting) -> int:
-    """Return how many draws of a client its proven epsilon counts."""
+    """Return the number of draws of a client that its proven epsilon counts."""
     return int(bound(setting, "any-clients").details["participations"])
 
 

@@ -14,28 +14,28 @@ from quietbits.design.relative_entropy.shared_randomness import normals_from_wor
 from quietbits.solvers.divergences.importance_resampling import resampled_moments
 from quietbits.tests.project.docs_numbers.shared import short
 
-# Clip ratio, number of samples, and Rényi order.
+# Each row has the clip ratio, number of samples, and Rényi order.
 AUDITED = ((0.545, 128, 2), (0.545, 128, 16), (0.87, 16, 16), (0.87, 128, 16), (1.41, 2, 16), (1.41, 128, 2))
 
 
 @cache
 def variations() -> np.ndarray:
-    """Return the total variation between the indices of one bit for 0.5 and -0.5, for seeds from 0 to 999."""
+    """Return the total variation between one-bit indices for 0.5 and -0.5, for seeds 0 to 999."""
     return np.array([abs(index_distribution([0.5], 1, seed) - index_distribution([-0.5], 1, seed)).sum() / 2 for seed in range(1000)])
 
 
 def largest_normal() -> float:
-    """Return the largest shared normal number: that of the smallest tail."""
+    """Return the largest shared normal number, which has the smallest tail."""
     return float(normals_from_words(np.array([1], dtype=np.uint64))[0])
 
 
 def exceeding() -> float:
-    """Return the probability that a normal number's absolute value is larger."""
+    """Return the probability that a normal number exceeds a bound in absolute value."""
     return 2 * float(norm.sf(largest_normal()))
 
 
 def bias_rows() -> Iterator[list[str]]:
-    """Return the share of an update that is missing from the expected message, by clip ratio and number of samples."""
+    """Return the relative bias of the expected message, by clip ratio and number of samples."""
     for ratio in (0.5, 1.0, 1.5, 2.0):
         shares = [1 - resampled_moments(ratio, 2**bits).mean / ratio for bits in (1, 4, 7, 10, 14)]
         yield [str(ratio), *(f"{share:#.2g}" if share > 1e-3 else short(share) for share in shares)]
@@ -47,7 +47,7 @@ def audit(ratio: float, samples: int) -> DivergenceAudit:
 
 
 def divergence_rows() -> Iterator[list[str]]:
-    """Return Rényi divergences of a message beside those of the Gaussians and those that the theorem charges."""
+    """Return Rényi divergences of a message, of the Gaussians, and of the theorem."""
     for ratio, samples, order in AUDITED:
         by = audit(ratio, samples)
         columns = (by.added, by.removed, by.gaussian, by.published, by.opposite)
@@ -56,7 +56,7 @@ def divergence_rows() -> Iterator[list[str]]:
 
 @cache
 def true_delta() -> DeltaEstimate:
-    """Return the larger delta of the two directions at epsilon 1, from lists of samples drawn with seed 0."""
+    """Return the larger delta of both directions at epsilon 1, from random lists of samples."""
     rng = np.random.default_rng(0)
     both = (estimate_delta([target], [0.545 - target], 128, 1.0, 20_000, rng) for target in (0.545, 0.0))
     return max(both, key=lambda estimate: estimate.high)

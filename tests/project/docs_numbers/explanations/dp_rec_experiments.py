@@ -30,7 +30,7 @@ def vectors(repetition: int) -> np.ndarray:
 
 
 def from_prior(part: slice) -> float:
-    """Return the squared distance of vectors from the better prior, on average."""
+    """Return the mean squared distance of vectors from the better prior."""
     return float(((vectors(0)[part] - equal_coordinates(DIMENSION)) ** 2).sum(axis=1).mean())
 
 
@@ -65,7 +65,7 @@ def measured(*arguments: object, **options: object) -> float:
 
 
 def bias_share(*arguments: object, **options: object) -> float:
-    """Return the part of the predicted error that is bias."""
+    """Return the share of bias in the predicted error."""
     by = runs(setting(*arguments, **options))
     return float(by["squared_bias"] / by["predicted_squared_error"])
 
@@ -76,7 +76,7 @@ def three(value: float) -> str:
 
 
 def bits_rows() -> Iterator[list[str]]:
-    """Return errors by bits, predicted and measured, without privacy."""
+    """Return predicted and measured errors by bits, without privacy."""
     for bits in (1, 3, 4, 7):
         series = (ZERO, EQUAL, SQKR) if bits in (1, 4) else (ZERO, EQUAL)
         errors = [three(error(name, bits)) for name in series for error in (predicted, measured)]
@@ -84,13 +84,13 @@ def bits_rows() -> Iterator[list[str]]:
 
 
 def largest_deviation() -> float:
-    """Return by how many percent the measured errors of the table differ from those that are predicted, at most."""
+    """Return the largest deviation of measured from predicted errors, in percent."""
     settings = [(name, bits) for bits in (1, 3, 4, 7) for name in (ZERO, EQUAL, SQKR) if name != SQKR or bits in (1, 4)]
     return 100 * max(abs(measured(*each) / predicted(*each) - 1) for each in settings)
 
 
 def clip_ratio() -> float:
-    """Return the clip ratio of one bit that is chosen without seeing vectors."""
+    """Return the clip ratio of one bit that does not depend on the vectors."""
     return least_error_clip_ratio(DIMENSION, 1, 1, CLIENTS)
 
 
@@ -138,18 +138,18 @@ def message_epsilon() -> str:
 
 
 def message_error() -> float:
-    """Return the error of messages at clip ratio 0.5 whose bits are enough: their noise."""
+    """Return the error of messages at clip ratio 0.5 with enough bits, which is their noise."""
     return DIMENSION / 0.5**2 / CLIENTS
 
 
 def coded_excess() -> float:
-    """Return by how many percent MMRC's error is above PrivUnitG's, at most."""
+    """Return the largest excess of MMRC's error over PrivUnitG's, in percent."""
     return 100 * max(local(MMRC, epsilon)[0] / local(PRIVUNIT, epsilon)[0] - 1 for epsilon in (0.5, 1.0, 2.0, 4.0))
 
 
 @cache
 def slopes() -> dict[float, float]:
-    """Return slopes of the bias by bits, by clip ratio."""
+    """Return the slopes of the bias by bits, for each clip ratio."""
     points = (BiasPoint(seed=0, clip_ratio=ratio, dimension=1, group_bits=bits) for ratio in (0.5, 1.0, 1.5, 2.0) for bits in range(17))
     frame = with_fitted_slopes(pd.DataFrame([row for point in points for row in point.run()]))
     return frame.groupby("clip_ratio")["fitted_slope"].first().to_dict()

@@ -32,7 +32,7 @@ def number(federation: str, scheme: str, column: str) -> float:
 
 
 def communication_rows() -> Iterator[list[str]]:
-    """Return GiB of every federation beside the paper's, and by what factors bytes are fewer than without compression."""
+    """Return GiB of every federation beside the paper's, and the compression factors."""
     for federation in FEDERATIONS:
         name, schemes = str(federation), federation.schemes
         cells = []
@@ -50,12 +50,12 @@ def total(scheme: str) -> float:
 
 
 def paper(scheme: str) -> float:
-    """Return what the paper reports of it."""
+    """Return the paper's total for a scheme and federation."""
     return number("FEMNIST, 1500 rounds", scheme, "paper_gib")
 
 
 def messages_of_package(federation: str) -> float:
-    """Return how many messages a package has on average, if the first model is public."""
+    """Return the mean number of messages per package, if the first model is public."""
     return number(federation, PUBLIC, "replayed_messages") / number(federation, PUBLIC, "packages")
 
 
@@ -83,7 +83,7 @@ def digits(mechanism: Mapping[str, object]) -> pd.DataFrame:
 
 
 def accuracy(mechanism: Mapping[str, object]) -> float:
-    """Return the percentage of digits that are recognised, on average over the last 20 rounds."""
+    """Return the mean accuracy on digits over the last 20 rounds, in percent."""
     return 100 * float(digits(mechanism)["accuracy"].tail(20).mean())
 
 
@@ -92,6 +92,6 @@ def published_epsilon(clip_ratio: float) -> float:
 
 
 def fewer_bytes(direction: str) -> float:
-    """Return by what factor the bytes of a direction are fewer than those of uncompressed models."""
+    """Return the factor by which a direction has fewer bytes than uncompressed models."""
     plain, coded = digits(SGD | {"download": "model"}), digits(DP_REC | {"clip_ratio": 1.0})
     return float(plain[f"bytes_{direction}"].sum() / coded[f"bytes_{direction}"].sum())

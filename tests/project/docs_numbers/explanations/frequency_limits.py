@@ -18,7 +18,7 @@ MOST_ITERATIONS = 20_000
 
 
 def histogram_bits(clients: int, dimension: int) -> float:
-    """Return the entropy of a histogram that is uniform on all."""
+    """Return the entropy of a uniformly random histogram."""
     return uniform_histogram_entropy(dimension, clients).lower
 
 
@@ -29,12 +29,12 @@ def zipf_entropy() -> EntropyBounds:
 
 
 def sign_factor() -> float:
-    """Return the factor of d/(n eps)**2 in the bound of signs: a quarter of the largest value of x**2 / cosh(x / 2)**2."""
+    """Return a quarter of the maximum of x**2 / cosh(x / 2)**2, the sign bound's factor."""
     return -float(scipy.optimize.minimize_scalar(lambda x: -((x / math.cosh(x / 2)) ** 2), bounds=(0, 10), method="bounded").fun) / 4
 
 
 def problems() -> Iterator[tuple[FloatArray, FloatArray, float]]:
-    """Yield sources, distortions and targets: with few outputs in use, with many, and with forbidden pairs."""
+    """Yield sources, distortions and targets with few outputs, many, and forbidden pairs."""
     rng = np.random.default_rng(0)
     uniform, grid = np.full(LETTERS, 1 / LETTERS), np.linspace(-4, 4, LETTERS)
     gaussian = np.exp(-(grid**2) / 2) / np.exp(-(grid**2) / 2).sum()
@@ -53,7 +53,7 @@ def problems() -> Iterator[tuple[FloatArray, FloatArray, float]]:
 
 
 def iteration_rows() -> Iterator[list[object]]:
-    """Return in how many of the problems each method reaches a gap, and the least and the most iterations that this takes."""
+    """Return the number of solved problems of each method, with its least and most iterations."""
     for method, gaps in (
         ("blahut-arimoto", ("1e-4", "1e-6")),
         ("interior-point", ("1e-4", "1e-6", "1e-9")),
@@ -64,7 +64,7 @@ def iteration_rows() -> Iterator[list[object]]:
 
 
 def iterations(source: FloatArray, distortion: FloatArray, target: float, method: str, gap: float) -> int | None:
-    """Return how many iterations a method takes, or None if too many."""
+    """Return the number of iterations of a method, or None if too many."""
     try:
         return quietbits.rate_distortion(
             source, distortion, target, tolerance=gap, method=method, max_iterations=MOST_ITERATIONS

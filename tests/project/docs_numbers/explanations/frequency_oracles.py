@@ -40,14 +40,14 @@ def bits(name: str, epsilon: float) -> str:
 
 
 def published_variance(epsilon: float) -> float:
-    """Return the worst variance of Hadamard response with the paper's blocks, over k 4E/(E - 1)²."""
+    """Return Hadamard response's worst variance with the paper's blocks, over k 4E/(E - 1)²."""
     power = math.exp(epsilon)
     published = HadamardResponse(epsilon, CATEGORIES, published_blocks(epsilon, CATEGORIES))
     return published.worst_variance / (CATEGORIES * 4 * power / (power - 1) ** 2)
 
 
 def projective_loss() -> float:
-    """Return by how many percent at most projective geometry response has more variance than subset selection in the table."""
+    """Return projective geometry response's largest excess variance, in percent."""
     epsilons = (0.5, 1.0, 2.0, 5.0)
     return 100 * (
         max(variance("projective-geometry-response", epsilon) / variance("subset-selection", epsilon) for epsilon in epsilons) - 1
@@ -60,20 +60,20 @@ def largest_single_bit() -> float:
 
 
 def false_positives() -> float:
-    """Return the exact rate of false positives over the stated 0.001, for randomised response with 1000 items and clients."""
+    """Return the ratio of randomised response's false positive rate to the stated 0.001."""
     clients = categories = 1000
     task = quietbits.Task(quietbits.Categories(categories), clients=clients, epsilon=1.0, delta=0.0, adjacency="replace-one")
     built = quietbits.build_mechanism("frequency-randomised-response", task, {})
     threshold = norm.isf(0.001) * math.sqrt(built.other_variance / clients)
     counts = np.arange(clients + 1)
-    # An item that nobody holds is reported by each client with the same probability.
+    # An item without holders is reported by each client with the same probability.
     decoded = np.array([built.decode(np.full(categories, count), clients)[0] for count in counts])
     masses = binom.pmf(counts, clients, 1 / (math.e + categories - 1))
     return float(masses[decoded > threshold].sum()) / 0.001
 
 
 def winner_rows() -> Iterator[list[object]]:
-    """Return variances and bits."""
+    """Return variances and bits of the best local mechanisms."""
     for epsilon in (0.5, 1.0, 2.0, 5.0, 10.0):
         own = variance("frequency-randomised-response", epsilon)
         shown = f"{own:.3f}" if own < 10 else f"{own:.0f}" if own < 10_000 else f"{own:,.0f}".replace(",", " ")

@@ -25,34 +25,35 @@ def central(dimension: int) -> float:
 
 @cache
 def unsketched() -> float:
-    """Return the error of a secure sum of 65 536 coordinates with 16 bits each, in squared clip norms."""
+    """Return a secure sum's error for 65 536 coordinates of 16 bits, in squared clip norms."""
     document: dict[str, Any] = quietbits.calibrate("distributed-discrete-gaussian", dimension=2**16, bits=16, **ASKED).document()
     return float(document["worst_squared_error"])
 
 
 def least_dimension() -> int:
-    """Return the dimension from which on a slack of 2 can be kept by a count-mean sketch, to ten thousand."""
+    """Return the least dimension for a count-mean sketch with a slack of 2, to ten thousand."""
     return round(2**16 / (2 - CLIP_MARGIN**2) / unsketched() / 10_000) * 10_000
 
 
 @cache
 def hadamard_dimension() -> int:
-    """Return the coordinates of the shortest Hadamard sketch of 65 536 coordinates within a slack of 2."""
+    """Return the length of the shortest Hadamard sketch of 65 536 coordinates at slack 2."""
     options: dict[str, Any] = {"dimension": 2**16, "bits": 16, "transform": "hadamard"}
     document: dict[str, Any] = quietbits.calibrate("sketched-discrete-gaussian", **options, **ASKED).document()
     return int(document["sketch_dimension"])
 
 
 def over_oracle_norm(rate: int) -> float:
-    """Return the square of the paper's norm of clipped sketches, c sigma_max(S), over ours."""
+    """Return squared norms of clipped sketches: the paper's c sigma_max(S) over ours."""
     return (1 + math.sqrt(rate)) ** 2 / CLIP_MARGIN**2
 
 
 @cache
 def recoveries(dimension: int, sparsity: int, factor: int) -> list[tuple[float, ...]]:
-    """Return errors of an oracle and of least squares once and twice, and false and missed coordinates; a row for each round.
+    """Return the oracle's and least squares' errors, and false and missed coordinates.
 
-    A round has factor s ln d measurements. Coordinates of the mean have one size and either sign; its norm is the clip norm.
+    A round has factor s ln d measurements. The nonzero coordinates of the mean have equal sizes and random signs; its norm is the clip
+    norm.
     """
     measurements = math.ceil(factor * sparsity * math.log(dimension))
     deviation = CLIP_MARGIN * gaussian_noise_multiplier(1.0, 1e-5) / CLIENTS * math.sqrt(measurements)
@@ -78,22 +79,22 @@ CASES = ((20_000, 1, 4), (20_000, 4, 3), (20_000, 4, 4), (20_000, 20, 3), (20_00
 
 
 def recovery_rows() -> Iterator[list[object]]:
-    """Return the false coordinates of the Lasso, and the errors of least squares over the oracle's."""
+    """Return the Lasso's false coordinates, and least squares' errors over the oracle's."""
     for case in CASES:
         oracle, once, twice, false, _ = np.mean(recoveries(*case), axis=0)
         yield [..., ..., ..., f"{false:.2g}", f"{once / oracle:.2f}", f"{twice / oracle:.2f}"]
 
 
 def missed() -> int:
-    """Return how many coordinates were missed in all of these rounds."""
+    """Return the number of missed coordinates over all rounds."""
     return round(sum(result[-1] for case in CASES for result in recoveries(*case)))
 
 
 def sparse_error() -> float:
-    """Return the error of a mean with 50 of 100 000 coordinates, on average over rounds."""
+    """Return the mean error of a mean with 50 of 100 000 coordinates over rounds."""
     return float(np.mean([result[2] for result in recoveries(100_000, 50, 4)]))
 
 
 def predicted_sparse_error() -> float:
-    """Return the variance that is predicted for 50 coordinates: that of Gaussian noise on sketches."""
+    """Return the predicted variance for 50 coordinates, that of Gaussian noise on sketches."""
     return 50 * (CLIP_MARGIN * gaussian_noise_multiplier(1.0, 1e-5) / CLIENTS) ** 2

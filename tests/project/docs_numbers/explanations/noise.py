@@ -12,7 +12,7 @@ from quietbits.design.noise.random_words import WordSource
 
 
 class ZeroWords(WordSource):
-    """Words of zeros, whose noise is the largest."""
+    """Source of zero words, which give the largest noise."""
 
     def __call__(self, count: int) -> WordArray:
         """Return zeros."""
@@ -20,17 +20,17 @@ class ZeroWords(WordSource):
 
 
 def largest_normal() -> float:
-    """Return the largest number that normal noise of secure words can have."""
+    """Return the largest normal number from secure words."""
     return float(abs(ZeroWords().normals(1)[0]))
 
 
 def largest_laplace() -> float:
-    """Return the same for Laplace noise of scale one."""
+    """Return the largest Laplace noise of scale 1 from secure words."""
     return float(abs(ZeroWords().laplace(1)[0]))
 
 
 def variance_below(sigma: int) -> float:
-    """Return by what share of sigma**2 the variance of the discrete Gaussian is below it, in 60 digits."""
+    """Return the relative gap between sigma**2 and the discrete Gaussian's variance."""
     with mpmath.workdps(60):
         masses = [(point, mpmath.exp(-(mpmath.mpf(point) ** 2) / (2 * sigma**2))) for point in range(-40 * sigma, 40 * sigma + 1)]
         variance = mpmath.fsum(point**2 * mass for point, mass in masses) / mpmath.fsum(mass for _, mass in masses)
@@ -38,11 +38,11 @@ def variance_below(sigma: int) -> float:
 
 
 def half_variance_below() -> float:
-    """Return by how many per cent of sigma**2 the variance is below it for sigma = 1/2."""
+    """Return the relative gap between sigma**2 and the variance for sigma = 1/2, in percent."""
     return 100 * (1 - float(discrete_gaussian_variance(0.5)) / 0.25)
 
 
 def fewest_rectangles() -> float:
-    """Return the least share of bricks that are rectangles, in per cent, for discrete Gaussians of some sigmas."""
+    """Return the least share of rectangles among discrete Gaussians' bricks, in percent."""
     covers = [cover_with_bricks(GaussianCurve(Fraction(sigma))) for sigma in (1, 10, 64, 100, 1000, 10_000)]
     return min(100 * cover.rectangles / len(cover.starts) for cover in covers)

@@ -18,7 +18,7 @@ POPULATION, CLIENTS_PER_ROUND, ROUNDS = 342_477, 1000, 1500
 
 @cache
 def published_report(multiplier: float, sampling: str, sensitivity: float) -> PrivacyReport:
-    """Return the accounts of the published training, for a client that moves the sum by `sensitivity` clip norms."""
+    """Return the accounts of the published training, for a sensitivity in clip norms."""
     chosen = {"Poisson": PoissonSampling(CLIENTS_PER_ROUND / POPULATION), "fixed size": FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND)}
     adjacency = chosen[sampling].adjacency
     privacy = gaussian_privacy(multiplier / sensitivity, adjacency, "central")
@@ -31,7 +31,7 @@ def published_epsilon(multiplier: float, sampling: str, sensitivity: float, acco
 
 
 def published_rows() -> Iterator[list[str]]:
-    """Return the accounts of the published training beside what the paper says."""
+    """Return the accounts of the published training beside the paper's statements."""
     for sampling, adjacency, sensitivity in (
         ("Poisson", "add-or-remove-one", 1),
         ("fixed size", "replace-one", 1),
@@ -45,20 +45,20 @@ def published_rows() -> Iterator[list[str]]:
 
 
 def amplified(multiplier: float, conversion: str = "optimal", *, whole_orders: bool = False) -> EpsilonAtDelta:
-    """Return epsilon of the published training whose every round is amplified, for add-or-remove-one adjacency with Poisson sampling."""
+    """Return the add-or-remove-one epsilon of the published training, amplified in every round."""
     curve = sampled_gaussian_curve(multiplier, PoissonSampling(CLIENTS_PER_ROUND / POPULATION), "add-or-remove-one")
     chosen = curve.orders == curve.orders.round() if whole_orders else slice(None)
     return RenyiCurve(curve.orders[chosen], curve.divergences[chosen]).composed(ROUNDS).epsilon(1 / POPULATION, conversion)
 
 
 def amplified_batches(multiplier: float) -> float:
-    """Return epsilon of the published training whose every batch of a fixed size is amplified, with a sensitivity of 2 clip norms."""
+    """Return epsilon of the published training with amplified batches and sensitivity 2."""
     curve = sampled_gaussian_curve(multiplier / 2, FixedSizeSampling(POPULATION, CLIENTS_PER_ROUND), "replace-one")
     return curve.composed(ROUNDS).epsilon(1 / POPULATION).epsilon
 
 
 def most_draws() -> int:
-    """Return how many rounds a client is drawn for at most, except with probability delta / 2."""
+    """Return the most rounds of a client, except with probability delta / 2."""
     return likely_participations(CLIENTS_PER_ROUND / POPULATION, ROUNDS, 1 / POPULATION / 2)
 
 
@@ -73,5 +73,5 @@ def parameters(model: str) -> int:
 
 
 def wrapping() -> float:
-    """Return the probability with which a modulus of four standard deviations either way wraps."""
+    """Return the wrapping probability of a modulus of four standard deviations on either side."""
     return modular_clip_probability()

@@ -16,7 +16,7 @@ BOUNDS = ("published", "sharp")
 
 @cache
 def rounded_norms(ratio: int) -> np.ndarray:
-    """Return the norms of ten vectors of random direction after a first attempt at rounding, with steps of a ratio to their length."""
+    """Return the norms of ten random vectors after a first rounding attempt with relative steps."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(10, DIMENSION))
     positions = ratio * vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -28,7 +28,7 @@ def norm_bounds(ratio: int) -> list[float]:
 
 
 def rejections() -> list[bool]:
-    """Return which first attempts are rejected, by either bound."""
+    """Return the rejected first attempts by either bound."""
     return [bool(norm > bound) for ratio in RATIOS for bound in norm_bounds(ratio) for norm in rounded_norms(ratio)]
 
 

@@ -68,7 +68,7 @@ def letter_epsilon(epsilon: float) -> float:
 
 
 def account_rows() -> Iterator[list[str]]:
-    """Return epsilon of the blanket, of the closed form, and what other clients with one common input realise."""
+    """Return epsilon of the blanket, of the closed form, and of equal other clients."""
     tables = [
         (title, local, generalised_randomised_response(float(local), bits).weights)
         for title, local, bits in (
@@ -99,17 +99,17 @@ def rounded_up(epsilon: float) -> str:
 
 
 def realised(weights: Any, clients: int, bound: float) -> float:
-    """Return epsilon where all other clients hold the same input, the worst one; errs downward by less than a thousandth."""
+    """Return a lower bound on epsilon if all other clients hold the worst common input."""
     shares = np.asarray(weights, dtype=float) / np.sum(weights[0])
     shares = np.unique(shares[:, shares.max(axis=0) > 0], axis=0)
 
     def divergence(epsilon: float, triple: tuple[int, ...], count: int, accuracy: float) -> float:
         row, other, held = triple
         values = (shares[row] - math.exp(epsilon) * shares[other]) / shares[held]
-        # The bound is above the divergence by twice the accuracy at most.
+        # The bound exceeds the divergence by a relative error of at most twice the accuracy.
         return positive_part_bound(values, shares[held], 0.0, count, accuracy) / (1 + 2 * accuracy)
 
-    # Randomised response is the same for all triples of different inputs. The worst triple of few clients is that of many.
+    # Randomised response is the same for all triples of different inputs. The worst triple of few clients is also that of many.
     inputs = range(min(len(shares), 3)) if len(np.unique(shares)) == 2 else range(len(shares))
     triples = [triple for triple in itertools.product(inputs, repeat=3) if triple[0] != triple[1]]
     worst = max(triples, key=lambda triple: divergence(0.5, triple, 1000, 1e-2))

@@ -33,7 +33,7 @@ def solution(noise: float, tolerance: float) -> LassoSolution:
 
 
 def iteration_rows() -> Iterator[list[str]]:
-    """Return iterations by noise and tolerance, and the gap of the loosest solution over its own objective."""
+    """Return iterations by noise and tolerance, and the relative gap of the loosest solution."""
     for noise in (0.01, 0.1, 1.0):
         solutions = [solution(noise, tolerance) for tolerance in (1e-4, 1e-6, 1e-9)]
         gap = solutions[0].duality_gap / solutions[0].objective
@@ -42,7 +42,7 @@ def iteration_rows() -> Iterator[list[str]]:
 
 @cache
 def draws(noise: float) -> pd.DataFrame:
-    """Return the errors of every decoder, a row for each draw."""
+    """Return the errors of every decoder, with a row for each draw."""
     points = [
         RecoveryPoint(
             seed=0, sparsity=SPARSITY, noise_deviation=noise, dimension=DIMENSION, measurements=MEASUREMENTS, repetition=repetition
@@ -53,7 +53,7 @@ def draws(noise: float) -> pd.DataFrame:
 
 
 def border_rows() -> Iterator[list[str]]:
-    """Return the errors of the oracle, the refit and the Lasso, the ratio of the first two, and how many entries are missed and false."""
+    """Return the errors of oracle, refit and Lasso, a ratio, and the missed and false entries."""
     for noise in NOISES:
         rows = draws(noise)
         errors = rows.pivot_table(index="repetition", columns="decoder", values="squared_error")
@@ -70,7 +70,7 @@ def multiplier() -> float:
 
 
 def clients() -> str:
-    """Return for how many clients that noise has the deviation one in a measurement, where the mean has the clip norm."""
+    """Return the number of clients with noise of deviation 1 per measurement."""
     return f"{1.1 * multiplier() * math.sqrt(MEASUREMENTS):.0f}"
 
 
@@ -82,7 +82,7 @@ def zero_map() -> pd.DataFrame:
 
 
 def zero_rows() -> Iterator[list[str]]:
-    """Return a letter for the best decoder, a row for each number of entries."""
+    """Return a letter for the best decoder, with a row for each number of entries."""
     letters = {"lasso-refit": "**R**", "lasso": "L", "ordinary": "S", "zero": "0"}
     for sparsity, row in zero_map().groupby("sparsity"):
         ordered = row.sort_values("noise_deviation")
@@ -91,16 +91,16 @@ def zero_rows() -> Iterator[list[str]]:
 
 
 def largest_gain(of: pd.DataFrame) -> float:
-    """Return by how many per cent at most the Lasso's error is below that of zero, where it is the best decoder."""
+    """Return the Lasso's largest gain over zero where it is the best decoder, in percent."""
     best = of[of.best == "lasso"]
     return 100 * float((1 - best.lasso / best.zero).max())
 
 
 def gain_at(sparsity: int) -> float:
-    """Return that for a number of entries."""
+    """Return the Lasso's largest gain over zero for a number of entries, in percent."""
     return largest_gain(zero_map()[zero_map().sparsity == sparsity])
 
 
 def gain_from(noise: float) -> float:
-    """Return that from a level of noise on."""
+    """Return the Lasso's largest gain over zero from a level of noise on, in percent."""
     return largest_gain(zero_map()[zero_map().noise_deviation >= noise])

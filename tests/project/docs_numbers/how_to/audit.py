@@ -14,7 +14,7 @@ from quietbits.solvers.divergences.discrete_gaussian_divergence import summed_di
 
 
 def power_rows(audits: int = 20) -> Iterator[list[str]]:
-    """Return how many audits, each from a seed of its own, notice that a sum of two discrete Gaussians has too little noise."""
+    """Return the share of audits that detect too little noise in two discrete Gaussians."""
     for delta in (1e-2, 1e-3):
         ball = quietbits.NormBall(dimension=1, norm=2.0, clip_norm=1.0)
         task = quietbits.Task(ball, clients=2, epsilon=1.0, delta=delta, adjacency="add-or-remove-one")
@@ -30,7 +30,7 @@ def power_rows(audits: int = 20) -> Iterator[list[str]]:
 
 
 def exact_rows() -> Iterator[list[str]]:
-    """Return what audits find of the exact epsilon of a sum of two discrete Gaussians."""
+    """Return the audits' lower bounds and the exact epsilon of a sum of two discrete Gaussians."""
     clip = 8
     for sigma, delta in ((6.0, 1e-2), (6.0, 1e-3), (12.0, 1e-4)):
         ball = quietbits.NormBall(1, 2.0, float(clip))
@@ -42,7 +42,7 @@ def exact_rows() -> Iterator[list[str]]:
 
 
 def share_rows() -> Iterator[list[str]]:
-    """Return what audits find of a guarantee of 1."""
+    """Return the audits' lower bounds for a guarantee of 1."""
     sums = ("distributed-discrete-gaussian", "distributed-skellam")
     cases = [(name, "sum", "add-or-remove-one", 10**6) for name in sums]
     cases += [(name, "sum", "replace-one", 10**6) for name in (*sums, "cpsgd", "poisson-binomial")]
@@ -60,7 +60,7 @@ def share_rows() -> Iterator[list[str]]:
 
 
 def shuffled_share(others: str) -> float:
-    """Return which share of the guarantee of shuffled letters an audit finds."""
+    """Return the share of the guarantee of shuffled letters that an audit measures."""
     letters = ShuffledRandomisedResponse(3.0, 4, clients=10, delta=1e-2)
     result = audit(letters, 400_000, np.random.default_rng(0), others=others, confidence=1 - 1e-6)
     return result.measured.epsilon_lower_bound / result.claim.epsilon

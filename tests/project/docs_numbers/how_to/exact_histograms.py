@@ -14,7 +14,7 @@ from quietbits.solvers.limits.histogram_code_size import code_size, code_size_of
 
 
 def code_size_rows() -> Iterator[list[str]]:
-    """Return how many measurements are enough for n items of d."""
+    """Return the number of measurements that suffice for n items of d."""
     for clients, dimension, name in (
         (30, 1000, "30, 1000"),
         (50, 1000, "50, 1000"),
@@ -26,12 +26,12 @@ def code_size_rows() -> Iterator[list[str]]:
         yield [name, f"{order:.0f}", str(code_size_of_histogram(distinct, dimension)), str(code_size(clients, dimension))]
 
 
-# Far beyond what any of the page's decodings takes, so that the outcome does not depend on the machine.
+# The limit is far beyond the page's decodings, so that the outcome does not depend on the machine.
 TIME_LIMIT = 3600.0
 
 
 def proven_rows() -> Iterator[list[str]]:
-    """Return how many histograms of 30 items of 1000 were decoded and proven the only ones, by distribution and measurements."""
+    """Return the numbers of histograms with proven unique decodings."""
     for prior, measurements, repetitions in (
         ("uniform", 120, 12),
         ("zipf", 120, 12),
@@ -50,7 +50,7 @@ def proven_rows() -> Iterator[list[str]]:
 
 
 def histograms_found(clients: int, dimension: int, measurements: int, repetitions: int = 2) -> int:
-    """Return how many histograms of uniform items were found right, without a proof that they are the only ones."""
+    """Return the number of uniform histograms that were decoded right but without a proof."""
     result = 0
     for repetition in range(repetitions):
         rng = named_stream(0, f"found: {clients} of {dimension}, repetition {repetition}")

@@ -9,7 +9,7 @@ TASK = quietbits.Task(quietbits.NormBall(650, 2.0, 2.0), 3, 20.0, 1e-5, "add-or-
 
 @cache
 def epsilon_of(clients: int) -> float:
-    """Return epsilon of the app's round for the clients who stayed."""
+    """Return epsilon of the app's round for the surviving clients."""
     mechanism = quietbits.build_mechanism("distributed-discrete-gaussian", TASK, {})
     assert isinstance(mechanism, quietbits.SecureSumMechanism)
     return mechanism.for_clients(clients).guarantee.epsilon

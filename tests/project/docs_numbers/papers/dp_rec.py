@@ -64,7 +64,7 @@ def sqkr_error() -> float:
 
 @cache
 def rounded(coordinates: int, within_clip_norm: bool) -> tuple[float, float]:
-    """Return the squared error of a unit vector that is rounded to 8 bits, and its remaining length."""
+    """Return the squared error of a unit vector rounded to 8 bits, and its remaining length."""
     rng = np.random.default_rng(0)
     vector = rng.normal(size=(1, coordinates))
     vector /= np.linalg.norm(vector)

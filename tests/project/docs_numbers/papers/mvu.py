@@ -26,7 +26,7 @@ def vectors(norm: float) -> FloatArray:
 
 @cache
 def error(name: str, epsilon: float, norm: float, delta: float = 0.0, **options: int) -> float:
-    """Return the predicted squared error of the mean of section 5.1's vectors by a mechanism of the registry."""
+    """Return a mechanism's predicted squared error of the mean of section 5.1's vectors."""
     task = quietbits.Task(quietbits.NormBall(DIMENSION, norm), CLIENTS, epsilon, delta, "replace-one")
     return quietbits.build_mechanism(name, task, options).error(vectors(norm)).of_mean(CLIENTS)
 
@@ -37,17 +37,17 @@ def skellam(epsilon: float, delta: float = DELTA) -> float:
 
 
 def cldp_over_laplace(epsilon: float, factor: float = 1.0) -> float:
-    """Return the ratio of errors on the L1 ball; the paper's convention lets Laplace noise have twice the epsilon."""
+    """Return CLDP's error over Laplace noise's on the L1 ball at the paper's epsilons."""
     return error("cldp", epsilon, 1.0) / error("laplace", factor * epsilon, 1.0)
 
 
 def skellam_over_laplace(epsilon: float, factor: float = 1.0) -> float:
-    """Return the ratio of errors on the L1 ball; the paper's convention also has a delta of its own."""
+    """Return Skellam noise's error over Laplace noise's on the L1 ball; the paper adds a delta."""
     return skellam(epsilon, DELTA if factor == 1 else PAPER_DELTA) / error("laplace", factor * epsilon, 1.0)
 
 
 def cldp_over_table(epsilon: float, by_paper: bool = False) -> float:
-    """Return the error of CLDP with d draws over that of the table which keeps epsilon; by the paper, at the table's own epsilon there."""
+    """Return the error of CLDP with d draws over that of the table which keeps epsilon."""
     return error("cldp", paper_epsilon(epsilon) if by_paper else epsilon, 2.0, draws=DIMENSION) / table_error(epsilon)
 
 
@@ -57,14 +57,14 @@ def cnn_parameters() -> int:
 
 
 def runs(data: str, noise: str) -> int:
-    """Return the number of runs of tables 3 and 4, by the name of the setting that states the noise."""
+    """Return the number of runs of tables 3 and 4, by the setting that states the noise."""
     settings = training_settings("mvu", data)
     return math.prod(len(settings.value(name)) for name in ("iterations", "step", "clip_norm", noise))
 
 
 @cache
 def table(epsilon: float) -> VectorTableMechanism:
-    """Return the table for the L1 metric that keeps epsilon for any two vectors of the L2 ball."""
+    """Return the L1-metric table that keeps epsilon for any two vectors of the L2 ball."""
     ball = quietbits.NormBall(DIMENSION, 2.0)
     return quietbits.calibrate_vector_table(epsilon, DELTA, ball, bits_in=5, bits_out=3, metric="l1")
 
@@ -76,12 +76,12 @@ def table_error(epsilon: float) -> float:
 
 
 def paper_epsilon(epsilon: float) -> float:
-    """Return what the paper's convention counts for the table: two vectors at half of the largest distance, delta = 1/(n + 1)."""
+    """Return the table's epsilon by the paper's convention, at delta = 1/(n + 1)."""
     return half_and_whole(table(epsilon))[0]
 
 
 def half_and_whole(mechanism: VectorTableMechanism) -> tuple[float, ...]:
-    """Return a table's epsilon for two vectors at half of the largest distance, and for any two, dithering included."""
+    """Return a table's epsilon at half the distance and for any two vectors, with dithering."""
     radii = (mechanism.input_distance / 2, mechanism.input_distance)
     return tuple(
         table_privacy(mechanism.table, dimension=DIMENSION, norm=2.0, radius=radius).epsilon(PAPER_DELTA, "replace-one") for radius in radii
@@ -90,6 +90,6 @@ def half_and_whole(mechanism: VectorTableMechanism) -> tuple[float, ...]:
 
 @cache
 def designed_for_half(epsilon: float, bits_in: int = 5) -> tuple[float, ...]:
-    """Return both epsilons of a table for the L1 metric with half of the epsilon that is requested, as in appendix B.3."""
+    """Return both epsilons of an L1-metric table for half the epsilon (appendix B.3)."""
     designed = quietbits.design_mvu(epsilon / 2, bits_in=bits_in, bits_out=3, metric="l1")
     return half_and_whole(VectorTableMechanism(designed, quietbits.NormBall(DIMENSION, 2.0), delta=DELTA))

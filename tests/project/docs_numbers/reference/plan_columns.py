@@ -9,7 +9,7 @@ from quietbits.design.secure_sum.distributed_discrete_gaussian import Distribute
 
 @cache
 def numbers_over_bound() -> list[float]:
-    """Return the errors over the bound of what can serve numbers where letters are shuffled or summed, in their order."""
+    """Return the errors over the bound of shuffled and summed mechanisms for numbers, in order."""
     task = quietbits.Task(quietbits.Interval(), clients=10_000, epsilon=1.0, delta=1e-6, adjacency="replace-one")
     plan = quietbits.plan(task)
     return sorted(plan[plan.trust_model.isin(["shuffled", "secure-sum"])].ratio_to_bound.dropna())
@@ -22,14 +22,14 @@ def sqkr_bias(dimension: int) -> float:
 
 
 def bias_constant() -> float:
-    """Return how far below one the same bound of a Poisson-binomial sum is, times the square root of the dimension."""
+    """Return 1 less a Poisson-binomial sum's bias bound, times the root of the dimension."""
     task = quietbits.Task(quietbits.NormBall(200, 2.0), clients=1000, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     bias = float(quietbits.build_mechanism("poisson-binomial", task, {}).seed_bias_bound)
     return (1 - bias) * math.sqrt(200)
 
 
 def padded_bits() -> tuple[int, int]:
-    """Return the bits of a coordinate where 16 bits are allowed for each of 100 coordinates, and the padded number of coordinates."""
+    """Return the bits per padded coordinate at 100 coordinates and 16 bits, and their number."""
     task = quietbits.Task(quietbits.NormBall(100, 2.0), clients=500, epsilon=1.0, delta=1e-5, adjacency="replace-one", bits=16)
     plan = quietbits.plan_task(task, trust="secure-sum", timed=False)
     (mechanism,) = (item.mechanism for item in plan.feasible if item.name == "distributed-discrete-gaussian")

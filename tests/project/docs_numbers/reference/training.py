@@ -16,23 +16,23 @@ from quietbits.figures.dp_rec.communication import FEDERATIONS
 
 
 def default(key: str) -> Any:
-    """Return what a training takes where a key is left out."""
+    """Return the default of a training's key."""
     return next(field.default for field in dataclasses.fields(TrainingSetting) if field.name == key)
 
 
 def message_epsilon(bits_in: int, metric: str | None) -> float:
-    """Return epsilon of a message of 650 coordinates with an MVU table of one bit for an epsilon of 1."""
+    """Return epsilon of a message of 650 coordinates with a one-bit MVU table for epsilon 1."""
     task = quietbits.Task(quietbits.NormBall(650, 2.0), clients=1, epsilon=1.0, delta=1e-5, adjacency="replace-one")
     options = {option.name: option.default for option in REGISTRY["mvu"].options}
     return vector_table_of(task, {**options, "bits_in": bits_in, "bits_out": 1, "metric": metric}, 1.0).guarantee.epsilon
 
 
 def model_rows() -> Iterator[list[object]]:
-    """Return the numbers of parameters, from tensors that papers state: torch need not be installed."""
+    """Return numbers of parameters from the papers' tensors, without torch."""
     tensors = {federation.dataset: federation.parameters for federation in FEDERATIONS}
     images = ((784, 10, (28, 28, 1)), (3072, 10, (32, 32, 3)))
     scattering = [network_named("scatter-softmax", *shape).layers.dimension for shape in images]
-    # Kernels and biases of two convolutions and of two dense layers.
+    # The numbers add kernels and biases of two convolutions and two dense layers.
     convolutions = 16 * (8 * 8 + 1) + 32 * (4 * 4 * 16 + 1) + 32 * (4 * 4 * 32 + 1) + 10 * (32 + 1)
     for name, numbers in (
         ("scatter-softmax", scattering),

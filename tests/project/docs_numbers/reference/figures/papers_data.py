@@ -14,7 +14,7 @@ from quietbits.solvers.accounting.sampling import PoissonSampling
 
 
 def fedavg_rows() -> Iterator[list[object]]:
-    """Return the epsilon that is proven of the DP-REC paper's DP-FedAvg, beside the one that the paper states."""
+    """Return the proven and the stated epsilon of the DP-REC paper's DP-FedAvg."""
     for data, paper in settings_by_data("dp-rec").items():
         clients = paper.value("clients")
         sampling = PoissonSampling(paper.value("clients_per_round") / clients)
@@ -35,11 +35,11 @@ def fedavg_rows() -> Iterator[list[object]]:
 
 @cache
 def sum_epsilon(noise_multiplier: float, cohort: int) -> str:
-    """Return the epsilon proven of the linear compression paper's noise on FEMNIST, for sums of whole updates, rounded up."""
+    """Return the proven epsilon of the linear compression paper's noise on FEMNIST, rounded up."""
     paper = training_settings("linear-compression", "femnist")
     setting = TrainingSetting(
         data="femnist",
-        # Only the budget is computed: no file is read.
+        # Computing the budget reads no file.
         folder="femnist",
         split="writer",
         clients=paper.value("clients"),
@@ -52,7 +52,7 @@ def sum_epsilon(noise_multiplier: float, cohort: int) -> str:
         clipping="adaptive",
     )
     layers = ModelLayers("parameters", (Layer("all", ((paper.value("parameters"),),)),))
-    # A sum changes by up to two clip norms.
+    # Replacing a client changes a sum by up to two clip norms.
     options = {"bits": paper.value("bits"), "noise_multiplier": noise_multiplier / 2}
     epsilon = math.ceil(training_plan(setting, "distributed-discrete-gaussian", options, layers).epsilons[-1])
     return f"{epsilon:,}".replace(",", " ") if epsilon >= 10_000 else str(epsilon)

@@ -10,7 +10,7 @@ from sphinx.util import logging
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, home_picture, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
+from generators import command_pages, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
 
 project = "quietbits"
 author = "the quietbits founders"
@@ -29,6 +29,8 @@ exclude_patterns = ["_build", "_templates", "generators", "tutorials", "gallery/
 root_doc = "index"
 # A docstring's single backticks mark names and commands: names of the package become links.
 default_role = "py:obj"
+# Two dashes begin an option.
+smartquotes = False
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
@@ -88,7 +90,6 @@ copyright = author  # noqa: A001 - Sphinx's name
 def write_generated_pages(app: Any, _: Any) -> None:
     """Write the pages that the package itself describes, before Sphinx reads the sources."""
     reference = Path(app.srcdir) / "reference" / "generated"
-    home_picture.write(reference / "home.svg")
     command_pages.write(reference / "commands")
     mechanism_pages.write(reference / "mechanisms")
     name_pages.write(reference / "names")

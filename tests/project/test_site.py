@@ -75,6 +75,9 @@ def test_every_command_has_a_page_with_its_options() -> None:
     assert verify.usage.startswith("quietbits verify FILE")
     assert "--json" in {parameter.spelling for parameter in verify.parameters}
     assert all(command.help for command in commands.values())
+    assert all(
+        parameter.help for command in commands.values() for child in (command, *command.subcommands) for parameter in child.parameters
+    )
 
 
 def test_common_options_are_listed_once() -> None:

@@ -178,8 +178,8 @@ ENTRIES = (
             r"$\left(\frac{2X}{k-1}\right)^2 \frac{m p (1-p)}{n}$."
         ),
         use=(
-            "Use it in a secure sum that must never wrap around, or to compare with published results. `distributed-discrete-gaussian` has a "
-            "little less error in as many bits."
+            "Use it in a secure sum that must never wrap around, or to compare with published results. `distributed-discrete-gaussian` has "
+            "a little less error in as many bits."
         ),
     ),
     Entry(

@@ -25,6 +25,8 @@ ANOTHER_DELTA = 1e-6
 WORTH = 0.99
 # A search for the number of clients ends this close to the wanted error, or after this number of steps.
 CLOSE, MOST_STEPS = math.log(1.05), 8
+# Designs of shuffled mechanisms for more items take long, so advice on them leaves numbers of clients out.
+MOST_SHUFFLED_ITEMS = 1000
 # A slope of the error's logarithm above this is no fall of the error.
 FLAT = -0.05
 
@@ -222,6 +224,8 @@ def _predicted_ratio(plan: Plan, planned: PlannedMechanism, clients: int) -> tup
         error = predict_error(planned.mechanism, sample, task.rounds)
         single, average = error.of_population, error.of_all_rounds
     else:
+        if planned.trust_model == "shuffled" and task.dimension > MOST_SHUFFLED_ITEMS:
+            return None
         # The message of a sum may have to be longer for more clients.
         chosen = {} if planned.trust_model == "secure-sum" else _chosen(planned)
         another = plan_mechanism(planned.name, task, plan, chosen)
@@ -254,7 +258,7 @@ def _zero_in_words(plan: Plan, planned: PlannedMechanism) -> str:
     text = f"Answering {answer}, without any message, has {comparison(zero, _error(planned))} squared error for this population. "
     if clients is not None:
         return text + f"{planned.name} is better from about {clients:,} clients on; a larger epsilon or another trust model helps, too."
-    return text + "More clients alone do not change this; a larger epsilon or another trust model may."
+    return text + "More clients, a larger epsilon or another trust model may change this."
 
 
 def clients_needed(error: Callable[[int], float | None], clients: int, current: float, wanted: float) -> int | None:

@@ -1,4 +1,4 @@
-"""A plot of compared rows: one quantity against the setting that varies most, or against bits."""
+"""A plot of compared rows: a quantity against the setting that varies most, or against bits."""
 
 import math
 import textwrap
@@ -117,7 +117,9 @@ def draw_comparison(rows: pd.DataFrame, plot: ComparisonPlot, name: str) -> Draw
         left_out.append(f"the {len(lines) - len(MARKS)} lines of the largest values")
         lines = [line for line in lines if line in kept]
     if len(panels) > MOST_PANELS:
-        left_out.append(f"{len(panels) - MOST_PANELS} of {len(panels)} combinations of {', '.join(plot.names[one] for one in plot.panels)}")
+        left_out.append(
+            f"{len(panels) - MOST_PANELS} of {len(panels)} combinations of {', '.join(plot.names[column] for column in plot.panels)}"
+        )
     shown = shown[shown["line"].isin(lines)]
     with report_style():
         figure = _figure(shown, plot, lines, panels[:MOST_PANELS])
@@ -164,18 +166,18 @@ def _figure(shown: pd.DataFrame, plot: ComparisonPlot, lines: list[str], panels:
     figure = Figure(figsize=(8.6 if columns == 1 else 11.0, count * height + 0.22 * len(lines) * (not named)), layout="constrained")
     axes = np.atleast_1d(figure.subplots(count, columns, squeeze=False)).ravel()
     looks = dict(zip(lines, cycle(MARKS), strict=False))
-    for place, (panel, one) in enumerate(zip(panels, axes, strict=False)):
+    for place, (panel, panel_axes) in enumerate(zip(panels, axes, strict=False)):
         rows = shown[shown["panel"] == panel]
-        (_draw_named if named else _draw_panel)(one, rows, plot, looks)
-        one.set_title("\n".join(textwrap.wrap(drawable(panel), TITLE_CHARACTERS)), fontsize=10)
-        one.set_xlabel(plot.words if named else plot.names[plot.axis])
+        (_draw_named if named else _draw_panel)(panel_axes, rows, plot, looks)
+        panel_axes.set_title("\n".join(textwrap.wrap(drawable(panel), TITLE_CHARACTERS)), fontsize=10)
+        panel_axes.set_xlabel(plot.words if named else plot.names[plot.axis])
         if not named and place % columns == 0:
-            one.set_ylabel(plot.words)
-    for one in axes[len(panels) :]:
-        one.remove()
+            panel_axes.set_ylabel(plot.words)
+    for panel_axes in axes[len(panels) :]:
+        panel_axes.remove()
     labels: dict[str, Any] = {}
-    for one in axes[: len(panels)]:
-        labels |= dict(zip(*reversed(one.get_legend_handles_labels()), strict=True))
+    for panel_axes in axes[: len(panels)]:
+        labels |= dict(zip(*reversed(panel_axes.get_legend_handles_labels()), strict=True))
     widest = max(map(len, labels), default=0)
     figure.legend(labels.values(), labels.keys(), loc="outside lower center", ncols=1 if widest > WIDE else 2, frameon=False)
     return figure
@@ -249,7 +251,7 @@ def _tick(value: float, _: int | None = None) -> str:
 
 
 def _rulers(rows: pd.DataFrame, axis: str, name: str) -> list[pd.Series]:
-    """Return a ruler's different curves: one, where all lines have the same."""
+    """Return a ruler's different curves; lines often share a curve."""
     curves: dict[tuple[float, ...], pd.Series] = {}
     for _, series in rows[rows[name].notna() & (rows[name] > 0)].groupby("line", sort=False):
         curve = series.groupby(axis)[name].mean()

@@ -68,13 +68,13 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
     varied = varied_columns(summary, SHOWN_SETTINGS)
     models = varied_columns(summary, ("trust_model", "adjacency"))
     axis = chosen_axis(summary, AXES, "label")
-    what = "frequencies" if summary["categories"].notna().all() else "mean"
+    estimated = "frequencies" if summary["categories"].notna().all() else "mean"
     plot = ComparisonPlot(
         value="mean_squared_error",
-        words=f"squared error of the {what}",
+        words=f"squared error of the {estimated}",
         error="standard_error",
         axis=axis,
-        lines=("mechanism",) if axis == BITS else ("label",),
+        lines=("mechanism" if axis == BITS else "label", *models),
         panels=tuple(name for name in varied if name != axis),
         rulers=tuple(ruler for ruler in RULERS if summary[ruler.name].notna().any()),
         names=NAMES,
@@ -103,7 +103,7 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
                 Column("flag", "Flag"),
             ),
             rows=rows,
-            notes=_notes(rows, what),
+            notes=_notes(rows, estimated),
             failures=failures,
             data=(
                 (SUMMARY_NAME, "the rows above, with all digits and all columns"),
@@ -157,8 +157,8 @@ def summary_seeds(results: pd.DataFrame) -> list[int]:
     return sorted(results["seed"].unique().tolist())
 
 
-def _notes(rows: pd.DataFrame, what: str) -> tuple[str, ...]:
-    notes = [f"Squared L2 distance of the estimate from the true {what} of the clipped inputs, on average, ± standard error."]
+def _notes(rows: pd.DataFrame, estimated: str) -> tuple[str, ...]:
+    notes = [f"Squared L2 distance of the estimate from the true {estimated} of the clipped inputs, on average, ± standard error."]
     if rows["is_best"].any():
         notes.append("Shaded: the least error among rows with the same settings and the same guarantee.")
     if rows["ratio_to_central"].notna().any():

@@ -74,7 +74,7 @@ def exists(name: str) -> bool:
 
 
 def test_each_page_has_a_list_of_items_and_each_list_a_page() -> None:
-    assert sorted(paper["page"] for paper in PAPERS.values()) == sorted(page.name for page in PAGES.glob("*.md"))
+    assert sorted(paper["page"] for paper in PAPERS.values()) == sorted(page.name for page in PAGES.glob("*.md") if page.name != "index.md")
     for paper in PAPERS.values():
         assert len(paper["items"]) == len(set(paper["items"])) > 20
 

@@ -40,7 +40,8 @@ SPANS = [" ".join(span.split()) for page in (COMMANDS, README) for span in re.fi
 MOST_WORDS = 900
 TARGETS = sorted({command for command in [*LINES, *SPANS] if command.startswith("make ")})
 # Commands may use the outputs of earlier commands.
-SESSION = [command for command in [*LINES, *SPANS] if command.startswith("quietbits ")]
+# A span may also speak of an option of the program, or leave the options of a command out.
+SESSION = [command for command in LINES if command.startswith("quietbits ")]
 # Output files of each command, by its first words.
 WRITES = {
     "quietbits design mvu": ["table.json"],
@@ -55,7 +56,7 @@ WRITES = {
     "quietbits account": [],
     "quietbits calibrate": ["vector.json"],
     "quietbits sweep": ["results/report.html", "results/results.parquet", "results/summary.csv"],
-    "quietbits train": ["trained/report.html", "trained/results.parquet"],
+    "quietbits train": ["trained/report.html", "trained/results.parquet", "trained/summary.csv"],
     "quietbits simulate": [],
     "quietbits mechanisms": [],
     "quietbits plan": ["plan.html"],
@@ -147,7 +148,10 @@ def test_every_quietbits_command_runs(tmp_path: Path, monkeypatch: pytest.Monkey
         result = CliRunner().invoke(app, shlex.split(command)[1:])
         assert result.exit_code == 0, f"{command}\n{result.stderr}"
         written = {name for name in files(tmp_path) - there if not name.endswith((".sqlite", ".npy"))}
-        assert written == set(next(names for words, names in WRITES.items() if command.startswith(words))), command
+        expected = set(next(names for words, names in WRITES.items() if command.startswith(words))) if "--output" in command else set()
+        expected = {"report.html"} if "--report" in command else expected
+        # An earlier command may have written the same files.
+        assert written == expected - there, command
         there = files(tmp_path)
 
 

@@ -95,7 +95,7 @@ def test_the_page_loads_nothing_and_names_its_data(page: str) -> None:
     assert set(re.findall(r'(?:src|href)="(?!#)([^"]*)"', page)) == {"summary.csv", "results.parquet"}
     assert not re.findall(r"https?://(?!www\.w3\.org)|@import|<link", page)
     drawn = set(re.findall(r"<!-- (.*?) -->", page))
-    assert {"ε", "squared error of the mean", "privunit", "central Gaussian, same ε and δ", "answering zero"} <= drawn
+    assert {"ε", "squared error of the mean", "privunit, local", "central Gaussian, same ε and δ", "answering zero"} <= drawn
     for text in ("sphere", "clients 50", "quietbits sweep few.toml", "numpy"):
         assert text in page
 

@@ -29,7 +29,7 @@ def three_digits(value: float) -> str:
     if value >= 1000:
         return f"{value:.0f}"
     if value >= 1e-3:
-        return f"{value:#.3g}"
+        return f"{value:#.3g}".rstrip(".")
     mantissa, _, exponent = f"{value:.2e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
 

@@ -1,4 +1,4 @@
-"""Configuration of the documentation site: `make docs` builds it, and `docs/development/documentation.md` describes it."""
+"""Configuration of the documentation site: `make docs` builds it, and `docs/development/site.md` describes it."""
 
 import sys
 from importlib.metadata import version as installed_version

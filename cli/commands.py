@@ -20,7 +20,13 @@ class Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> Any:
         """Return the parameters; flags show no kind of value, because they take none."""
-        return _plain_flags(super().get_params(ctx))
+        parameters = super().get_params(ctx)
+        annotations = getattr(self.callback, "__annotations__", {})
+        for parameter in parameters:
+            # click 8.5 empties the help of typer's arguments, which typer before 0.21 has set first.
+            if parameter.param_type_name == "argument" and not parameter.help and parameter.name in annotations:
+                parameter.help = annotations[parameter.name].__metadata__[0].help
+        return _plain_flags(parameters)
 
 
 class Group(TyperGroup):

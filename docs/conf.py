@@ -1,14 +1,16 @@
-"""Configuration of the documentation site: `make docs` builds it, and `docs/development/documentation.md` describes it."""
+"""Configuration of the documentation site: `make docs` builds it, and `docs/development/site.md` describes it."""
 
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 from typing import Any
 
+from sphinx.util import logging
+
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
-from generators import command_pages, home_picture, math_markup, mechanism_pages, name_pages  # noqa: E402 - needs the path above
+from generators import command_pages, math_markup, mechanism_pages, name_pages, offline  # noqa: E402 - needs the path above
 
 project = "quietbits"
 author = "the quietbits founders"
@@ -27,6 +29,8 @@ exclude_patterns = ["_build", "_templates", "generators", "tutorials", "gallery/
 root_doc = "index"
 # A docstring's single backticks mark names and commands: names of the package become links.
 default_role = "py:obj"
+# Two dashes begin an option.
+smartquotes = False
 myst_enable_extensions = ["attrs_block", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
 
@@ -86,13 +90,20 @@ copyright = author  # noqa: A001 - Sphinx's name
 def write_generated_pages(app: Any, _: Any) -> None:
     """Write the pages that the package itself describes, before Sphinx reads the sources."""
     reference = Path(app.srcdir) / "reference" / "generated"
-    home_picture.write(reference / "home.svg")
     command_pages.write(reference / "commands")
     mechanism_pages.write(reference / "mechanisms")
     name_pages.write(reference / "names")
+
+
+def check_requests(app: Any, error: Exception | None) -> None:
+    """Warn of everything that a built page would load from another host."""
+    if error is None:
+        for request in offline.requests(Path(app.outdir)):
+            logging.getLogger(__name__).warning("request to another host: %s", request)
 
 
 def setup(app: Any) -> None:
     """Register the generated pages and the renderer of mathematics."""
     math_markup.setup(app)
     app.connect("config-inited", write_generated_pages)
+    app.connect("build-finished", check_requests)

@@ -34,9 +34,9 @@ GROUPS = {
 
 
 def public_names() -> dict[str, str]:
-    """Return the public names with the module that defines each, as the package's stub lists them."""
+    """Return the public names with the module that defines each, as the package's stub lists them; the version is no name of its own."""
     imports = [node for node in ast.parse(STUB.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: node.module or "" for node in imports for alias in node.names}
+    return {alias.name: node.module or "" for node in imports for alias in node.names if not alias.name.startswith("_")}
 
 
 def group_of(module: str) -> str:
@@ -52,7 +52,7 @@ def write(folder: Path) -> None:
         groups[group_of(module)].append(name)
     parts = [
         markup.heading("Public names"),
-        "``import quietbits`` has these names. Each is imported from its module at its first use.\n",
+        "``import quietbits`` has these names, and ``__version__``. Each is imported from its module at its first use.\n",
     ]
     for title in sorted(groups):
         listed = "\n".join(f"   {name}" for name in sorted(groups[title], key=str.casefold))

@@ -28,25 +28,27 @@ print(local.guarantee)
 # The figure shows, for a client in the middle of the city, how likely each decoded coordinate is. Under metric privacy the message stays
 # near the true position.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
+figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
 for table, label in ((metric, "metric privacy"), (local, "local privacy")):
     row = len(table.weights) // 2
     letters = np.array([float(letter) for letter in table.alphabet])
-    left.vlines(letters, 0, table.weights[row] / table.total, label=label, color="C0" if table is metric else "C1", linewidth=3)
-left.set(xlabel="decoded coordinate", ylabel="probability", title="a client in the middle")
-left.legend()
+    axes.vlines(letters, 0, table.weights[row] / table.total, label=label, color="C0" if table is metric else "C1", linewidth=3)
+axes.set(xlabel="decoded coordinate", ylabel="probability")
+axes.legend()
+plt.show()
 
 # %%
 # The server averages the decoded positions of 2,000 clients, who are around three places.
 
 rng = np.random.default_rng(0)
+figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
 places = np.array([[0.2, 0.3], [0.7, 0.25], [0.6, 0.8]])
 for place in places:
     positions = np.clip(place + 0.05 * rng.normal(size=(2000, 2)), 0, 1)
-    right.plot(*positions[:200].T, ".", color="0.8", markersize=3)
+    axes.plot(*positions[:200].T, ".", color="0.8", markersize=3)
     for table, marker in ((metric, "o"), (local, "s")):
         estimate = table.decode(table.encode(positions.ravel(), rng)).reshape(-1, 2).mean(axis=0)
-        right.plot(*estimate, marker, color="C0" if table is metric else "C1", markersize=6)
+        axes.plot(*estimate, marker, color="C0" if table is metric else "C1", markersize=6)
         print(f"{table.guarantee.metric or 'local'}: distance from the true mean {np.linalg.norm(estimate - positions.mean(axis=0)):.3f}")
-right.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="estimated means of three places")
+axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="clients in grey, estimated means by metric (blue) and local (orange) privacy")
 plt.show()

@@ -27,18 +27,19 @@ rng = np.random.default_rng(0)
 shares = 1 / np.arange(1, 201)
 held = rng.choice(200, size=5000, p=shares / shares.sum())
 true = np.bincount(held, minlength=200) / 5000
-figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
-for shift, (label, mechanism) in zip((-0.15, 0.15), {"local": local, "secure sum": summed}.items(), strict=True):
-    estimate = mechanism.estimate(mechanism.aggregate(mechanism.encode(held, rng)), 5000)
-    found = estimate.frequencies
-    typical = np.sqrt(np.mean((found - true) ** 2))
-    print(f"{label}: root mean squared error {typical:.4f}, largest standard error {estimate.standard_errors.max():.4f}")
-    axes.errorbar(np.arange(20) + shift, found[:20], estimate.standard_errors[:20], fmt=".", label=label)
+estimates = {}
+for label, mechanism in {"local": local, "secure sum": summed}.items():
+    estimates[label] = mechanism.estimate(mechanism.aggregate(mechanism.encode(held, rng)), 5000)
+    typical = np.sqrt(np.mean((estimates[label].frequencies - true) ** 2))
+    print(f"{label}: root mean squared error {typical:.4f}, largest standard error {estimates[label].standard_errors.max():.4f}")
 
 # %%
 # The figure shows the twenty commonest items, with one standard error each way.
 
+figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axes.plot(np.arange(20), true[:20], "_", color="black", markersize=12, label="true frequency")
+for shift, (label, estimate) in zip((-0.15, 0.15), estimates.items(), strict=True):
+    axes.errorbar(np.arange(20) + shift, estimate.frequencies[:20], estimate.standard_errors[:20], fmt=".", label=label)
 axes.set(xlabel="item", ylabel="frequency", xticks=range(0, 20, 2))
 axes.legend()
 plt.show()

@@ -94,14 +94,13 @@ for planned in plan.feasible:
     print(f"{planned.name}: {planned.bits_per_client:g} bits, predicted error {planned.predicted_error:.5f}")
 
 # %%
-# The figure shows its designs among the others. Install the conformance suite, ``quietbits[conformance]``, to test a mechanism of your own.
+# The figure shows it among the others. Install the conformance suite, ``quietbits[conformance]``, to test a mechanism of your own.
 
-figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
-designs = plan.designs_frame()
-for name, rows in designs.groupby("mechanism", sort=False):
-    axes.plot(rows["bits_per_coordinate"], rows["predicted_error"], "*" if name == "coin" else ".", markersize=12, label=name)
-axes.set(xlabel="bits of a message", ylabel="predicted squared error", yscale="log")
-axes.legend()
+figure, axes = plt.subplots(figsize=(7, 2.4), layout="constrained")
+names = [f"{planned.name}, {planned.bits_per_client:g} bits" for planned in plan.feasible]
+colours = ["C1" if planned.name == "coin" else "C0" for planned in plan.feasible]
+axes.barh(names, [planned.predicted_error for planned in plan.feasible], color=colours)
+axes.set(xlabel="predicted squared error of the mean")
 plt.show()
 
 del quietbits.REGISTRY["coin"]

@@ -149,6 +149,11 @@ def test_help_lists_the_commands() -> None:
         assert command in shown
 
 
+@pytest.mark.parametrize(("command", "help_text"), [("verify", "Lookup table, as JSON"), ("mechanisms", "One mechanism, in full.")])
+def test_help_describes_arguments(command: str, help_text: str) -> None:
+    assert help_text in run(command, "--help").stdout
+
+
 def test_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(version, "__version__", "1.2.3")
     result = run("--version")

@@ -185,7 +185,7 @@ def _print(plan: "Plan", *, every: bool) -> None:
     screen.print(_references(plan))
     if references := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
         screen.print(f"{', '.join(references)}: {REAL_NUMBERS}.")
-    if plan.infeasible and every:
+    if plan.infeasible and (every or not plan.feasible):
         screen.print(_refusals(plan))
     elif plan.infeasible:
         screen.print(f"{len(plan.infeasible)} mechanisms cannot serve; --all shows why.")

@@ -23,5 +23,12 @@ Examples
 
 import lazy_loader
 
+from .extras import loadable
+
 # The module has no `__all__`: with it, `help(quietbits)` would print the help of every public name, nine thousand lines.
-__getattr__, __dir__, _ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, _all_names, _ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __dir__() -> list[str]:
+    """Return the public names that the installed extras can load."""
+    return loadable(_all_names(), __getattr__)

@@ -1,6 +1,6 @@
 """Packages that only some uses need, and the extras of quietbits that install them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from types import MappingProxyType
@@ -19,6 +19,8 @@ EXTRAS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Extra that installs each optional package; packages have the names that are imported."""
+# Packages that modules of public names import; the others are imported when they are used.
+IMPORTED = ("flwr", "pyarrow")
 
 
 @contextmanager
@@ -51,6 +53,21 @@ def require(package: str, use: str = "this") -> None:
 def installed(package: str) -> bool:
     """Return whether a package can be imported, without importing it."""
     return find_spec(package) is not None
+
+
+def loadable(names: Iterable[str], load: Callable[[str], object]) -> list[str]:
+    """Return the names that can be loaded; names are loaded only if a package is missing."""
+    if all(map(installed, IMPORTED)):
+        return list(names)
+    return [name for name in names if _loads(name, load)]
+
+
+def _loads(name: str, load: Callable[[str], object]) -> bool:
+    try:
+        load(name)
+    except MissingExtraError:
+        return False
+    return True
 
 
 def missing_extra(package: str, use: str) -> MissingExtraError:

@@ -25,6 +25,8 @@ from .parameters import draw_value, load_accounts
 TABLE, DATA, ITEMS, SWEEP = "table.json", "data.csv", "items.txt", "sweep.toml"
 INPUTS = (TABLE, DATA, ITEMS, SWEEP)
 OUTPUTS = ("out.json", "out.csv", "out.parquet", "out.html", "out.svg", "out", "no/folder/out.json", ".", "table.json", "-")
+# Lines that a command prints while it is at work.
+AT_WORK = re.compile(r"quietbits: \d+ (s|min \d+ s|h \d+ min)(, about [^:]* left)?: ")
 # These commands end with 1 if their object fails their examination.
 FINDING = ("verify", "audit")
 # These commands name every fault of many tasks and keep finished tasks: the same command goes on.
@@ -182,7 +184,7 @@ def check(folder: Path, arguments: list[str]) -> None:
         if path.suffix == ".json" and arguments[0] != "export":
             json.loads(path.read_bytes(), parse_constant=_refuse)
     if result.exit_code == 2:
-        complaint = [line for line in result.stderr.splitlines() if not re.match(r"quietbits: \d+ s: ", line)]
+        complaint = [line for line in result.stderr.splitlines() if not AT_WORK.match(line)]
         assert len(complaint) >= 1, "refused without a reason"
         if not any(arguments[: len(words)] == list(words) for words in RESUMABLE):
             assert len(complaint) == 1, f"{len(complaint)} lines: {result.stderr[-500:]}"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import quietbits
-from quietbits.extras import EXTRAS, optional, require
+from quietbits.extras import EXTRAS, IMPORTED, optional, require
 
 ROOT = Path(quietbits.__file__).parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -172,6 +172,24 @@ def test_a_public_name_without_its_extra_is_an_import_error_that_names_it() -> N
     last = python_without(["pyarrow"], f"{HIDE}import quietbits; quietbits.run_sweep")
     assert last.endswith("pip install 'quietbits[experiments]'")
     assert issubclass(quietbits.MissingExtraError, ImportError)
+
+
+def test_the_listed_names_are_those_that_can_be_loaded() -> None:
+    source = f"""{HIDE}
+import pydoc
+import quietbits
+for name in dir(quietbits):
+    getattr(quietbits, name)
+print(len(pydoc.render_doc(quietbits).splitlines()), *dir(quietbits))
+"""
+    lines, *core = python_without(EXTRAS, source).split()
+    assert int(lines) < 80
+    assert set(core) < set(dir(quietbits))
+    assert {"design_mvu", "plan", "account", "build_mechanism", "secure_words"} <= set(core)
+    assert {"run_sweep", "run_training", "study_mean"}.isdisjoint(core)
+    # Packages that are imported when they are used hide no name.
+    _, *others = python_without(set(EXTRAS) - set(IMPORTED), source).split()
+    assert set(others) == set(dir(quietbits))
 
 
 def test_another_failed_import_passes_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -408,7 +408,7 @@ def test_the_demo_writes_report_results_and_table(folder: Path, monkeypatch: pyt
     assert read_table(folder / "a" / "demo" / "table.json").bits_in == 2
     assert "body mass index" in (folder / "a" / "demo" / "report.html").read_text(encoding="utf-8")
     # The progress bar is on stderr, and only on a terminal.
-    assert "9/9" in result.stderr
+    assert "9 of 9" in result.stderr
 
 
 def test_a_demo_that_fails_leaves_no_folder(folder: Path) -> None:

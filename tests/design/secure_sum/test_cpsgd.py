@@ -410,3 +410,9 @@ def test_the_theorem_is_no_guarantee() -> None:
     privacy = SAMPLED.privacy()
     assert {account.name: account.is_guarantee for account in privacy.accounts} == {"theorem-1": False, "rdp": True, "near-gaussian": True}
     assert SAMPLED.guarantee.epsilon == min(account.bound(1e-5, 1, None).epsilon for account in privacy.accounts[1:])
+
+
+def test_the_bits_of_a_sum_hold_its_largest_number() -> None:
+    # The largest sum is 7 * (1 + 8) = 63.
+    facts = CpsgdMechanism(NormBall(3, 2.0), clients=7, levels=2, trials=8, delta=1e-5).facts()
+    assert (facts["modulus"], facts["bits"]) == (64, 6)

@@ -216,6 +216,18 @@ def test_rounds_and_a_seed_are_passed_on() -> None:
     assert 0.99 < mechanism.privacy().epsilon(1e-5, rounds=10) <= 1.0
 
 
+def test_the_adjacency_of_the_budget_is_that_of_the_mechanism() -> None:
+    replaced, added = (calibrated(1000, 6, 24, Budget(1.0, 1e-5, adjacency)) for adjacency in ("replace-one", "add-or-remove-one"))
+    assert (replaced.adjacency, added.adjacency) == ("replace-one", "add-or-remove-one")
+    # Neighbours are half as far apart: a quarter of the noise suffices.
+    assert added.worst_variance < 0.3 * replaced.worst_variance
+
+
+def test_sums_fit_into_the_bits() -> None:
+    # With a step more of each of 64 clients the largest sum would be 2**10, and levels and trials would be better.
+    assert calibrate_cpsgd(NormBall(6, 2.0), 64, 10, Budget(3.0, 1e-5, "replace-one")).modulus <= 2**10
+
+
 def test_too_few_bits_are_refused_with_how_many_are_enough() -> None:
     message = (
         r"bits must be at least (\d+) for 1000 clients to reach epsilon = 1 at delta = 1e-05 in 64 dimensions, got 10: 2 levels need \d+"

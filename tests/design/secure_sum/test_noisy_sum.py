@@ -150,3 +150,7 @@ def test_noise_that_is_far_from_gaussian_has_its_reason() -> None:
     bound = noisy_sum_privacy(1, NoisySum(0.001, 1e6, 1)).account("near-gaussian").bound(1e-5, 1, None)
     assert bound.epsilon == math.inf
     assert bound.reason == "local_sigma must be larger for the noise to be nearly Gaussian"
+    sampled = noisy_sum_privacy(1, NoisySum(0.001, 1e6, 1)).account("near-gaussian").bound(1e-5, 1, PoissonSampling(0.5))
+    assert sampled.epsilon == math.inf
+    assert sampled.reason is not None
+    assert sampled.reason.startswith("local_sigma must be larger for sampling to be accounted for: 1 clients with noise of 0.001 steps")

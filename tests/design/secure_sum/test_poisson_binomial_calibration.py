@@ -107,3 +107,11 @@ def test_bad_requests_are_refused(changes: dict[str, Any], budget: dict[str, Any
     arguments: dict[str, Any] = {"ball": NormBall(2, 2.0), "clients": 2, "bits": 8} | changes
     with pytest.raises(ValueError, match=message):
         calibrate_poisson_binomial(**arguments, budget=Budget(**({"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace-one"} | budget)))
+
+
+def test_trials_that_the_bits_do_not_hold_are_refused() -> None:
+    ball, budget = NormBall(4, 2.0), Budget(1.0, 1e-5, "replace-one")
+    # Ten clients with six trials each have sums from 0 to 60.
+    assert calibrate_poisson_binomial(ball, 10, 6, budget, trials=6).modulus <= 64
+    with pytest.raises(InfeasibleError, match="bits must be at least 7 to hold 7 trials of each of 10 clients, got 6"):
+        calibrate_poisson_binomial(ball, 10, 6, budget, trials=7)

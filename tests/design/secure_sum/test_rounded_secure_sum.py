@@ -51,6 +51,8 @@ def test_the_mean_of_steps_is_what_is_decoded(mechanism: RoundedSecureSum) -> No
     np.testing.assert_array_equal(mechanism.mean_of_steps(steps), mechanism.decode(aggregate, 3))
     # The mean is linear in the steps.
     np.testing.assert_allclose(mechanism.mean_of_steps(3 * steps), 3 * mechanism.mean_of_steps(steps), atol=1e-13)
+    with pytest.raises(ValueError, match="clients must be 3, for whose noise the guarantee is stated, got 2"):
+        mechanism.decode(aggregate, 2)
 
 
 @EVERY

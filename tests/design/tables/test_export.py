@@ -88,6 +88,8 @@ def test_the_c_header_draws_as_python_does(case: str, optimised: bool, tmp_path:
 
 def test_the_c_header_takes_no_number_for_the_lower_end(tmp_path: Path) -> None:
     export_table(CASES["one-bit"], tmp_path / "table.h", "c")
+    # C asks for a line break at the end of a file.
+    assert (tmp_path / "table.h").read_text().endswith("\n")
     (tmp_path / "driver.c").write_text(DRIVER)
     subprocess.run(["cc", "-std=c99", "driver.c", "-o", "driver"], cwd=tmp_path, check=True)
     words = (2**40, 2**62)

@@ -13,6 +13,7 @@ from quietbits.design.noise.random_words import secure_words
 from quietbits.design.tables import lookup_table as module
 from quietbits.design.tables.certificate import certified_table
 from quietbits.design.tables.lookup_table import LookupTable, letter_guide
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import bitwise_randomised_response, generalised_randomised_response
 
@@ -248,6 +249,9 @@ def test_no_rows_have_no_letters_and_the_certificate_says_whether_it_has_a_bound
     table = table_of(np.array([[3, 1], [1, 3]]), [Fraction(-1, 2), Fraction(3, 2)])
     assert table.letters_of_rows([], np.zeros(0, dtype=np.uint64)).shape == (0,)
     assert "no lower bound" in table.certificate.line
+    bounded = design_mvu(1.0, 1, 1).certificate
+    assert bounded.lower_bound is not None
+    assert f"at least {bounded.lower_bound:.6g}" in bounded.line
     assert "dual" not in table.certificate.to_frame().columns
     assert table.certificate.to_frame()["mean_variance"].tolist() == [0.75]
 

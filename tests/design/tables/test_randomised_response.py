@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quietbits.design.tables.lookup_table import LookupTable
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.randomised_response import (
     bitwise_randomised_response,
     generalised_randomised_response,
@@ -132,3 +133,19 @@ def test_bits_that_are_flipped_half_of_the_time_or_more_are_no_response() -> Non
     other = two_bits((unit, 5 * unit, 5 * unit), Fraction(1))
     letters = tuple((Fraction(16 * i, 3) - 10) / -4 for i in range(4))
     assert not is_generalised_response(dataclasses.replace(other, alphabet=letters))
+
+
+def test_other_tables_are_not_taken_for_randomised_response() -> None:
+    generalised, bitwise = generalised_randomised_response(2.0, 2), bitwise_randomised_response(2.0, 2)
+    assert is_generalised_response(generalised)
+    assert is_bitwise_response(bitwise)
+    # A table of another shape, and a square table of another kind.
+    for other in (design_mvu(2.0, 1, 2), design_mvu(2.0, 2, 2)):
+        assert not is_generalised_response(other)
+        assert not is_bitwise_response(other)
+    assert not is_generalised_response(bitwise)
+    assert not is_bitwise_response(generalised)
+    # The same first row, but two other rows exchanged; and the letters of a mirrored table.
+    assert not is_generalised_response(dataclasses.replace(generalised, weights=generalised.weights[[0, 2, 1, 3]]))
+    assert not is_generalised_response(dataclasses.replace(generalised, alphabet=generalised.alphabet[::-1]))
+    assert not is_bitwise_response(dataclasses.replace(bitwise, weights=bitwise.weights[[0, 2, 1, 3]]))

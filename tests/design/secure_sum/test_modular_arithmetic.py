@@ -1,0 +1,28 @@
+"""Messages modulo M: reduced unless they are said to be below it, and sums of the right shape."""
+
+import numpy as np
+import pytest
+
+from quietbits.design.secure_sum import modular_arithmetic
+from quietbits.design.secure_sum.modular_arithmetic import aggregate_residues, messages_in_parts
+
+
+@pytest.mark.parametrize("modulus", [7, 256, 300, 2**40])
+def test_messages_are_reduced_unless_they_are_below_the_modulus(monkeypatch: pytest.MonkeyPatch, modulus: int) -> None:
+    # Three clients at a time.
+    monkeypatch.setattr(modular_arithmetic, "MADE_TOGETHER", 6)
+    inputs = np.arange(20.0).reshape(10, 2)
+
+    def noisy_steps(rows: np.ndarray) -> np.ndarray:
+        return (rows * modulus).astype(np.int64) - 3
+
+    messages = messages_in_parts(inputs, 2, modulus, noisy_steps)
+    assert messages.tolist() == [[modulus - 3] * 2] * 10
+    below = messages_in_parts(inputs, 2, modulus, lambda rows: rows.astype(np.int64) % modulus, below=True)
+    assert below.tolist() == (inputs % modulus).astype(int).tolist()
+
+
+def test_aggregates_of_another_shape_are_refused() -> None:
+    for aggregate in ([8, 10, 1], [[8, 10]], 8):
+        with pytest.raises(ValueError, match=r"aggregate must have the shape \(2,\), got"):
+            aggregate_residues(aggregate, 2, 5)

@@ -8,6 +8,7 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
+from quietbits.analysis.catalogue.accounts import calibrates
 from quietbits.analysis.catalogue.registry import REGISTRY
 from quietbits.design.contracts.described_entry import REAL_NUMBERS
 from quietbits.design.contracts.options import NONE
@@ -201,9 +202,12 @@ def _epsilon(account: dict[str, Any]) -> str:
 def _calls(entry: Entry, numbers: dict[str, Any]) -> str:
     kind = numbers["class"][1]
     made = f":py:class:`quietbits.{kind}`" if kind in public_names() else f"``{kind}``"
-    simulated = "" if not entry.private else (f"``quietbits simulate {entry.name}`` and ``quietbits audit {entry.name}`` run it. ")
+    does = {"account": "states the privacy of given parameters", "calibrate": "finds parameters for a budget"}
+    does |= {"simulate": "runs rounds and compares errors", "audit": "tries to refute the guarantee"}
+    if not calibrates(entry.name):
+        del does["calibrate"]
+    rows = [(f":doc:`quietbits {command} {entry.name} <../commands/{command}>`", purpose) for command, purpose in does.items()]
     return (
-        f"``quietbits account {entry.name}`` states the privacy of given parameters, and ``quietbits calibrate {entry.name}`` finds "
-        f"parameters for a budget (:doc:`account <../commands/account>`, :doc:`calibrate <../commands/calibrate>`). {simulated}"
-        f"In Python, ``quietbits.build_mechanism({entry.name!r}, task, options)`` builds a {made} for the task above.\n"
+        markup.table(("command", "what it does"), rows, "50 50")
+        + f"\n``quietbits.build_mechanism({entry.name!r}, task, options)`` builds the mechanism in Python, a {made} for the task above.\n"
     )

@@ -16,7 +16,9 @@ import quietbits
 
 table = quietbits.design_mvu(epsilon=2.0, bits_in=4, bits_out=2)
 print(table.guarantee)
-print(f"average variance {table.certificate.mean_variance:.4f}, optimality gap {table.certificate.optimality_gap:.1%}")
+print(
+    f"average variance {table.certificate.mean_variance:.4f}, optimality gap {table.certificate.optimality_gap:.1%}"
+)
 
 # %%
 # A seeded generator makes the experiment repeatable. A release draws from ``quietbits.secure_words`` instead.
@@ -30,10 +32,14 @@ print(f"true mean {values.mean():.3f}, estimate {table.decode(messages).mean():.
 # client's value: a designed table is better than both, for every value here.
 
 grid = np.linspace(0, 1, 201)
-task = quietbits.Task(quietbits.Interval(), clients=len(values), epsilon=2.0, delta=0.0, adjacency="replace-one")
+task = quietbits.Task(
+    quietbits.Interval(), clients=len(values), epsilon=2.0, delta=0.0, adjacency="replace-one"
+)
 compared = {
     "MVU, 2 bits": quietbits.TableMeanMechanism(table),
-    "generalised randomised response, 2 bits": quietbits.build_mechanism("generalised-randomised-response", task, {"bits": 2}),
+    "generalised randomised response, 2 bits": quietbits.build_mechanism(
+        "generalised-randomised-response", task, {"bits": 2}
+    ),
     "Laplace noise, 64 bits": quietbits.build_mechanism("laplace", task),
 }
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")

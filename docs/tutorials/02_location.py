@@ -32,7 +32,14 @@ figure, axes = plt.subplots(figsize=(7, 2.6), layout="constrained")
 for table, label in ((metric, "metric privacy"), (local, "local privacy")):
     row = len(table.weights) // 2
     letters = np.array([float(letter) for letter in table.alphabet])
-    axes.vlines(letters, 0, table.weights[row] / table.total, label=label, color="C0" if table is metric else "C1", linewidth=3)
+    axes.vlines(
+        letters,
+        0,
+        table.weights[row] / table.total,
+        label=label,
+        color="C0" if table is metric else "C1",
+        linewidth=3,
+    )
 axes.set(xlabel="decoded coordinate", ylabel="probability")
 axes.legend()
 plt.show()
@@ -49,6 +56,13 @@ for place in places:
     for table, marker in ((metric, "o"), (local, "s")):
         estimate = table.decode(table.encode(positions.ravel(), rng)).reshape(-1, 2).mean(axis=0)
         axes.plot(*estimate, marker, color="C0" if table is metric else "C1", markersize=6)
-        print(f"{table.guarantee.metric or 'local'}: distance from the true mean {np.linalg.norm(estimate - positions.mean(axis=0)):.3f}")
-axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", title="clients in grey, estimated means by metric (blue) and local (orange) privacy")
+        print(
+            f"{table.guarantee.metric or 'local'}: distance from the true mean {np.linalg.norm(estimate - positions.mean(axis=0)):.3f}"
+        )
+axes.set(
+    xlim=(0, 1),
+    ylim=(0, 1),
+    aspect="equal",
+    title="clients in grey, estimated means by metric (blue) and local (orange) privacy",
+)
 plt.show()

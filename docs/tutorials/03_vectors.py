@@ -20,7 +20,10 @@ tried = {
     "minimal-random-coding": range(2, 13, 2),
     "sqkr": range(1, 9),
 }
-built = {name: [quietbits.build_mechanism(name, task, {"message_bits": bits}) for bits in numbers] for name, numbers in tried.items()}
+built = {
+    name: [quietbits.build_mechanism(name, task, {"message_bits": bits}) for bits in numbers]
+    for name, numbers in tried.items()
+}
 reference = quietbits.build_mechanism("privunit", task)
 
 # %%
@@ -31,7 +34,9 @@ vectors = np.abs(rng.normal(size=(task.clients, 64)))
 vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
 for mechanism in (built["rotating-simplex"][-1], built["sqkr"][3]):
     result = quietbits.simulate_mean(mechanism, [vectors], rng)
-    print(f"{mechanism.bits_per_client:g} bits: squared error {result.squared_error:.4f}, predicted {result.predicted_squared_error:.4f}")
+    print(
+        f"{mechanism.bits_per_client:g} bits: squared error {result.squared_error:.4f}, predicted {result.predicted_squared_error:.4f}"
+    )
 
 # %%
 # The figure shows the error of the mean against the bits of a message. A handful of bits comes close to PrivUnit, which sends 64 floats and
@@ -40,8 +45,18 @@ for mechanism in (built["rotating-simplex"][-1], built["sqkr"][3]):
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for name, mechanisms in built.items():
     bits = [mechanism.bits_per_client for mechanism in mechanisms]
-    axes.plot(bits, [mechanism.error().of_mean(task.clients) for mechanism in mechanisms], "o-", label=name)
-axes.axhline(reference.error().of_mean(task.clients), color="0.4", linestyle="--", label="privunit, 4096 bits")
+    axes.plot(
+        bits,
+        [mechanism.error().of_mean(task.clients) for mechanism in mechanisms],
+        "o-",
+        label=name,
+    )
+axes.axhline(
+    reference.error().of_mean(task.clients),
+    color="0.4",
+    linestyle="--",
+    label="privunit, 4096 bits",
+)
 axes.set(xlabel="bits of a message", ylabel="largest expected squared error", yscale="log")
 axes.legend()
 plt.show()

@@ -17,8 +17,16 @@ ball = quietbits.NormBall(dimension=256, norm=2.0)
 task = quietbits.Task(ball, clients=100, epsilon=1.0, delta=1e-5, adjacency="add-or-remove-one")
 numbers = range(11, 22, 2)
 names = ("distributed-discrete-gaussian", "distributed-skellam", "cpsgd")
-errors = {name: [quietbits.build_mechanism(name, task, {"bits": bits}).error().of_mean(task.clients) for bits in numbers] for name in names}
-central = quietbits.central_gaussian_error(ball, task.clients, task.epsilon, task.delta, task.adjacency)
+errors = {
+    name: [
+        quietbits.build_mechanism(name, task, {"bits": bits}).error().of_mean(task.clients)
+        for bits in numbers
+    ]
+    for name in names
+}
+central = quietbits.central_gaussian_error(
+    ball, task.clients, task.epsilon, task.delta, task.adjacency
+)
 
 # %%
 # A simulated round agrees with the prediction. ``simulate_mean`` encodes, adds up modulo 2**bits, and decodes.
@@ -29,7 +37,9 @@ vectors = rng.normal(size=(task.clients, ball.dimension))
 vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
 result = quietbits.simulate_mean(mechanism, [vectors], rng)
 print(mechanism.guarantee)
-print(f"squared error {result.squared_error:.3f}, predicted {result.predicted_squared_error:.3f}, trusted server {central:.3f}")
+print(
+    f"squared error {result.squared_error:.3f}, predicted {result.predicted_squared_error:.3f}, trusted server {central:.3f}"
+)
 
 # %%
 # With enough bits the error is that of a trusted server's Gaussian noise, although nobody is trusted. The prediction includes rounding and

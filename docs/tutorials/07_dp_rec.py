@@ -14,7 +14,9 @@ import numpy as np
 import quietbits
 
 ball = quietbits.NormBall(dimension=1000, norm=2.0)
-mechanism = quietbits.DpRecMechanism(ball, clip_ratio=1.0, layout=quietbits.uniform_layout(1000, groups=4, group_bits=7))
+mechanism = quietbits.DpRecMechanism(
+    ball, clip_ratio=1.0, layout=quietbits.uniform_layout(1000, groups=4, group_bits=7)
+)
 rng = np.random.default_rng(0)
 vector = rng.normal(size=1000)
 vector /= np.linalg.norm(vector)
@@ -28,9 +30,13 @@ print(f"{message.shape[1]} bytes instead of {vector.nbytes}")
 clients = [50, 200, 800]
 errors = []
 for number in clients:
-    decoded = mechanism.decode(mechanism.aggregate(mechanism.encode(np.tile(vector, (number, 1)), rng)), number)
+    decoded = mechanism.decode(
+        mechanism.aggregate(mechanism.encode(np.tile(vector, (number, 1)), rng)), number
+    )
     errors.append(np.sum((decoded - vector) ** 2))
-    print(f"{number} clients: squared error {errors[-1]:.3f}, predicted {mechanism.error().of_mean(number):.3f}")
+    print(
+        f"{number} clients: squared error {errors[-1]:.3f}, predicted {mechanism.error().of_mean(number):.3f}"
+    )
 
 # %%
 # The privacy of a training depends on rounds and on the sampling of clients. All accounts but ``message`` are against those who see the
@@ -48,7 +54,12 @@ for row in account.privacy.accounts:
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axes.plot(clients, errors, "o", label="one round")
-axes.plot(clients, [mechanism.error().of_mean(number) for number in clients], "-", label="stated, for the worst vector")
+axes.plot(
+    clients,
+    [mechanism.error().of_mean(number) for number in clients],
+    "-",
+    label="stated, for the worst vector",
+)
 axes.set(xlabel="clients", ylabel="squared error of the mean", xscale="log", yscale="log")
 axes.legend()
 plt.show()

@@ -45,7 +45,11 @@ print(summary[["mechanism", "epsilon", "accuracy", "megabytes_up"]].to_string(in
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for _, run in results.groupby("run"):
     proven = run["epsilon"].iloc[-1]
-    label = "no privacy" if run["mechanism"].iloc[0] == "none" else f"epsilon {proven:.2g} after all rounds"
+    label = (
+        "no privacy"
+        if run["mechanism"].iloc[0] == "none"
+        else f"epsilon {proven:.2g} after all rounds"
+    )
     axes.plot(run["round"], run["accuracy"], ".-", label=label)
 axes.set(xlabel="round", ylabel="accuracy")
 axes.legend()

@@ -28,7 +28,10 @@ def train(message: Message, context: Context) -> Message:
     """Move the model halfway to the client's own target."""
     weights = message.content["arrays"]["weights"].numpy()
     moved = weights + 0.5 * (context.node_config["target"] - weights)
-    content = {"arrays": ArrayRecord({"weights": Array(moved)}), "metrics": MetricRecord({"num-examples": 1})}
+    content = {
+        "arrays": ArrayRecord({"weights": Array(moved)}),
+        "metrics": MetricRecord({"num-examples": 1}),
+    }
     return Message(RecordDict(content), reply_to=message)
 
 
@@ -38,7 +41,9 @@ def train(message: Message, context: Context) -> Message:
 logging.getLogger("flwr").setLevel(logging.ERROR)
 CLIENTS, ROUNDS = 8, 6
 ball = quietbits.NormBall(dimension=4, norm=2.0, clip_norm=1.0)
-task = quietbits.Task(ball, CLIENTS, epsilon=20.0, delta=1e-5, adjacency="add-or-remove-one", rounds=ROUNDS)
+task = quietbits.Task(
+    ball, CLIENTS, epsilon=20.0, delta=1e-5, adjacency="add-or-remove-one", rounds=ROUNDS
+)
 inner = FedAvg(fraction_evaluate=0.0, min_train_nodes=CLIENTS, min_available_nodes=CLIENTS)
 strategy = quietbits.PrivateMeanStrategy(inner, "distributed-discrete-gaussian", task)
 
@@ -52,7 +57,10 @@ class OneProcess(Grid):
     """Nodes of one process, each with a target of its own."""
 
     def __init__(self, targets: dict[int, float]) -> None:
-        self.contexts = {node: Context(1, node, {"target": target}, RecordDict(), {}) for node, target in targets.items()}
+        self.contexts = {
+            node: Context(1, node, {"target": target}, RecordDict(), {})
+            for node, target in targets.items()
+        }
 
     def get_node_ids(self):
         """Return the nodes."""
@@ -90,7 +98,9 @@ def keep(_, arrays):
     models.append(arrays["weights"].numpy())
 
 
-strategy.start(grid, ArrayRecord({"weights": Array(models[0])}), num_rounds=ROUNDS, evaluate_fn=keep)
+strategy.start(
+    grid, ArrayRecord({"weights": Array(models[0])}), num_rounds=ROUNDS, evaluate_fn=keep
+)
 for report in strategy.reports[:2]:
     print(f"{report.stayed} of {report.invited} clients: {report.guarantee}")
 
@@ -100,7 +110,9 @@ for report in strategy.reports[:2]:
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axes.plot(np.array(models[1:]), ".-")
-axes.axhline(0.3 * np.mean(range(1, CLIENTS + 1)), color="0.4", linestyle="--", label="mean of the targets")
+axes.axhline(
+    0.3 * np.mean(range(1, CLIENTS + 1)), color="0.4", linestyle="--", label="mean of the targets"
+)
 axes.set(xlabel="round", ylabel="coordinate of the model")
 axes.legend()
 plt.show()

@@ -88,10 +88,14 @@ quietbits.REGISTRY["coin"] = entry
 # %%
 # Every command and call now has it. This plan ranks it among the mechanisms of the local trust model.
 
-task = quietbits.Task(quietbits.Interval(), clients=1000, epsilon=1.0, delta=0.0, adjacency="replace-one", bits=2)
+task = quietbits.Task(
+    quietbits.Interval(), clients=1000, epsilon=1.0, delta=0.0, adjacency="replace-one", bits=2
+)
 plan = quietbits.plan_task(task, trust="local", timed=False)
 for planned in plan.feasible:
-    print(f"{planned.name}: {planned.bits_per_client:g} bits, predicted error {planned.predicted_error:.5f}")
+    print(
+        f"{planned.name}: {planned.bits_per_client:g} bits, predicted error {planned.predicted_error:.5f}"
+    )
 
 # %%
 # The figure shows it among the others. Install the conformance suite, ``quietbits[conformance]``, to test a mechanism of your own.

@@ -433,3 +433,10 @@ def test_sums_of_positive_values_are_never_rounded_down() -> None:
             )
             bound = positive_part_bound(values, probabilities[:-1], probabilities[-1], count, 1e-2)
             assert mean * total ** (count - 1) <= bound <= mean * (1 + 1e-10)
+
+
+def test_equal_rows_lose_nothing_in_any_number_of_uses() -> None:
+    letters = ShuffledLetters([[1, 1], [1, 1]], 10)
+    loss = letters.loss(1e-6, 3).self_compose(3)
+    assert letters.delta(0.0) == letters.delta(0.5) == 0.0
+    assert (loss.get_epsilon_for_delta(1e-6), loss.get_delta_for_epsilon(0.0)) == (0.0, 0.0)

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
+import click
 import typer
 from typer.testing import CliRunner
 
@@ -63,8 +64,9 @@ def _leaves() -> tuple[tuple[str, ...], ...]:
 
     def walk(words: tuple[str, ...], command: Any) -> None:
         if hasattr(command, "list_commands"):
-            for name in command.list_commands(None):
-                walk((*words, name), command.get_command(None, name))
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                walk((*words, name), command.get_command(context, name))
         else:
             leaves.append(words)
 
@@ -76,7 +78,7 @@ def _leaves() -> tuple[tuple[str, ...], ...]:
 def _parameters(words: tuple[str, ...]) -> tuple[Any, ...]:
     command: Any = typer.main.get_command(app)
     for word in words:
-        command = command.get_command(None, word)
+        command = command.get_command(click.Context(command), word)
     return tuple(option for option in command.params if option.name != "help")
 
 

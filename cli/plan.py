@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import InfeasibleError
+from ..extras import require
 from ..files import STANDARD_OUTPUT
 from ..shown import in_figures
 from .console import check_outputs, console, in_lines, progress_bar, say, warn
-from .options import Epsilon, Json, Seed, Workers
+from .options import Epsilon, Json, Seed, Workers, complete_adjacency
 from .task import Categories, Clients, Clip, Delta, Dimension, Interval, Norm, Rounds, domain_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ HEADINGS = (
 def plan_command(
     clients: Clients,
     epsilon: Epsilon,
-    adjacency: Annotated[str, typer.Option(help="replace-one or add-or-remove-one: which data sets are neighbours.")],
+    adjacency: Annotated[
+        str,
+        typer.Option(help="replace-one or add-or-remove-one: which data sets are neighbours.", autocompletion=complete_adjacency),
+    ],
     delta: Delta = 0.0,
     dimension: Dimension = None,
     norm: Norm = None,
@@ -88,11 +92,13 @@ def plan_command(
     check_outputs(output)
     if output not in (None, STANDARD_OUTPUT) and output.suffix not in KINDS:
         raise ValueError(f"output must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {output.name!r}")
+    if output is not None and output.suffix == ".parquet":
+        require("pyarrow", "the format parquet")
     held = {"dimension": dimension, "norm": norm, "clip": clip, "categories": categories, "interval": interval}
     task = Task(domain_of(held), clients, epsilon, delta, adjacency, rounds=rounds, bits=bits, message_bits=message_bits)
     registered = {choice.name: choice for entry in REGISTRY.values() for choice in entry.options}
     options = typed_options("the registry", tuple(registered.values()), option or [])
-    with progress_bar() as on_step:
+    with progress_bar("building the first mechanisms") as on_step:
         plan = plan_task(
             task,
             population=population,
@@ -179,7 +185,7 @@ def _print(plan: "Plan", *, every: bool) -> None:
     screen.print(_references(plan))
     if references := [mechanism.name for mechanism in plan.feasible if mechanism.on_real_numbers]:
         screen.print(f"{', '.join(references)}: {REAL_NUMBERS}.")
-    if plan.infeasible and every:
+    if plan.infeasible and (every or not plan.feasible):
         screen.print(_refusals(plan))
     elif plan.infeasible:
         screen.print(f"{len(plan.infeasible)} mechanisms cannot serve; --all shows why.")

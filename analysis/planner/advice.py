@@ -7,7 +7,7 @@ from typing import Any
 
 from ...arguments import MOST_CLIENTS, check_integer
 from ...design.contracts.task import LARGEST_TARGET, Task
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress, silent
 from ...shown import in_figures
 from ..catalogue.registry import REGISTRY
 from .plan import MOST_WORKERS, in_processes, plan_mechanism, plan_task
@@ -31,7 +31,7 @@ MOST_SHUFFLED_ITEMS = 1000
 FLAT = -0.05
 
 
-def advise(plan: Plan, *, workers: int = 1, on_step: OnStep = silent) -> Plan:
+def advise(plan: Plan, *, workers: int = 1, on_step: OnStep = notebook_progress) -> Plan:
     """Return a plan with advice for each trust model whose mechanisms take the task's inputs.
 
     Parameters
@@ -168,6 +168,7 @@ def _best_for(plan: Plan, trust_model: str, task: Task) -> PlannedMechanism | No
         tolerance=plan.tolerance,
         seed=plan.seed,
         timed=False,
+        on_step=silent,
     )
     name = another.recommended.get(trust_model)
     return None if name is None else another.named(name)

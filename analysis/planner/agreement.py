@@ -9,7 +9,7 @@ from ...design.contracts.domains import Categories, Domain, Interval
 from ...design.contracts.guarantee import ADJACENCIES
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress, silent
 from ..random_streams import named_stream
 from .check import check_mechanism
 from .plan import plan_task
@@ -47,7 +47,7 @@ def _domain(rng: np.random.Generator) -> Domain:
     return NormBall(size, float(rng.choice(NORMS)), float(np.round(rng.uniform(0.1, 10), 1)))
 
 
-def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: OnStep = silent) -> pd.DataFrame:
+def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: OnStep = notebook_progress) -> pd.DataFrame:
     """Return the predicted and simulated errors of every feasible mechanism for each task.
 
     Columns: `task` in words, `mechanism`, `trust_model`, `ratio_to_bound`, and the fields of `CheckedError`.
@@ -55,7 +55,7 @@ def compare_with_simulations(tasks: Iterable[Task], *, seed: int = 0, on_step: O
     every = list(tasks)
     rows = []
     for done, task in enumerate(every, start=1):
-        plan = plan_task(task, timed=False, seed=seed)
+        plan = plan_task(task, timed=False, seed=seed, on_step=silent)
         for planned in plan.feasible:
             check = check_mechanism(plan, planned, seed=seed)
             rows.append(

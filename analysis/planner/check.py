@@ -4,7 +4,7 @@ import math
 
 from ...arguments import check_integer
 from ...design.contracts.mechanism import Mechanism
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress, silent
 from ..simulation.repeated_means import repeat_mean, summarise_means
 from .population import draw_sample
 from .prediction import predict_error
@@ -19,7 +19,7 @@ PRECISION, MOST_REPETITIONS = 0.025, 5000
 MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 
 
-def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = silent) -> Plan:
+def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = notebook_progress) -> Plan:
     """Simulate the mechanisms of least predicted error and return the plan with their errors.
 
     Parameters
@@ -50,7 +50,9 @@ def check_mechanism(plan: Plan, planned: PlannedMechanism, *, seed: int = 0) -> 
     # The sum of d squared normal errors has a relative standard deviation of sqrt(2 / d).
     wanted = max(2, min(MOST_REPETITIONS, math.ceil(2 / (task.dimension * PRECISION**2))))
     clients = _clients(mechanism, task.clients, wanted * (planned.client_seconds or 0.0))
-    summary = summarise_means(repeat_mean(mechanism, plan.population, wanted, clients=clients, nonzero=plan.nonzero, seed=seed))
+    summary = summarise_means(
+        repeat_mean(mechanism, plan.population, wanted, clients=clients, nonzero=plan.nonzero, seed=seed, on_step=silent)
+    )
     sample = draw_sample(plan.population, task.domain, clients, seed, plan.nonzero)
     predicted = predict_error(mechanism, sample, task.rounds).of_population
     excess = summary.squared_error / predicted - 1

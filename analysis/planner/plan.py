@@ -17,7 +17,7 @@ from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.registry import Entry, Values
 from ...design.contracts.task import Task, check_task
 from ...errors import ConvergenceError, InfeasibleError
-from ...progress import OnStep, silent
+from ...progress import OnStep, notebook_progress
 from ..catalogue.registry import REGISTRY, entry_named
 from ..simulation.populations import SPARSE_POPULATIONS, check_inputs, usual_nonzero
 from .bound import proven_bound
@@ -74,7 +74,7 @@ def plan_task(
     seed: int = 0,
     timed: bool = True,
     workers: int = 1,
-    on_step: OnStep = silent,
+    on_step: OnStep = notebook_progress,
 ) -> Plan:
     """Predict and rank every mechanism of the registry for a task, and recommend one for each trust model.
 

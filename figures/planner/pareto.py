@@ -15,6 +15,7 @@ from matplotlib.ticker import FuncFormatter
 from ...analysis.planner.plan import plan_task
 from ...design.contracts.norm_ball import NormBall
 from ...design.contracts.task import Task
+from ...progress import silent
 from ..drawing.marks import BLUE, GREEN, ORANGE, VERMILION, Mark
 from ..drawing.style import GREY, WIDTH, add_caption, solve_layout
 from ..entry import FigureEntry
@@ -45,7 +46,7 @@ class PlanPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each design that keeps to the task."""
         task = Task(NormBall(self.dimension, 2.0), self.clients, self.epsilon, self.delta, self.adjacency)
-        frame = plan_task(task, seed=self.seed, timed=False).designs_frame()
+        frame = plan_task(task, seed=self.seed, timed=False, on_step=silent).designs_frame()
         return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 

@@ -296,3 +296,8 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
 def test_numbers_of_any_type_are_kept_as_floats() -> None:
     mechanism = made(kashin_constant=2, theta=np.float32(0.125))
     assert [type(value) for value in (mechanism.kashin_constant, mechanism.theta, mechanism.delta)] == [float] * 3
+
+
+@pytest.mark.parametrize(("clients", "searched"), [(4, "all configurations"), (1000, "all others at one extreme")])
+def test_facts_say_which_configurations_were_searched(clients: int, searched: str) -> None:
+    assert PoissonBinomialMechanism(NormBall(5, 2.0), clients, 6, 0.2, 1e-5).facts()["worst_case"] == searched

@@ -12,6 +12,7 @@ import pytest
 
 from quietbits.design.contracts.gaussian import gaussian_privacy
 from quietbits.design.contracts.norm_ball import NormBall
+from quietbits.design.contracts.sketched_mechanism import CLIP_MARGIN
 from quietbits.design.contracts.task import Budget
 from quietbits.design.secure_sum.sketch_calibration import (
     CalibratedSketch,
@@ -19,6 +20,7 @@ from quietbits.design.secure_sum.sketch_calibration import (
     calibrate_central_sketch,
     calibrate_sketched_sum,
     calibrate_sparse_sum,
+    sketched_sum_of_noise,
 )
 from quietbits.design.transforms.count_sketch import CountMeanSketch
 from quietbits.design.transforms.gaussian_sketch import GaussianSketch
@@ -269,3 +271,13 @@ def test_sketch_and_rotation_have_words_of_their_own() -> None:
     assert central(SketchChoice()).mechanism.guarantee.epsilon == pytest.approx(
         gaussian_privacy(central(SketchChoice()).mechanism.noise_multiplier, "add-or-remove-one", "central").epsilon(1e-5), rel=1e-12
     )
+
+
+@pytest.mark.parametrize(("adjacency", "times"), [("replace-one", 2), ("add-or-remove-one", 1)])
+def test_a_given_noise_is_that_of_sketches_of_the_clip_norm_and_its_margin(adjacency: str, times: int) -> None:
+    ball, budget = NormBall(64, 2.0, 3.0), Budget(1.0, 1e-5, adjacency)
+    mechanism = sketched_sum_of_noise(ball, 100, 20, budget, SketchChoice("hadamard", sketch_dimension=16), 2.0)
+    assert mechanism.inner.ball == NormBall(16, 2.0, CLIP_MARGIN * 3.0)
+    assert mechanism.inner.local_sigma * 10 == pytest.approx(2.0 * times * CLIP_MARGIN * 3.0, rel=1e-12)
+    with pytest.raises(ValueError, match="sketch_dimension must be given with a noise_multiplier, got None"):
+        sketched_sum_of_noise(ball, 100, 20, budget, SketchChoice(), 2.0)

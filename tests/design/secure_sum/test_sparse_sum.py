@@ -252,3 +252,8 @@ def test_coordinates_no_larger_than_noise_are_left_out_and_the_others_fitted_aga
     expected = np.zeros(DIMENSION)
     expected[kept] = np.linalg.lstsq(columns, observed)[0]
     np.testing.assert_allclose(fitted, expected, rtol=1e-9, atol=0)
+
+
+def test_the_oracles_error_is_that_of_the_mean() -> None:
+    mechanism = made(SKETCHES["hadamard"])
+    assert mechanism.facts()["oracle_squared_error"] == pytest.approx(mechanism.worst_variance / CLIENTS)

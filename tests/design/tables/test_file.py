@@ -451,3 +451,8 @@ def test_numbers_beyond_floats_are_no_json(tmp_path: Path, place: bytes) -> None
     path.write_bytes(before + place + b"1e400" + after[after.index(b",") :])
     with pytest.raises(TableError, match="1e400 is too large"):
         read_table(path)
+
+
+def test_the_checksum_does_not_depend_on_the_order_of_keys() -> None:
+    document = table_document(design_mvu(1.0, 1, 1))
+    assert checksum(dict(reversed(document.items()))) == document["sha256"]

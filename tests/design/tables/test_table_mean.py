@@ -63,3 +63,11 @@ def test_scores_compare_dithered_inputs(table: LookupTable) -> None:
     inner = low + (high - low) / (4 * steps)
     score = TableMeanMechanism(table).message_score(np.float64(inner), np.float64(high))
     assert score(letters) == pytest.approx(np.log((3 * rows[0] + rows[1]) / 4) - np.log(rows[-1]), rel=1e-9)
+
+
+def test_the_guarantee_is_the_realised_epsilon_or_the_declared_metric_guarantee() -> None:
+    plain, metric = design_mvu(2.0, 2, 2), design_mvu(2.0, 2, 2, metric="l1")
+    guarantee = TableMeanMechanism(plain).guarantee
+    assert guarantee.epsilon == TableMeanMechanism(plain).privacy().epsilon(0.0)
+    assert (guarantee.adjacency, guarantee.delta) == ("replace-one", 0.0)
+    assert TableMeanMechanism(metric).guarantee == metric.guarantee != plain.guarantee

@@ -19,6 +19,7 @@ from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
 from dp_accounting.privacy_accountant import NeighboringRelation
 from dp_accounting.rdp import RdpAccountant
 
+from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
 from quietbits.solvers.accounting.sampled_noise import (
     SAMPLED_ORDERS,
     WHOLE_ORDERS,
@@ -257,3 +258,10 @@ def test_many_rounds_of_small_noise_have_their_best_order_between_two_and_three(
     order = np.array([2.7])
     divergence = 1500 * float(sampled_gaussian_cumulants(0.5, 1000 / 342_477, order)[0]) / 1.7
     assert round(divergence + math.log1p(-1 / 2.7) + math.log(342_477 / 2.7) / 1.7, 2) == 8.35
+
+
+@pytest.mark.parametrize("multiplier", [0.5, 2.0])
+def test_losses_of_a_sample_of_everyone_are_those_of_the_noise(multiplier: float) -> None:
+    loss = sampled_gaussian_loss(multiplier, PoissonSampling(1.0), "add-or-remove-one")
+    for delta in (1e-3, 1e-8):
+        assert 1 - 1e-9 <= loss.get_epsilon_for_delta(delta) / gaussian_epsilon(multiplier, delta) < 1.001

@@ -25,6 +25,7 @@ from quietbits.solvers.accounting.sampling import (
     fixed_size_sampled_curve,
     likely_participations,
     log_binomials,
+    log_expm1,
     poisson_sampled_curve,
     sampled_share,
 )
@@ -212,3 +213,10 @@ def test_orders_with_infinite_divergences_are_left_out() -> None:
 def test_logarithms_of_binomial_coefficients(order: int) -> None:
     expected = [math.log(math.comb(order, chosen)) for chosen in range(2, order + 1)]
     np.testing.assert_allclose(log_binomials(order), expected, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("value", [1e-12, 0.5, 14.0, 20.0, 29.5, 35.0, 60.0, 800.0])
+def test_logarithms_of_e_to_a_number_less_one(value: float) -> None:
+    with mpmath.workdps(400):
+        exact = mpmath.log(mpmath.expm1(mpmath.mpf(value)))
+    assert float(log_expm1(np.array(value))) == pytest.approx(float(exact), rel=1e-12)

@@ -118,3 +118,12 @@ def test_windows_are_the_same_in_blocks_of_any_length(monkeypatch: pytest.Monkey
     binomial_divergence.binomial_window.cache_clear()
     for name, value in vars(whole).items():
         np.testing.assert_allclose(np.asarray(getattr(blocks, name), dtype=float), np.asarray(value, dtype=float), rtol=1e-14)
+
+
+def test_a_shift_beyond_the_support_is_certain_in_both_directions() -> None:
+    losses = shifted_binomial_losses(4, 0.3, 5)
+    for loss in (losses.forth, losses.back):
+        assert (loss.certain, loss.unseen, len(loss.losses), len(loss.log_masses)) == (1.0, 1.0, 0, 0)
+    renyi = shifted_binomial_renyi(4, 0.3, 5, [2.0, 8.0], 0.0)
+    assert renyi.failure == 1.0
+    assert np.all(np.isinf(renyi.divergences))

@@ -383,3 +383,18 @@ def test_a_ratio_costs_twice_itself_and_its_share_of_delta(log_ratio: float) -> 
     # The function returns no epsilon above the given limit.
     assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 + 1e-6)) == computed
     assert rounded_gaussian_epsilon(multiplier, log_ratio, delta, computed * (1 - 1e-6)) is None
+
+
+@pytest.mark.parametrize("clients", [41, 42, 43, 100])
+@pytest.mark.parametrize("sigma", [0.4, 0.7])
+def test_every_client_beyond_the_direct_terms_has_a_term(monkeypatch: pytest.MonkeyPatch, clients: int, sigma: float) -> None:
+    exact = discrete_gaussian_tau(clients, sigma)
+    fortieth = discrete_gaussian_tau(41, sigma) - discrete_gaussian_tau(40, sigma)
+    monkeypatch.setattr(discrete_gaussian_divergence, "DIRECT_TERMS", 40)
+    # Terms fall: those beyond the fortieth are bounded by the fortieth.
+    assert exact * (1 - 1e-9) <= discrete_gaussian_tau(clients, sigma) <= (exact + (clients - 41) * fortieth) * (1 + 1e-9)
+
+
+def test_a_shift_beyond_the_values_is_certain() -> None:
+    loss = summed_discrete_gaussian_losses(1, 0.5, 1000)
+    assert (loss.certain, loss.unseen, len(loss.losses), len(loss.log_masses)) == (1.0, 1.0, 0, 0)

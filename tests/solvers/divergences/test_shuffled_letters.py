@@ -435,3 +435,17 @@ def test_sums_of_positive_values_are_never_rounded_down() -> None:
             )
             bound = positive_part_bound(values, probabilities[:-1], probabilities[-1], count, 1e-2)
             assert mean * total ** (count - 1) <= bound <= mean * (1 + 1e-10)
+
+
+def test_equal_rows_lose_nothing_in_any_number_of_uses() -> None:
+    letters = ShuffledLetters([[1, 1], [1, 1]], 10)
+    loss = letters.loss(1e-6, 3).self_compose(3)
+    assert letters.delta(0.0) == letters.delta(0.5) == 0.0
+    assert (loss.get_epsilon_for_delta(1e-6), loss.get_delta_for_epsilon(0.0)) == (0.0, 0.0)
+    assert loss.get_delta_for_epsilon(-1.0) == pytest.approx(1 - math.exp(-1))
+    assert ShuffledLetters([[3, 1], [1, 3]], 100).epsilon(0.9) == 0.0
+
+
+def test_the_first_two_of_three_rows_do_not_speak_for_the_third() -> None:
+    # The first row is as far from the second as from the third, which are farther from each other.
+    assert ShuffledLetters([[7, 4, 4], [8, 6, 1], [8, 1, 6]], 1).delta(0.0) >= 5 / 15 * (1 - 1e-12)

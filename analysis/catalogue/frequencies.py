@@ -42,7 +42,7 @@ ENTRIES = (
         FrequencyRandomisedResponse,
         formula=(
             r"With $k$ items, the client's own item is sent with probability $e^\varepsilon/(e^\varepsilon + k - 1)$, and each other one "
-            r"with $1/(e^\varepsilon + k - 1)$. From the share $s_x$ of messages that are $x$, the frequency is estimated as $$\hat f_x = "
+            r"with $1/(e^\varepsilon + k - 1)$. From the share $s_x$ of messages that are $x$, the frequency is estimated as $$\hat f(x) = "
             r"\frac{(e^\varepsilon + k - 1)\, s_x - 1}{e^\varepsilon - 1}.$$"
         ),
         use=(

@@ -62,7 +62,7 @@ ENTRIES = (
         formula=(
             r"Items are dealt to $h$ blocks of $m$ outputs. A set of half of a block's outputs belongs to each item, by a row $H_r$ of a "
             r"Hadamard matrix. Each output of the item's set has the probability $e^\varepsilon/Z$, each other one $1/Z$, with $Z = "
-            r"(e^\varepsilon - 1)\, m/2 + h m$. With $D = 2h - 1 + e^\varepsilon$ the frequency is estimated as $$\hat f_x = "
+            r"(e^\varepsilon - 1)\, m/2 + h m$. With $D = 2h - 1 + e^\varepsilon$ the frequency is estimated as $$\hat f(x) = "
             r"\frac{D}{e^\varepsilon - 1} \cdot \frac1n \sum_{\text{messages } y \text{ of the block}} H_{r}[y].$$"
         ),
         use=(
@@ -96,7 +96,7 @@ ENTRIES = (
             r"Items and outputs of a block are points of a projective space over the numbers modulo a prime. Each point of the item's "
             r"hyperplane, $c$ of them, has the probability $e^\varepsilon/Z$, each other output $1/Z$, with $Z = (e^\varepsilon - 1)\, c + "
             r"h m$ for $h$ blocks of $m$ points. With $S_x$ the share of messages in the hyperplane of $x$, $T$ the share in its block, "
-            r"and $i$ the number of points that two hyperplanes have in common, $$\hat f_x = \frac{Z}{(e^\varepsilon - 1)(c - i)} "
+            r"and $i$ the number of points that two hyperplanes have in common, $$\hat f(x) = \frac{Z}{(e^\varepsilon - 1)(c - i)} "
             r"\left(S_x - \frac{i}{c}\, T\right) + \text{constant}.$$"
         ),
         use=(
@@ -111,7 +111,7 @@ ENTRIES = (
         lambda epsilon, categories, _: UnaryEncoding(epsilon, categories),
         formula=(
             r"The message has one bit for each item. The bit of the client's item is 1 with probability $1/2$, each other bit with "
-            r"probability $1/(e^\varepsilon + 1)$. From the share $s_x$ of messages with the bit of $x$, $$\hat f_x = \frac{s_x - "
+            r"probability $1/(e^\varepsilon + 1)$. From the share $s_x$ of messages with the bit of $x$, $$\hat f(x) = \frac{s_x - "
             r"\frac{1}{e^\varepsilon + 1}}{\frac12 - \frac{1}{e^\varepsilon + 1}}, \qquad \mathrm{Var} = \frac{4 "
             r"e^\varepsilon}{(e^\varepsilon - 1)^2} \text{ for items that the client does not hold.}$$"
         ),
@@ -128,7 +128,7 @@ ENTRIES = (
         formula=(
             r"The message is a set of $w$ of $k$ items, $e^\varepsilon$ times as likely if it contains the client's item. That item is in "
             r"the set with probability $p = \frac{w e^\varepsilon}{w e^\varepsilon + k - w}$, each other one with $q = \frac{w - p}{k - "
-            r"1}$. From the share $s_x$ of sets with $x$, $$\hat f_x = \frac{s_x - q}{p - q}.$$"
+            r"1}$. From the share $s_x$ of sets with $x$, $$\hat f(x) = \frac{s_x - q}{p - q}.$$"
         ),
         use=(
             "Use it for lists of moderate length where the error must be least. `projective-geometry-response` has nearly the same error "

@@ -177,7 +177,7 @@ SHUFFLED_ITEMS = Entry(
     lower_bound=lambda task: frequency_lower_bound(task, "central", unbiased=True),
     formula=(
         r"Each of $n$ clients sends its item by randomised response on $k$ items at a local epsilon $\varepsilon_0$. The server sees "
-        r"the number of messages of each item. From the share $s_x$ of $x$ the frequency is estimated as $$\hat f_x = "
+        r"the number of messages of each item. From the share $s_x$ of $x$ the frequency is estimated as $$\hat f(x) = "
         r"\frac{(e^{\varepsilon_0} + k - 1)\, s_x - 1}{e^{\varepsilon_0} - 1}.$$ A message is a uniformly random item with probability "
         r"$k/(e^{\varepsilon_0} + k - 1)$, and these messages hide the others."
     ),

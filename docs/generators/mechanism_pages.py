@@ -127,7 +127,7 @@ def _facts(entry: Entry, numbers: dict[str, Any]) -> str:
 
 def _message(numbers: dict[str, Any]) -> str:
     bits = numbers["bits"]
-    size = f"{bits:,.0f}" if bits == round(bits) else f"{bits:,.1f}"
+    size = f"{bits:,.0f}" if bits == round(bits) else f"{bits:,.2f}" if bits < 100 else f"{bits:,.1f}"
     return f"{size} bit{'s' if bits != 1 else ''} from each client at epsilon {EPSILON:g} for the task below"
 
 

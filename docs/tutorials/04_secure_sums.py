@@ -42,8 +42,8 @@ print(
 )
 
 # %%
-# With enough bits the error is that of a trusted server's Gaussian noise, although nobody is trusted. The prediction includes rounding and
-# leaves out sums that wrap around.
+# With enough bits the error is that of a trusted server's Gaussian noise, although no server is trusted with the vectors. The prediction
+# includes rounding and leaves out sums that wrap around.
 
 figure, axes = plt.subplots(figsize=(7, 3.5), layout="constrained")
 for name, marker in zip(names, "os^", strict=True):

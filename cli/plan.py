@@ -221,7 +221,7 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
 
     yield f"{'* Recommended. ' if model in plan.recommended else ''}{guarantees_in_words(plan, model)}"
     folded = [planned for planned in plan.of(model) if planned not in shown]
-    for kind, on_real_numbers in (("Dominated, with longer messages and larger errors", False), ("References on real numbers", True)):
+    for kind, on_real_numbers in (("No shorter and no better than another mechanism", False), ("References on real numbers", True)):
         if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:
             yield f"{kind} (--all shows them): {', '.join(names)}."
     for reason in dict.fromkeys(planned.bound_reason for planned in shown):

@@ -1,10 +1,11 @@
 """Mechanisms of other packages and scripts: registration, providers, transfer to workers."""
 
 import hashlib
+import logging
 import pickle
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, MutableMapping
+from collections.abc import Collection, ItemsView, Iterator, Mapping, MutableMapping, ValuesView
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
@@ -132,6 +133,7 @@ class Registry(MutableMapping[str, Entry]):
         self._installed = InstalledPlugIns({*built_in, *reserved})
         self._registered: dict[str, Registered] = {}
         self._adopted = b""
+        self._warned = set[str]()
 
     def __getitem__(self, name: str) -> Entry:
         """Return an entry; raise PlugInError if an installed package offers a faulty entry."""
@@ -157,6 +159,30 @@ class Registry(MutableMapping[str, Entry]):
     def __iter__(self) -> Iterator[str]:
         """Yield all names without loading entries: quietbits, installed packages, registered."""
         return iter(dict.fromkeys([*self._built_in, *self._installed, *self._registered]))
+
+    def values(self) -> ValuesView[Entry]:
+        """Return the entries, without those of faulty packages (`usable`)."""
+        return self.usable().values()
+
+    def items(self) -> ItemsView[str, Entry]:
+        """Return names and entries, without those of faulty packages (`usable`)."""
+        return self.usable().items()
+
+    def usable(self) -> dict[str, Entry]:
+        """Return the entries by name; a warning names each package whose entry cannot be loaded, once."""
+        entries = dict[str, Entry]()
+        for name in self:
+            try:
+                entries[name] = self[name]
+            except PlugInError as error:
+                if name not in self._warned:
+                    self._warned.add(name)
+                    logging.getLogger(__name__).warning("%s; until then it is left out", error)
+        return entries
+
+    def is_installed(self, name: str) -> bool:
+        """Return whether an installed package offers the mechanism that has this name here."""
+        return name in self._installed and name not in self._registered
 
     def __contains__(self, name: object) -> bool:
         """Return whether an entry of that name exists, without loading it."""

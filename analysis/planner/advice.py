@@ -21,6 +21,8 @@ from .words import bits_in_words, comparison, percentage, power_of_ten, scale_in
 SHARES = (0.1, 0.01)
 # Another delta is at most this, and at most a tenth of 1 over the number of clients.
 ANOTHER_DELTA = 1e-6
+# Share of clients that drop out in the sentence on them.
+DROPPED = 0.1
 # A relaxed constraint is worth a sentence if the error falls below this share.
 WORTH = 0.99
 # A search for the number of clients ends this close to the wanted error, or after this number of steps.
@@ -63,6 +65,7 @@ def advice_for(plan: Plan, trust_model: str) -> Advice:
         trust_model,
         name,
         _reason(plan, planned),
+        _conditions(plan, planned),
         tuple(_alternatives(plan, planned)),
         (*_of_budgets(plan, trust_model, planned), *_of_epsilon(plan, planned)),
         tuple(ClientsNeeded(share, _clients_for(plan, planned, share)) for share in SHARES),
@@ -113,6 +116,23 @@ def _reason(plan: Plan, planned: PlannedMechanism) -> str:
         text += f": the shortest releasable message within {share} of the least squared error{rounds}, which {best.name} has with "
         text += bits_in_words(best.bits_per_client or 0.0)
     return f"{text}{'' if planned.unbiased else '. No unbiased mechanism can serve: its bias remains over many rounds'}."
+
+
+def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
+    """Return what the guarantee of a sum or of a shuffler needs beside the mechanism."""
+    task, mechanism = plan.task, planned.mechanism
+    if planned.trust_model == "shuffled":
+        return "It needs a shuffler that hides who sent which letter, and counts on the letters of all clients."
+    if planned.trust_model != "secure-sum" or mechanism is None:
+        return None
+    text = "It needs a protocol that reveals only the sum: a single message hides little."
+    try:
+        remaining = mechanism.for_clients(max(1, math.floor((1 - DROPPED) * task.clients)))
+        epsilon = remaining.privacy().report(task.delta, task.adjacency, task.rounds, task.sampling).epsilon
+    except ValueError:
+        # Mechanisms of fixed numbers of clients refuse others.
+        return f"{text} Every client must stay."
+    return f"{text} If {percentage(DROPPED)} of the clients drop out, epsilon is {in_figures(epsilon)}."
 
 
 def _alternatives(plan: Plan, planned: PlannedMechanism) -> Iterator[str]:

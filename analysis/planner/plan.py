@@ -232,11 +232,18 @@ class _Design:
 def _planned(entry: Entry, asked: _Asked, most_error: float = math.inf) -> PlannedMechanism:
     refused = PlannedMechanism(entry.name, entry.title, entry.trust_model, False, asked.task.adjacency)
     try:
-        _check_asked(entry, asked)
-        designs = _designs(entry, asked)
-    except (ValueError, ConvergenceError) as error:
-        return replace(refused, reason=_reason(str(error), entry))
-    return _described(entry, asked, designs, most_error)
+        try:
+            _check_asked(entry, asked)
+            designs = _designs(entry, asked)
+        except (ValueError, ConvergenceError) as error:
+            return replace(refused, reason=_reason(str(error), entry))
+        return _described(entry, asked, designs, most_error)
+    except Exception as error:
+        if not REGISTRY.is_installed(entry.name):
+            raise
+        # A fault of another package must not stop the plan of the other mechanisms.
+        fault = f"got {type(error).__name__}: {error}: repair or uninstall {REGISTRY.provider(entry.name)}"
+        return replace(refused, reason=f"mechanism must be built without a fault, {fault}")
 
 
 def _check_asked(entry: Entry, asked: _Asked) -> None:

@@ -227,6 +227,8 @@ class Advice:
         The recommended mechanism; None if no releasable mechanism can serve.
     reason : str
         Why it is recommended, or why none is.
+    conditions : str or None
+        What the guarantee needs beside the mechanism: the protocol, and the clients that must stay.
     alternatives : tuple of str
         Comparisons with the releasable mechanism of least error beside it, and with the longest of the shorter messages on the frontier.
     relaxations : tuple of Relaxation
@@ -244,6 +246,7 @@ class Advice:
     trust_model: str
     mechanism: str | None
     reason: str
+    conditions: str | None = None
     alternatives: tuple[str, ...] = ()
     relaxations: tuple[Relaxation, ...] = ()
     clients_needed: tuple[ClientsNeeded, ...] = ()
@@ -253,14 +256,14 @@ class Advice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The advice in sentences: reason, answer without messages, alternative, clients, relaxations."""
+        """The advice in sentences: reason, answer without messages, conditions, alternatives, clients, relaxations."""
         needed = [
             f"{'about ' if item.clients > 1 else ''}{item.clients:,} for {100 * item.relative_error:g} %"
             for item in self.clients_needed
             if item.clients is not None
         ]
         counts = f"Clients needed for a relative error: {', '.join(needed)}." if needed else None
-        every = (self.reason, self.zero, *self.alternatives, counts, *(relaxation.text for relaxation in self.relaxations))
+        every = (self.reason, self.zero, self.conditions, *self.alternatives, counts, *(relaxation.text for relaxation in self.relaxations))
         return tuple(text for text in every if text)
 
     def document(self) -> dict[str, Any]:

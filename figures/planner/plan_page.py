@@ -106,7 +106,7 @@ def plan_table(plan: Plan, trust_model: str) -> PlanTable:
         tuple(column for column in kept if any(column.value(planned) is not None for planned in every)),
         shown,
         folded,
-        f"{len(folded)} more: longer messages with larger errors, and references on real numbers",
+        f"{len(folded)} more: no shorter and no better than another mechanism, or references on real numbers",
         guarantees_in_words(plan, trust_model),
         tuple(f"{reason[0].upper()}{reason[1:]}." for reason in reasons if reason),
     )

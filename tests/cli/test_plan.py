@@ -101,7 +101,7 @@ def test_what_people_read_has_a_table_for_each_trust_model(run: Run) -> None:
         assert text in result.stdout
     every = run(*ITEMS, "--all").stdout
     assert "Cannot serve" in every
-    assert "Dominated" not in every
+    assert "No shorter and no better" not in every
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def verify_command(
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     most_megabytes: Megabytes = None,
 ) -> None:
-    """Recompute a table's certificate from its file, in exact arithmetic (`read_table`).
+    """Recompute a table's certificate from its file, without a solver (`read_table`).
 
     The exit code is 1 if anything differs. For a folder, the command verifies all tables, their C headers, and the index if there is one
     (`verify_folder`).

@@ -67,7 +67,10 @@ def plan_command(
         typer.Option(help="Coordinates of a sparse or sparse-mean vector that are not zero; --option sparsity or one in 16 by default."),
     ] = None,
     option: Annotated[list[str] | None, typer.Option(metavar="NAME=VALUE", help="Design choice of the mechanisms that have it.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Simulate the first three, and flag what is off by over 10 %.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Simulate the recommended mechanisms and the first three, and flag errors that are off by over 10 %."),
+    ] = False,
     every: Annotated[bool, typer.Option("--all", help="Show dominated mechanisms, references and refusals, too.")] = False,
     workers: Workers = 1,
     seed: Seed = 0,

@@ -1,4 +1,4 @@
-"""Checks of a plan: its first mechanisms are simulated, errors off by over a tenth flagged."""
+"""Checks of a plan: recommended and first mechanisms are simulated, errors off by over a tenth flagged."""
 
 import math
 
@@ -20,20 +20,21 @@ MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 
 
 def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = notebook_progress) -> Plan:
-    """Simulate the mechanisms of least predicted error and return the plan with their errors.
+    """Simulate the recommended mechanisms and those of least predicted error; return the plan with their errors.
 
     Parameters
     ----------
     plan : Plan
         The plan.
     first : int
-        How many mechanisms are simulated.
+        How many mechanisms of least predicted error are simulated, over all trust models.
     seed : int
         Root seed of inputs and noise.
     on_step : callable
         Called as ``on_step(done, total, name)`` after each mechanism.
     """
-    chosen = plan.best[: check_integer("first", first, low=1, high=10**6)]
+    least = plan.best[: check_integer("first", first, low=1, high=10**6)]
+    chosen = [*least, *(planned for planned in plan.feasible if planned.recommended and planned not in least)]
     checks = dict[str, CheckedError]()
     for done, planned in enumerate(chosen, start=1):
         checks[planned.name] = check_mechanism(plan, planned, seed=seed)

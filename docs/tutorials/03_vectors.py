@@ -27,7 +27,7 @@ built = {
 reference = quietbits.build_mechanism("privunit", task)
 
 # %%
-# Two of them run on the same vectors. The predicted error is an upper bound on the expected error.
+# Two of them run on the same vectors. The predicted error is an upper bound on the expected error, from which a single round deviates.
 
 rng = np.random.default_rng(0)
 vectors = np.abs(rng.normal(size=(task.clients, 64)))

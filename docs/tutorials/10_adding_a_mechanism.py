@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import quietbits
+from quietbits.arguments import check_integer
 from quietbits.design.noise.random_words import word_source
 
 
@@ -60,7 +61,8 @@ class CoinMechanism(quietbits.ScalarMechanism):
 
     def decode(self, aggregate, clients):
         """Return the estimate of the mean."""
-        return sum(self.interval) / 2 + (2 * float(aggregate[0]) / clients - 1) * self.reach
+        share = float(aggregate[0]) / check_integer("clients", clients, low=1, high=2**53)
+        return sum(self.interval) / 2 + (2 * share - 1) * self.reach
 
     def privacy(self):
         """Return the privacy of one message."""
@@ -86,7 +88,7 @@ entry = quietbits.Entry(
 quietbits.REGISTRY["coin"] = entry
 
 # %%
-# Every command and call now has it. This plan ranks it among the mechanisms of the local trust model.
+# Every call of this process now has it; commands of a shell have the mechanisms of installed packages. This plan ranks it among the mechanisms of the local trust model.
 
 task = quietbits.Task(
     quietbits.Interval(), clients=1000, epsilon=1.0, delta=0.0, adjacency="replace-one", bits=2

@@ -129,7 +129,7 @@ def setting_lines(setting: TypicalSetting) -> list[str]:
         _row(ruler),
         *(_row(_cells(planned)) for planned in plan.feasible),
         "",
-        f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.",
+        f"Answer zero: {_short(zero.predicted_error)}. Central Gaussian: {_short(central.predicted_error)}.{_worse_than_zero(plan)}",
     ]
     if refused:
         reasons = [f"{', '.join(refusal.mechanisms)} ({refusal.reason})" for refusal in refused]
@@ -152,6 +152,14 @@ def _cells(planned: PlannedMechanism) -> tuple[str, ...]:
 
 def _row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+def _worse_than_zero(plan: Plan) -> str:
+    """Return a sentence on recommended mechanisms with more error than no messages, or nothing."""
+    zero = plan.references[0].predicted_error_of_rounds
+    worse = [name for name in plan.recommended.values() if plan.named(name).predicted_error_of_rounds >= zero]
+    rounds = " of the average of all rounds" if plan.task.rounds > 1 else ""
+    return f" Answering without messages has less error{rounds} than {' and '.join(worse)}." if worse else ""
 
 
 def _short(value: float | None) -> str:

@@ -58,13 +58,13 @@ def test_populations_are_the_usual_ones() -> None:
     assert [usual_population(domain) for domain in (BALL, Interval(), Categories(3))] == ["positive-sphere", "rising", "zipf"]
 
 
-def test_the_first_three_are_simulated_and_agree(plan_only: Callable[..., None]) -> None:
+def test_the_first_three_and_the_recommended_are_simulated_and_agree(plan_only: Callable[..., None]) -> None:
     # The mechanisms cover every trust model of vectors.
     plan_only("gaussian", "privunit-g", "distributed-discrete-gaussian", "distributed-skellam", "central-sketch")
     task = Task(NormBall(64, 2.0), clients=100, epsilon=2.0, delta=1e-5, adjacency="replace-one")
     plan = check_plan(plan_task(task, timed=False))
     checked = [mechanism for mechanism in plan.mechanisms if mechanism.check is not None]
-    assert {item.name for item in checked} == {item.name for item in plan.best[:3]}
+    assert {item.name for item in checked} == {item.name for item in (*plan.best[:3], *map(plan.named, plan.recommended.values()))}
     assert not any(item.check.off for item in checked)
     # A prediction that is a quarter too small would be flagged.
     assert all(abs(item.check.squared_error / (0.75 * item.check.predicted_error) - 1) > 0.1 for item in checked)

@@ -2,7 +2,7 @@
 
 Every table with a variance below a target has a letter in each clause. A search over boxes, one for each letter in increasing order, shows
 that no M letters hit all clauses, so that no M-letter table has a variance below the target. The search needs no linear program: it narrows
-boxes to the intervals of the clauses, and branches on the clause that leaves the fewest places.
+boxes to the intervals of the clauses, and splits boxes where the search that found the bound has split them.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray, IndexArray
+from .dual_bound import LARGEST_PRICE
 from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of
 
 # Limits of a replay: a list of more clauses, or a search of more nodes, is refused.
@@ -47,6 +48,35 @@ class Narrowed:
 
     boxes: Boxes
     open_clauses: IndexArray
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Splits of boxes that steer a replay: a binary tree, whose root is the first split.
+
+    Any splits are allowed: they change how long a replay takes, and not whether its result is right.
+
+    Attributes
+    ----------
+    boxes : ndarray of shape (splits,)
+        Number of the box that is split.
+    points : ndarray of shape (splits,)
+        Letter at which it is split.
+    below, above : ndarray of shape (splits,)
+        Number of the next split of the part below the point, and of the part above; -1 if there is none.
+    """
+
+    boxes: IndexArray
+    points: FloatArray
+    below: IndexArray
+    above: IndexArray
+
+    def __len__(self) -> int:
+        """Return the number of splits."""
+        return len(self.points)
+
+
+NO_SPLITS = Splits(np.empty(0, dtype=np.intp), np.empty(0), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
 
 
 @dataclass(frozen=True)
@@ -122,16 +152,28 @@ def _ordered(lows: FloatArray, highs: FloatArray, *, mirrored: bool) -> bool:
     return bool(np.all(lows <= highs))
 
 
-def replay(vectors: DualVectors, variance: LocalVariance, letters: int, target: float, *, most_nodes: int = MOST_NODES) -> Replay:
+def split_boxes(boxes: Boxes, letter: int, point: float) -> tuple[Boxes, Boxes]:
+    """Return the boxes with a letter at most and at least a point; the letters before and after it follow."""
+    highs, lows = boxes.highs.copy(), boxes.lows.copy()
+    highs[: letter + 1] = np.minimum(highs[: letter + 1], point)
+    lows[letter:] = np.maximum(lows[letter:], point)
+    return Boxes(boxes.lows, highs), Boxes(lows, boxes.highs)
+
+
+def replay(
+    vectors: DualVectors, splits: Splits, variance: LocalVariance, letters: int, target: float, *, most_nodes: int = MOST_NODES
+) -> Replay:
     """Check that the clauses of dual vectors prove a target as a lower bound for a number of letters.
 
-    For symmetric weights the mirror images of the dual vectors count as well. The search is complete: it fails only if some set of letters
-    hits all clauses, or at its limit of nodes.
+    For symmetric weights the mirror images of the dual vectors count as well. If the splits end before the proof does, the widest box is
+    bisected, until the limit of nodes or until some letters hit all clauses.
 
     Parameters
     ----------
     vectors : DualVectors
         The certificate; any dual vectors are allowed.
+    splits : Splits
+        Splits that steer the search; `NO_SPLITS` if there are none.
     variance : LocalVariance
         Objective, grid and privacy.
     letters : int
@@ -144,51 +186,61 @@ def replay(vectors: DualVectors, variance: LocalVariance, letters: int, target: 
     Raises
     ------
     ValueError
-        If there are too many dual vectors, or some are not finite.
+        If there are too many dual vectors or splits, or some are out of range.
     """
-    if len(vectors) > MOST_CLAUSES:
-        raise ValueError(f"vectors must have at most {MOST_CLAUSES} rows, got {len(vectors)}")
-    largest = max(np.abs(vectors.normalisation).max(initial=0.0), np.abs(vectors.unbiasedness).max(initial=0.0))
-    if not largest <= 1e60:
-        raise ValueError(f"vectors must hold numbers from -1e60 to 1e60, got {largest:g}")
+    _check(vectors, splits, variance, letters)
     mirrored = variance.symmetric
     clauses = clauses_of(vectors.with_mirrors() if mirrored else vectors, variance, target)
-    stack = [Narrowed(root_boxes(variance, letters), np.arange(len(clauses)))]
+    finite = [ends[np.isfinite(ends)] for ends in (clauses.starts, clauses.ends)]
+    far = max(variance.unit, *(np.abs(ends).max(initial=0.0) for ends in finite))
+    root = root_boxes(variance, letters)
+    stack = [(root, np.arange(len(clauses)), 0 if len(splits) else -1)]
     nodes = 0
     while stack:
         if nodes >= most_nodes:
             return Replay(proven=False, nodes=nodes)
-        node = stack.pop()
+        boxes, open_clauses, split = stack.pop()
         nodes += 1
-        node_narrowed = narrowed(node.boxes, clauses, node.open_clauses, mirrored=mirrored)
-        if node_narrowed is None:
+        node = narrowed(boxes, clauses, open_clauses, mirrored=mirrored)
+        if node is None:
             continue
-        if not len(node_narrowed.open_clauses):
+        if not len(node.open_clauses):
             return Replay(proven=False, nodes=nodes)
-        stack += _children(node_narrowed, clauses)
+        if split >= 0:
+            parts = split_boxes(node.boxes, int(splits.boxes[split]), float(splits.points[split]))
+            following = int(splits.below[split]), int(splits.above[split])
+        else:
+            parts, following = split_boxes(node.boxes, *_bisection(node.boxes, far)), (-1, -1)
+        stack += [(part, node.open_clauses, after) for part, after in zip(parts, following, strict=True)]
     return Replay(proven=True, nodes=nodes)
 
 
-def _children(node: Narrowed, clauses: Clauses) -> list[Narrowed]:
-    """Return the nodes in which the lowest letter that hits a clause, and its interval, are fixed.
+def _check(vectors: DualVectors, splits: Splits, variance: LocalVariance, letters: int) -> None:
+    count = len(variance.inputs)
+    if letters < 2:
+        raise ValueError(f"letters must be at least 2, got {letters}")
+    if {vectors.normalisation.shape, vectors.unbiasedness.shape} != {(len(vectors), count)}:
+        raise ValueError(
+            f"vectors must have a price of each kind per input ({count}), got shapes {vectors.normalisation.shape} and "
+            f"{vectors.unbiasedness.shape}"
+        )
+    if len(vectors) > MOST_CLAUSES:
+        raise ValueError(f"vectors must have at most {MOST_CLAUSES} rows, got {len(vectors)}")
+    largest = max(np.abs(vectors.normalisation).max(initial=0.0), np.abs(vectors.unbiasedness).max(initial=0.0))
+    if not largest <= LARGEST_PRICE:
+        raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
+    if len(splits) > MOST_NODES:
+        raise ValueError(f"splits must be at most {MOST_NODES}, got {len(splits)}")
+    if not np.all((splits.boxes >= 0) & (splits.boxes < letters) & np.isfinite(splits.points)):
+        raise ValueError(f"splits must divide boxes 0 to {letters - 1} at finite points, got others: compute the bound again")
+    following = np.concatenate([splits.below, splits.above])
+    if not np.all((following >= -1) & (following < len(splits))):
+        raise ValueError(f"splits must be followed by splits -1 to {len(splits) - 1}, got others: compute the bound again")
 
-    The letters before it then lie below the interval. The clause is the open clause with the fewest such places.
-    """
-    lows, highs = node.boxes.lows, node.boxes.highs
-    starts, ends = clauses.starts[node.open_clauses], clauses.ends[node.open_clauses]
-    meets = np.maximum(starts[:, :, None], lows) <= np.minimum(ends[:, :, None], highs)
-    # A letter can be the first in an interval only if the letter before it can be below.
-    before = np.concatenate([[-np.inf], lows[:-1]])
-    meets &= before <= starts[:, :, None]
-    meets[:, :, 0] |= np.maximum(starts, lows[0]) <= np.minimum(ends, highs[0])
-    chosen = int(np.argmin(meets.sum(axis=(1, 2))))
-    others = np.delete(node.open_clauses, chosen)
-    children = []
-    for interval, letter in np.argwhere(meets[chosen]):
-        child_lows, child_highs = lows.copy(), highs.copy()
-        start, end = starts[chosen, interval], ends[chosen, interval]
-        child_lows[letter], child_highs[letter] = max(lows[letter], start), min(highs[letter], end)
-        if letter:
-            child_highs[letter - 1] = min(highs[letter - 1], start)
-        children.append(Narrowed(Boxes(child_lows, child_highs), others))
-    return children
+
+def _bisection(boxes: Boxes, far: float) -> tuple[int, float]:
+    """Return the widest box within `far` of 0, and its middle; of boxes as wide, the middle one."""
+    lows, highs = np.clip(boxes.lows, -far, far), np.clip(boxes.highs, -far, far)
+    widest = np.flatnonzero(highs - lows >= (highs - lows).max() * (1 - 1e-9))
+    letter = int(widest[len(widest) // 2])
+    return letter, float(lows[letter] + highs[letter]) / 2

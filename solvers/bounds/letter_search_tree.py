@@ -18,7 +18,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..numerics.highs_program import new_highs, run_highs
 from ..table_search.table_program import TableProgram
-from .hitting_set import Boxes, Narrowed, narrowed, root_boxes
+from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, narrowed, root_boxes, split_boxes
 from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of, ray_value
 from .privacy_constraint import RatioConstraint
 
@@ -49,6 +49,8 @@ class LetterBound:
         The bound; errs downward. 0 if no target was proven in time.
     vectors : DualVectors
         Dual vectors whose clauses prove the bound.
+    splits : Splits
+        Splits of boxes that steer the replay of the proof.
     alphabet : ndarray of shape (letters,)
         Letters of the best table.
     value : float
@@ -61,6 +63,7 @@ class LetterBound:
 
     lower_bound: float
     vectors: DualVectors
+    splits: Splits
     alphabet: FloatArray
     value: float
     nodes: int
@@ -104,7 +107,7 @@ def bound_letters(
     """
     search = _Search(variance, np.sort(alphabet), time.monotonic() + seconds, on_step)
     sought = 0.5
-    lower_bound, proof = 0.0, search.vectors()
+    lower_bound, vectors, splits = 0.0, search.vectors(), NO_SPLITS
     while True:
         target = search.value * (1 - sought)
         if target > lower_bound and not search.proves(target):
@@ -112,12 +115,13 @@ def bound_letters(
                 break
             # A table below the target was found: the next target is lower.
             continue
-        lower_bound, proof = max(lower_bound, target), search.vectors()
+        if target > lower_bound:
+            lower_bound, vectors, splits = target, search.vectors(), search.splits()
         if sought <= max(tolerance, LEAST_TOLERANCE):
             break
         sought = max(sought * NEXT_TOLERANCE, tolerance, LEAST_TOLERANCE)
     duration = time.monotonic() - search.deadline + seconds
-    return LetterBound(lower_bound, proof, search.alphabet, search.value, search.nodes, duration)
+    return LetterBound(lower_bound, vectors, splits, search.alphabet, search.value, search.nodes, duration)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,11 +136,16 @@ class _NodeBound:
 
 @dataclass(frozen=True, eq=False)
 class _OpenNode:
-    """Boxes that are left to search, the clauses that they may miss, and the number of clauses at the time."""
+    """Boxes that are left to search, the clauses that they may miss, and the number of clauses at the time.
+
+    The boxes are the part `side` (0 below, 1 above) of split number `split`, -1 for the root.
+    """
 
     boxes: Boxes
     open_clauses: IndexArray
     clauses: int
+    split: int = -1
+    side: int = 0
 
 
 class _Search:
@@ -150,6 +159,8 @@ class _Search:
         self.alphabet, self.value = alphabet, self._program.solve(alphabet).value
         self._master = _BoxMaster(variance, self.value)
         self._pool = _ClausePool(variance)
+        self._splits: list[tuple[int, float]] = []
+        self._following: list[list[int]] = []
         self.nodes, self.proven = 0, 0.0
 
     @property
@@ -161,9 +172,16 @@ class _Search:
         """Return the dual vectors of all clauses so far."""
         return self._pool.vectors()
 
+    def splits(self) -> Splits:
+        """Return the splits of the last search."""
+        following = np.array(self._following, dtype=np.intp).reshape(-1, 2)
+        boxes = np.array([letter for letter, _ in self._splits], dtype=np.intp)
+        return Splits(boxes, np.array([point for _, point in self._splits]), following[:, 0], following[:, 1])
+
     def proves(self, target: float) -> bool:
         """Search the tree for a target; return False if time ran out or a table below the target was found."""
         self._pool.retarget(target)
+        self._splits, self._following = [], []
         stack = [_OpenNode(root_boxes(self.variance, len(self.alphabet)), np.arange(len(self._pool)), len(self._pool))]
         while stack:
             if self.late or self.value < target:
@@ -189,7 +207,14 @@ class _Search:
         again = self._narrowed(_OpenNode(inside.boxes, inside.open_clauses, before))
         if again is None:
             return []
-        return [_OpenNode(boxes, again.open_clauses, len(self._pool)) for boxes in _split(again.boxes, bound)]
+        letter, point = _split(again.boxes, bound)
+        number = len(self._splits)
+        self._splits.append((letter, point))
+        self._following.append([-1, -1])
+        if node.split >= 0:
+            self._following[node.split][node.side] = number
+        parts = split_boxes(again.boxes, letter, point)
+        return [_OpenNode(boxes, again.open_clauses, len(self._pool), number, side) for side, boxes in enumerate(parts)]
 
     def _narrowed(self, node: _OpenNode) -> Narrowed | None:
         open_clauses = np.concatenate([node.open_clauses, np.arange(node.clauses, len(self._pool))])
@@ -378,8 +403,8 @@ def _weights(boxes: Boxes, bound: _NodeBound) -> FloatArray:
     return np.where((letters >= boxes.lows) & (letters <= boxes.highs), bound.masses[:, None], 0.0)
 
 
-def _split(boxes: Boxes, bound: _NodeBound) -> list[Boxes]:
-    """Split the box in which the letters scatter most, at their mean; of boxes that scatter alike, the middle one."""
+def _split(boxes: Boxes, bound: _NodeBound) -> tuple[int, float]:
+    """Return the box in which the letters scatter most, and their mean; of boxes that scatter alike, the middle one."""
     weights = _weights(boxes, bound)
     masses = np.maximum(weights.sum(axis=0), 1e-300)
     means = bound.letters @ weights / masses
@@ -394,7 +419,4 @@ def _split(boxes: Boxes, bound: _NodeBound) -> list[Boxes]:
             low, high = boxes.lows[chosen], boxes.highs[chosen]
             point = (low + high) / 2
         point = min(max(point, low + LEAST_SHARE * (high - low)), high - LEAST_SHARE * (high - low))
-    below, above = boxes.highs.copy(), boxes.lows.copy()
-    below[: chosen + 1] = np.minimum(below[: chosen + 1], point)
-    above[chosen:] = np.maximum(above[chosen:], point)
-    return [Boxes(boxes.lows, below), Boxes(above, boxes.highs)]
+    return chosen, float(point)

@@ -210,7 +210,7 @@ def replay(
             parts = split_boxes(node.boxes, int(splits.boxes[split]), float(splits.points[split]))
             following = int(splits.below[split]), int(splits.above[split])
         else:
-            parts, following = split_boxes(node.boxes, *_bisection(node.boxes, far)), (-1, -1)
+            parts, following = split_boxes(node.boxes, *bisection(node.boxes, far)), (-1, -1)
         stack += [(part, node.open_clauses, after) for part, after in zip(parts, following, strict=True)]
     return Replay(proven=True, nodes=nodes)
 
@@ -238,8 +238,8 @@ def _check(vectors: DualVectors, splits: Splits, variance: LocalVariance, letter
         raise ValueError(f"splits must be followed by splits -1 to {len(splits) - 1}, got others: compute the bound again")
 
 
-def _bisection(boxes: Boxes, far: float) -> tuple[int, float]:
-    """Return the widest box within `far` of 0, and its middle; of boxes as wide, the middle one."""
+def bisection(boxes: Boxes, far: float) -> tuple[int, float]:
+    """Return the number of the widest box within `far` of 0, and its middle; of boxes as wide, the middle one."""
     lows, highs = np.clip(boxes.lows, -far, far), np.clip(boxes.highs, -far, far)
     widest = np.flatnonzero(highs - lows >= (highs - lows).max() * (1 - 1e-9))
     letter = int(widest[len(widest) // 2])

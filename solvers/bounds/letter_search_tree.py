@@ -18,7 +18,7 @@ from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..numerics.highs_program import new_highs, run_highs
 from ..table_search.table_program import TableProgram
-from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, narrowed, root_boxes, split_boxes
+from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed, root_boxes, split_boxes
 from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of, ray_value
 from .privacy_constraint import RatioConstraint
 
@@ -35,6 +35,8 @@ MOST_ROUNDS = 60
 NEXT_TOLERANCE = 0.5
 # The least tolerance: the programs' own errors are a few orders of magnitude below.
 LEAST_TOLERANCE = 1e-7
+# Boxes without any letters are bisected within this many units of 0.
+FAR = 10.0
 # One node in this many looks for a better table.
 NODES_PER_TABLE = 4
 
@@ -202,12 +204,12 @@ class _Search:
         self._pool.add(bound.vector, target)
         if bound.proven:
             return []
-        if self.nodes % NODES_PER_TABLE == 0:
+        if self.nodes % NODES_PER_TABLE == 0 or len(bound.letters) <= len(self.alphabet):
             self._try(_means(inside.boxes, bound))
         again = self._narrowed(_OpenNode(inside.boxes, inside.open_clauses, before))
         if again is None:
             return []
-        letter, point = _split(again.boxes, bound)
+        letter, point = _split(again.boxes, bound, FAR * self.variance.unit)
         number = len(self._splits)
         self._splits.append((letter, point))
         self._following.append([-1, -1])
@@ -403,20 +405,19 @@ def _weights(boxes: Boxes, bound: _NodeBound) -> FloatArray:
     return np.where((letters >= boxes.lows) & (letters <= boxes.highs), bound.masses[:, None], 0.0)
 
 
-def _split(boxes: Boxes, bound: _NodeBound) -> tuple[int, float]:
-    """Return the box in which the letters scatter most, and their mean; of boxes that scatter alike, the middle one."""
+def _split(boxes: Boxes, bound: _NodeBound, far: float) -> tuple[int, float]:
+    """Return the box in which the letters scatter most, and their mean; of boxes that scatter alike, the middle one.
+
+    If they scatter nowhere, the result is the widest box within `far` of 0, and its middle.
+    """
     weights = _weights(boxes, bound)
-    masses = np.maximum(weights.sum(axis=0), 1e-300)
-    means = bound.letters @ weights / masses
+    means = bound.letters @ weights / np.maximum(weights.sum(axis=0), 1e-300)
     scatter = (weights * (bound.letters[:, None] - means) ** 2).sum(axis=0)
     most = np.flatnonzero(scatter >= scatter.max() * (1 - 1e-9))
-    chosen = int(most[len(most) // 2])
-    low, high = boxes.lows[chosen], boxes.highs[chosen]
-    point = means[chosen]
+    letter = int(most[len(most) // 2])
+    if scatter[letter] <= 0:
+        return bisection(boxes, far)
+    low, high, point = boxes.lows[letter], boxes.highs[letter], float(means[letter])
     if np.isfinite(high - low):
-        if scatter[chosen] <= 0:
-            chosen = int(np.argmax(boxes.highs - boxes.lows))
-            low, high = boxes.lows[chosen], boxes.highs[chosen]
-            point = (low + high) / 2
-        point = min(max(point, low + LEAST_SHARE * (high - low)), high - LEAST_SHARE * (high - low))
-    return chosen, float(point)
+        point = float(np.clip(point, low + LEAST_SHARE * (high - low), high - LEAST_SHARE * (high - low)))
+    return letter, point

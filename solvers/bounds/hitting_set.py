@@ -226,7 +226,7 @@ def _check(vectors: DualVectors, splits: Splits, variance: LocalVariance, letter
         )
     if len(vectors) > MOST_CLAUSES:
         raise ValueError(f"vectors must have at most {MOST_CLAUSES} rows, got {len(vectors)}")
-    largest = max(np.abs(vectors.normalisation).max(initial=0.0), np.abs(vectors.unbiasedness).max(initial=0.0))
+    largest = float(np.abs([vectors.normalisation, vectors.unbiasedness]).max(initial=0.0))
     if not largest <= LARGEST_PRICE:
         raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
     if len(splits) > MOST_NODES:

@@ -17,6 +17,8 @@ from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError, InfeasibleError
 from ...progress import OnStep, silent
 from ..numerics.highs_program import new_highs, run_highs
+from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
+from ..table_search.multistart import widened
 from ..table_search.table_program import TableProgram
 from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed, root_boxes, split_boxes
 from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of, ray_value
@@ -39,6 +41,8 @@ LEAST_TOLERANCE = 1e-7
 FAR = 10.0
 # One node in this many looks for a better table.
 NODES_PER_TABLE = 4
+# Most evaluations of a descent from a better table's letters.
+EVALUATIONS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +115,12 @@ def bound_letters(
     sought = 0.5
     lower_bound, vectors, splits = 0.0, search.vectors(), NO_SPLITS
     while True:
-        target = search.value * (1 - sought)
-        if target > lower_bound and not search.proves(target):
+        # The margin makes the gap, after rounding, at most the tolerance.
+        target = search.value * (1 - sought * (1 - 1e-9))
+        if target > lower_bound and not search.proves(target, target / (1 - sought / 2)):
             if search.late:
                 break
-            # A table below the target was found: the next target is lower.
+            # A better table was found: the next target is lower.
             continue
         if target > lower_bound:
             lower_bound, vectors, splits = target, search.vectors(), search.splits()
@@ -156,8 +161,8 @@ class _Search:
     def __init__(self, variance: LocalVariance, alphabet: FloatArray, deadline: float, on_step: OnStep) -> None:
         self.variance, self.deadline, self._on_step = variance, deadline, on_step
         self._mirrored = variance.symmetric
-        constraint = RatioConstraint(variance.log_ratio, neighbours_only=False)
-        self._program = TableProgram(variance.inputs, len(alphabet), constraint, variance.input_weights)
+        self._constraint = RatioConstraint(variance.log_ratio, neighbours_only=False)
+        self._program = TableProgram(variance.inputs, len(alphabet), self._constraint, variance.input_weights)
         self.alphabet, self.value = alphabet, self._program.solve(alphabet).value
         self._master = _BoxMaster(variance, self.value)
         self._pool = _ClausePool(variance)
@@ -180,13 +185,16 @@ class _Search:
         boxes = np.array([letter for letter, _ in self._splits], dtype=np.intp)
         return Splits(boxes, np.array([point for _, point in self._splits]), following[:, 0], following[:, 1])
 
-    def proves(self, target: float) -> bool:
-        """Search the tree for a target; return False if time ran out or a table below the target was found."""
+    def proves(self, target: float, too_close: float) -> bool:
+        """Search the tree for a target; return False if time ran out, or a table was found that is better than `too_close`.
+
+        A target that is close below the optimum would take far more nodes than the requested tolerance does.
+        """
         self._pool.retarget(target)
         self._splits, self._following = [], []
         stack = [_OpenNode(root_boxes(self.variance, len(self.alphabet)), np.arange(len(self._pool)), len(self._pool))]
         while stack:
-            if self.late or self.value < target:
+            if self.late or self.value < too_close:
                 return False
             stack += self._search(stack.pop(), target)
             self.nodes += 1
@@ -222,14 +230,27 @@ class _Search:
         open_clauses = np.concatenate([node.open_clauses, np.arange(node.clauses, len(self._pool))])
         return narrowed(node.boxes, self._pool.clauses, open_clauses, mirrored=self._mirrored)
 
-    def _try(self, alphabet: FloatArray) -> None:
+    def _try(self, letters: FloatArray) -> None:
+        """Descend from letters if they permit a better table."""
+        if self._value_and_gradient(letters)[0] < self.value * (1 - LEAST_TOLERANCE):
+            minimum = minimise_nonsmooth(self._value_and_gradient, letters, tolerance=LEAST_TOLERANCE, max_evaluations=EVALUATIONS)
+            self.alphabet, self.value = self._widened(minimum.point), minimum.value
+
+    def _value_and_gradient(self, letters: FloatArray) -> tuple[float, FloatArray]:
+        """Return the variance with letters in any order, after widening, and its gradient."""
+        order, alphabet = np.argsort(letters), self._widened(letters)
         try:
-            value = self._program.solve(alphabet).value
+            solution = self._program.solve(alphabet)
         except (InfeasibleError, ConvergenceError):
             # Letters that permit no table, or a program that its solver cannot finish, are no better table.
-            return
-        if value < self.value:
-            self.alphabet, self.value = alphabet, value
+            return np.inf, np.zeros_like(letters)
+        gradient = np.empty_like(letters)
+        # The value does not change with a letter that is held at the least reach.
+        gradient[order] = np.where(alphabet == letters[order], solution.alphabet_gradient, 0.0)
+        return solution.value, gradient
+
+    def _widened(self, letters: FloatArray) -> FloatArray:
+        return widened(letters, len(self.variance.inputs), self._constraint)
 
 
 class _ClausePool:

@@ -46,7 +46,7 @@ def two_letter_bound(inputs_count: int, constraint: RatioConstraint, input_weigh
     Examples
     --------
     >>> round(two_letter_bound(8, RatioConstraint(1.0, False), None), 6)
-    1.170674
+    1.165572
     """
     reach = least_reach(inputs_count, constraint)
     beyond = np.arange(inputs_count) / (inputs_count - 1) + reach

@@ -60,7 +60,7 @@ def test_narrowing_keeps_all_letters_that_hit_every_clause(letters: int, count: 
             assert all(hits_all(clauses.take(np.array([row])), rng.uniform(result.boxes.lows, result.boxes.highs)) for _ in range(5))
 
 
-@pytest.mark.parametrize(("kept", "seed"), [(2, 0), (3, 1), (4, 2), (5, 3), (8, 4), (12, 5), (30, 6)])
+@pytest.mark.parametrize(("kept", "seed"), [(2, 0), (3, 1), (4, 2), (5, 3), (8, 4), (12, 5)])
 def test_a_replay_agrees_with_brute_force(kept: int, seed: int) -> None:
     """Letters hit all clauses if and only if some ends of intervals do."""
     variance, bound = bounded(4, 3, 1.0, 2e-2)
@@ -79,7 +79,8 @@ def test_a_replay_agrees_with_brute_force(kept: int, seed: int) -> None:
 
 
 def test_a_replay_proves_the_bound_with_and_without_its_splits() -> None:
-    variance, bound = bounded(4, 3, 1.0, 2e-2)
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
+    assert len(bound.splits) > 5
     with_splits = replay(bound.vectors, bound.splits, variance, 3, bound.lower_bound)
     without = replay(bound.vectors, NO_SPLITS, variance, 3, bound.lower_bound)
     assert with_splits.proven
@@ -88,7 +89,7 @@ def test_a_replay_proves_the_bound_with_and_without_its_splits() -> None:
 
 
 def test_a_replay_proves_no_target_above_a_table() -> None:
-    variance, bound = bounded(4, 3, 1.0, 2e-2)
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
     for splits in (bound.splits, NO_SPLITS):
         assert not replay(bound.vectors, splits, variance, 3, bound.value * (1 + 1e-9), most_nodes=2000).proven
         # More letters permit a better table.
@@ -96,7 +97,7 @@ def test_a_replay_proves_no_target_above_a_table() -> None:
 
 
 def test_a_replay_without_its_dual_vectors_proves_nothing() -> None:
-    variance, bound = bounded(4, 3, 1.0, 2e-2)
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
     few = DualVectors(bound.vectors.normalisation[:1], bound.vectors.unbiasedness[:1])
     assert not replay(few, bound.splits, variance, 3, bound.lower_bound, most_nodes=2000).proven
     none = DualVectors(np.empty((0, 4)), np.empty((0, 4)))
@@ -105,7 +106,7 @@ def test_a_replay_without_its_dual_vectors_proves_nothing() -> None:
 
 
 def test_certificates_out_of_range_are_refused() -> None:
-    variance, bound = bounded(4, 3, 1.0, 2e-2)
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
     vectors, splits = bound.vectors, bound.splits
     many = DualVectors(np.zeros((MOST_CLAUSES + 1, 4)), np.zeros((MOST_CLAUSES + 1, 4)))
     infinite = DualVectors(np.full((1, 4), np.inf), np.zeros((1, 4)))
@@ -125,7 +126,7 @@ def test_certificates_out_of_range_are_refused() -> None:
 
 
 def test_splits_that_go_round_in_a_circle_end_at_the_limit() -> None:
-    variance, bound = bounded(4, 3, 1.0, 2e-2)
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
     circle = replace(bound.splits, below=np.zeros_like(bound.splits.below), above=np.zeros_like(bound.splits.above))
     few = DualVectors(bound.vectors.normalisation[:1], bound.vectors.unbiasedness[:1])
     assert replay(few, circle, variance, 3, bound.lower_bound, most_nodes=500).nodes <= 500

@@ -102,6 +102,11 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
             f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance over the input "
             f"grid that is more than {_percent_up(certificate.optimality_gap)} lower."
         )
+        if certificate.letters_gap is not None:
+            sentences.append(
+                f"Certified: no such mechanism with messages of {bits} has a variance that is more than "
+                f"{_percent_up(max(certificate.letters_gap, 0.0))} lower."
+            )
     clients = (laplace.worst_standard_error / mvu.worst_standard_error) ** 2
     sentences.append(
         f"Uncompressed Laplace noise, at 64 bits per client, needs {clients:.2f} times as many clients for the same worst-case error."

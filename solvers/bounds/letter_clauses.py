@@ -3,8 +3,8 @@
 A dual vector y = (lambda, mu) has w_i(a) = lambda_i + mu_i (a - x_i) - r_i (x_i - a)**2, and F_y(a) is the largest product of w(a) with a
 staircase ray in {1, exp(epsilon)}**B. A table whose letters all have F_y(a) <= 0 has a variance of at least sum_i lambda_i (weak duality).
 So if that sum is a target T, every table with a variance below T has a letter in the clause {a : F_y(a) > 0}. F_y is a concave parabola
-between two neighbouring roots of the w_i, so that a clause is a union of at most 2 B + 1 intervals in closed form. The intervals are widened
-outward by more than all rounding errors; docs/proofs/letter-bound.md has the proof.
+between two neighbouring roots of the w_i, so that a clause is a union of at most 2 B + 1 intervals in closed form. The intervals are
+widened outward by more than all rounding errors; docs/proofs/letter-bound.md has the proof.
 """
 
 import math
@@ -152,7 +152,8 @@ def ray_value(vectors: DualVectors, variance: LocalVariance) -> RayValue:
     lefts, rights = np.concatenate([-ends, edges], axis=1), np.concatenate([edges, ends], axis=1)
     positive = (lefts[:, :, None] >= lows[:, None, :]) & (rights[:, :, None] <= highs[:, None, :])
     factors = np.where(positive, 1.0, math.exp(-variance.log_ratio))
-    # Each coefficient is a sum of B terms, whose relative errors are a few units in the last place. |a| is at most (unit + a**2 / unit) / 2.
+    # Each coefficient is a sum of B terms, whose relative errors are a few units in the last place. |a| is at most
+    # (unit + a**2 / unit) / 2.
     rounding = 16 * (len(inputs) + 8) * 2.0**-53
     unit = variance.unit
     size_linear = (np.abs(slopes) + 2 * weights * inputs).sum(axis=1)

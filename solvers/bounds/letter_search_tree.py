@@ -2,7 +2,8 @@
 
 A node of the tree holds a box for each letter, in increasing order. Clauses (`letter_clauses`) narrow the boxes, or leave none. Otherwise
 column generation bounds the tables whose letters lie in any of the boxes: it stops when its dual values prove the target in the boxes, or
-when its table is better than the target. Its dual values become a clause either way, and the box in which its letters scatter most is split.
+when its table is better than the target. Its dual values become a clause either way, and the box in which its letters scatter most is
+split.
 When the tree is empty, no table has a variance below the target, and the dual vectors alone prove it: `hitting_set.replay` checks them
 without a linear program.
 """
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 
 import highspy
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IndexArray
 from ...errors import ConvergenceError, InfeasibleError
@@ -367,7 +369,7 @@ class _BoxMaster:
         self._masses = np.concatenate([self._masses, rays.sum(axis=1) / sizes])
         self._add_columns(costs, columns)
 
-    def _set_upper_bounds(self, allowed: FloatArray) -> None:
+    def _set_upper_bounds(self, allowed: NDArray[np.bool_]) -> None:
         count, first = len(self._letters), 4 * len(self._variance.inputs)
         if count:
             indices = np.arange(first, first + count, dtype=np.int32)
@@ -407,8 +409,9 @@ def _union(boxes: Boxes) -> FloatArray:
     return np.stack([boxes.lows[new], boxes.highs[last]], axis=1)
 
 
-def _inside(letters: FloatArray, union: FloatArray) -> FloatArray:
-    return np.any((letters[:, None] >= union[:, 0]) & (letters[:, None] <= union[:, 1]), axis=1)
+def _inside(letters: FloatArray, union: FloatArray) -> NDArray[np.bool_]:
+    inside: NDArray[np.bool_] = np.any((letters[:, None] >= union[:, 0]) & (letters[:, None] <= union[:, 1]), axis=1)
+    return inside
 
 
 def _means(boxes: Boxes, bound: _NodeBound) -> FloatArray:

@@ -51,9 +51,7 @@ def brute_force(variance: LocalVariance, letters: int) -> tuple[float, float]:
     reach = variance.unit - 1
     outer = reach * np.array([1 + 1e-7, 1.03, 1.1, 1.2, 1.4, 1.8])
     inner = np.linspace(-reach, 1 + reach, 9)
-    alphabets = [
-        np.array([-low, *middle, 1 + high]) for low in outer for high in outer for middle in combinations(inner, letters - 2)
-    ]
+    alphabets = [np.array([-low, *middle, 1 + high]) for low in outer for high in outer for middle in combinations(inner, letters - 2)]
     values = [value(alphabet) for alphabet in alphabets]
     start = alphabets[int(np.argmin(values))]
     simplex = start + np.concatenate([np.zeros((1, letters)), 0.05 * np.eye(letters) * np.where(np.arange(letters) > 0, 1, -1)])

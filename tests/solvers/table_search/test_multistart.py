@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quietbits.errors import ConvergenceError, InfeasibleError
+from quietbits.errors import ConvergenceError
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint, ratio_constraint
 from quietbits.solvers.bounds.two_letters import least_reach
 from quietbits.solvers.table_search.multistart import best_of_starts, randomised_response_alphabet, starting_alphabets, widened

@@ -1,7 +1,7 @@
 """Bounds for a given number of letters: proven tolerance against time and nodes, and their growth.
 
-Each line is a search down to a tolerance, from the letters of a designed table, and the replay of its proof. The replay's time is also a share
-of the search's.
+Each line is a search down to a tolerance, from the letters of a designed table, and the replay of its proof. The replay's time is also a
+share of the search's.
 """
 
 from functools import cache, partial

@@ -182,9 +182,9 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
 
 def _letters_row(table: "LookupTable") -> tuple[tuple[str, str], ...]:
     gap = table.certificate.letters_gap
-    return (
-        () if gap is None else ((f"gap, {table.bits_out} bit", f"{max(gap, 0.0):.3g}: no table of {table.bits_out} bit is better by more"),)
-    )
+    if gap is None:
+        return ()
+    return ((f"gap, {table.bits_out} bit out", f"{max(gap, 0.0):.3g}; no table of as many letters is better by more"),)
 
 
 def _both_scales(variance: float, length: float) -> str:

@@ -150,13 +150,13 @@ def _check_certificate(table: LookupTable) -> None:
         if stated != recomputed:
             raise TableError(check, f"the certificate says {stated!r}, the weights say {recomputed!r}: off by {stated - recomputed:.6g}")
     _check_bound(table, actual)
-    for check, stated, recomputed in (
+    for check, declared_bound, closed_form in (
         ("letters-lower-bound", declared.letters_lower_bound, actual.letters_lower_bound),
         ("letters-gap", declared.letters_gap, actual.letters_gap),
     ):
         # Files do not state these two numbers.
-        if stated is not None and stated != recomputed:
-            raise TableError(check, f"the certificate says {stated!r}, the closed form for two letters says {recomputed!r}")
+        if declared_bound is not None and declared_bound != closed_form:
+            raise TableError(check, f"the certificate says {declared_bound!r}, the closed form for two letters says {closed_form!r}")
 
 
 def _check_bound(table: LookupTable, actual: Certificate) -> None:

@@ -8,6 +8,7 @@ boxes to the intervals of the clauses, and splits boxes where the search that fo
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
@@ -126,7 +127,7 @@ def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirror
             open_clauses, meets, part_lows, part_highs = open_clauses[keep], meets[keep], part_lows[keep], part_highs[keep]
         if not len(open_clauses):
             return Narrowed(Boxes(lows, highs), open_clauses)
-        boxes_met = meets.any(axis=1)
+        boxes_met: NDArray[np.bool_] = np.any(meets, axis=1)
         if not np.all(boxes_met.any(axis=1)):
             return None
         first, last = boxes_met.argmax(axis=1), len(lows) - 1 - boxes_met[:, ::-1].argmax(axis=1)

@@ -73,6 +73,11 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         estimates_figure=Markup(estimates_figure(study)),  # noqa: S704 -- see above
         variance_figure=Markup(variance_figure(study)),  # noqa: S704 -- see above
         tables=[_printed(name, table) for name, table in study.tables.items()],
+        letters_statements=[
+            f"{name}: no table with as many letters has a {_percent_up(max(gap, 0.0))} lower objective."
+            for name, table in study.tables.items()
+            if (gap := table.certificate.letters_gap) is not None
+        ],
         command=command,
     )
 

@@ -26,8 +26,8 @@ from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed
 from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of, ray_value
 from .privacy_constraint import RatioConstraint
 
-# Artificial columns, which keep the master program feasible, cost this many units (the target over the number of inputs). For B inputs the
-# cost grows with max(1, (B / 4)**2).
+# Artificial columns, which keep the master program feasible, cost this many units (the variance over the number of inputs). For B inputs
+# the cost grows with max(1, (B / 4)**2), and for small epsilon, where all rays are alike and prices are high, with 1 / (exp(epsilon) - 1).
 ARTIFICIAL_COST = 30.0
 # The master program keeps this many recent columns per input.
 COLUMNS_PER_INPUT = 60
@@ -135,9 +135,12 @@ def bound_letters(
 
 @dataclass(frozen=True, eq=False)
 class _NodeBound:
-    """Column generation in a node: its last dual vector, whether that proves the target, and its last table's letters and masses."""
+    """Column generation in a node: its last dual vector, whether that proves the target, and its last table's letters and masses.
 
-    vector: DualVectors
+    There is no vector, and no table, if the linear program's solver failed at once.
+    """
+
+    vector: DualVectors | None
     proven: bool
     letters: FloatArray
     masses: FloatArray
@@ -211,7 +214,8 @@ class _Search:
             return []
         bound = self._master.bound(_union(inside.boxes), target)
         before = len(self._pool)
-        self._pool.add(bound.vector, target)
+        if bound.vector is not None:
+            self._pool.add(bound.vector, target)
         if bound.proven:
             return []
         if self.nodes % NODES_PER_TABLE == 0 or len(bound.letters) <= len(self.alphabet):
@@ -307,7 +311,7 @@ class _BoxMaster:
         count = len(variance.inputs)
         self._variance, self._scale = variance, scale / count
         self._reach = np.sqrt(scale)
-        self._artificial_cost = ARTIFICIAL_COST * max(1.0, (count / 4) ** 2)
+        self._artificial_cost = ARTIFICIAL_COST * max(1.0, (count / 4) ** 2) * max(1.0, variance.unit - 1)
         self._letters = np.empty(0)
         self._columns = np.empty((0, 2 * count))
         self._costs, self._masses = np.empty(0), np.empty(0)
@@ -322,7 +326,12 @@ class _BoxMaster:
         self._highs.setOptionValue("simplex_strategy", strategies.kSimplexStrategyDual)
         count = len(self._variance.inputs)
         for _ in range(MOST_ROUNDS):
-            optimum = run_highs(self._highs, "the master program over privacy rays in boxes")
+            try:
+                optimum = run_highs(self._highs, "the master program over privacy rays in boxes")
+            except (ConvergenceError, InfeasibleError):
+                # The node is split without a bound, which the proof does not need. A new program has none of the old one's trouble.
+                self._rebuild()
+                return _NodeBound(None, False, np.empty(0), np.empty(0))
             self._highs.setOptionValue("simplex_strategy", strategies.kSimplexStrategyPrimal)
             vector = DualVectors(
                 optimum.row_duals[None, :count] * self._scale, optimum.row_duals[None, count:] * (self._scale / self._reach)

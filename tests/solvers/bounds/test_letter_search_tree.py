@@ -6,18 +6,21 @@ when time runs out; and better tables are found on the way.
 
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from quietbits.errors import InfeasibleError
+from quietbits.errors import ConvergenceError, InfeasibleError
+from quietbits.solvers.bounds import letter_search_tree
 from quietbits.solvers.bounds.hitting_set import replay
 from quietbits.solvers.bounds.letter_clauses import LocalVariance
 from quietbits.solvers.bounds.letter_search_tree import LetterBound, bound_letters
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint
 from quietbits.solvers.bounds.staircase import solve_staircase, staircase_bound
 from quietbits.solvers.bounds.two_letters import two_letter_bound
+from quietbits.solvers.numerics.highs_program import LinearOptimum, run_highs
 from quietbits.solvers.table_search.table_program import TableProgram
 
 
@@ -101,6 +104,34 @@ def test_enough_letters_are_proven_optimal_at_once() -> None:
     assert bound.gap <= 1e-5
     assert bound.lower_bound <= table.value
     assert bound.nodes <= 60
+
+
+@pytest.mark.parametrize(("count", "letters", "epsilon"), [(4, 3, 0.01), (8, 4, 0.1), (8, 4, 20.0)])
+def test_extreme_privacy_is_bounded_too(count: int, letters: int, epsilon: float) -> None:
+    """For small epsilon prices are high, and the artificial columns must cost more."""
+    variance = objective(count, epsilon)
+    bound = bound_letters(variance, poor_letters(variance, letters), tolerance=1e-3 if epsilon < 1 else 0.1, seconds=200)
+    assert bound.gap <= (1e-3 if epsilon < 1 else 0.1)
+    assert bound.nodes <= 400
+    assert proven(variance, bound)
+
+
+def test_failures_of_the_linear_program_cost_nodes_and_not_the_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+
+    def sometimes(*arguments: Any) -> LinearOptimum:
+        nonlocal calls
+        calls += 1
+        if calls % 7 == 0:
+            raise ConvergenceError("no optimum")
+        return run_highs(*arguments)
+
+    monkeypatch.setattr(letter_search_tree, "run_highs", sometimes)
+    variance = objective(4, 1.0)
+    bound = bound_letters(variance, poor_letters(variance, 3), tolerance=5e-3, seconds=200)
+    assert calls > 20
+    assert bound.gap <= 5e-3
+    assert proven(variance, bound)
 
 
 def test_weights_without_symmetry_have_bounds_without_mirrors() -> None:

@@ -174,9 +174,17 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
         ("objective", certificate.objective),
         ("lower bound", "none" if certificate.lower_bound is None else _both_scales(certificate.lower_bound, high - low)),
         ("optimality gap", "none" if certificate.optimality_gap is None else f"{certificate.optimality_gap:.3g}"),
+        *_letters_row(table),
         ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}" + ("" if duration is None else f", {duration:.2f} s")),
     )
     grid(title, rows)
+
+
+def _letters_row(table: "LookupTable") -> tuple[tuple[str, str], ...]:
+    gap = table.certificate.letters_gap
+    if gap is None:
+        return ()
+    return ((f"gap, {table.bits_out} bit out", f"{max(gap, 0.0):.3g}; no table of as many letters is better by more"),)
 
 
 def _both_scales(variance: float, length: float) -> str:

@@ -405,7 +405,9 @@ class Entry(DescribedEntry):
         if Interval not in self.domains:
             return ()
         usual = (None, None) if NormBall in self.domains else (0.0, 1.0)
-        return tuple(replace(option, default=default) for option, default in zip((LOW, HIGH), usual, strict=True))
+        beside = "; without it, clients hold vectors." if NormBall in self.domains else "."
+        ends = zip((LOW, HIGH), usual, strict=True)
+        return tuple(replace(option, default=default, help=option.help.removesuffix(".") + beside) for option, default in ends)
 
     def _usual_norm(self, options: tuple[Option, ...]) -> tuple[Option, ...]:
         usual = 2.0 if self.norms is None else self.norms[0]

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from ...arguments import check_choice, check_interval
 from ...solvers.bounds.dual_bound import dual_lower_bound
-from ...solvers.bounds.privacy_constraint import ratio_constraint
+from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
+from ...solvers.bounds.two_letters import two_letter_bound
 from .lookup_table import Certificate, DualCertificate, LookupTable
 from .provenance import Provenance
 from .table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
@@ -104,6 +105,7 @@ def certify(
         raise ValueError("dual must be left out for a table with bias: the lower bound is one on unbiased tables")
     value = objective_value(moments, objective, prior)
     bound = None if dual is None else lower_bound(dual, len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
+    letters_bound = letters_lower_bound(moments, len(alphabet), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
     return Certificate(
         realised_epsilon=realised_epsilon(weights, metric),
         max_bias=rounded_up(moments.max_bias),
@@ -113,6 +115,8 @@ def certify(
         optimality_gap=None if bound is None else optimality_gap(value, bound),
         objective=objective,
         dual=dual,
+        letters_lower_bound=letters_bound,
+        letters_gap=None if letters_bound is None else optimality_gap(value, letters_bound),
     )
 
 
@@ -152,6 +156,32 @@ def lower_bound(
         raise ValueError(f"dual.input_weights must be those of the objective {objective!r}, got {dual.input_weights!r}")
     values = DualValues(np.array(dual.normalisation), np.array(dual.unbiasedness), chosen)
     return dual_lower_bound(values, np.arange(rows) / (rows - 1), ratio_constraint(epsilon, _bits(rows), metric))
+
+
+def letters_lower_bound(
+    moments: RowMoments, letters: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None
+) -> float | None:
+    """Return the proven lower bound on the objective of every unbiased private table with as many letters as a table.
+
+    The bound is on the unit interval's scale and errs downward. It is None for a table of more than two letters, with bias, or with an
+    epsilon outside the range of designs.
+    """
+    rows = len(moments.variances)
+    bits = _bits(rows)
+    if letters > 2 or moments.max_bias > 0 or not EPSILON_LOW <= epsilon <= largest_epsilon(bits, metric):
+        return None
+    given = np.full(rows, 1.0) if objective == "mean" else None if prior is None else np.array(prior)
+    return two_letter_bound(rows, ratio_constraint(epsilon, bits, metric), None if given is None else given / given.sum())
+
+
+def with_letters_bound(table: LookupTable) -> LookupTable:
+    """Return a table whose certificate also has the bound for its number of letters, if there is one."""
+    stated, moments = table.certificate, table.moments
+    bound = letters_lower_bound(
+        moments, len(table.alphabet), epsilon=table.epsilon, metric=table.metric, objective=stated.objective, prior=table.prior
+    )
+    gap = None if bound is None else optimality_gap(objective_value(moments, stated.objective, table.prior), bound)
+    return dataclasses.replace(table, certificate=dataclasses.replace(stated, letters_lower_bound=bound, letters_gap=gap))
 
 
 def optimality_gap(value: float, bound: float) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...errors import DataError, TableError
 from ...files import MEGABYTE, decode_text, read_limited, shown_path, write_atomically
+from .certificate import with_letters_bound
 from .lookup_table import Certificate, DualCertificate, LookupTable
 from .provenance import Provenance
 from .verification import verify_table
@@ -78,7 +79,7 @@ def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
         raise TableError("checksum", f"the file was changed: its contents have sha256 {computed}, it states {stated}")
     table = _table_from(document)
     verify_table(table)
-    return table
+    return with_letters_bound(table)
 
 
 def verify_file(path: str | os.PathLike[str]) -> Certificate:

@@ -83,6 +83,11 @@ class Certificate(Shown):
         The objective of the table: ``"mean"``, ``"worst"`` or ``"prior"``.
     dual : DualCertificate or None
         The proof of `lower_bound`.
+    letters_lower_bound : float or None
+        Lower bound on the objective of every unbiased table with this privacy and as many letters; errs downward. Tables of one bit have
+        it, in closed form; None for other tables, and for tables with bias. Files do not hold it: reading a table computes it.
+    letters_gap : float or None
+        (objective - letters_lower_bound) / objective.
     """
 
     realised_epsilon: float
@@ -93,6 +98,8 @@ class Certificate(Shown):
     optimality_gap: float | None
     objective: str
     dual: DualCertificate | None
+    letters_lower_bound: float | None = None
+    letters_gap: float | None = None
 
     @property
     def line(self) -> str:
@@ -100,8 +107,10 @@ class Certificate(Shown):
         bound = (
             "no lower bound"
             if self.lower_bound is None
-            else f"at least {self.lower_bound:.6g} ({100 * (self.optimality_gap or 0):.2g} % below)"
+            else f"at least {self.lower_bound:.6g} ({100 * (self.optimality_gap or 0):.2g} % below) with any number of letters"
         )
+        if self.letters_gap is not None:
+            bound += f", at most {100 * self.letters_gap:.2g} % below with as many letters"
         return (
             f"epsilon {self.realised_epsilon:.6g}, bias {self.max_bias:g}, variance {self.mean_variance:.6g} (mean), "
             f"{self.worst_variance:.6g} (worst), {bound}"

@@ -35,8 +35,8 @@ def verify_table(table: LookupTable) -> Certificate:
     TableError
         At the first failed check, in this order: ``parameters``, ``total``, ``shape``, ``negative-weights``, ``row-sums``, ``alphabet``,
         ``zero-beside-nonzero``, ``realised-epsilon``, ``certificate``, ``certified-epsilon``, ``certified-bias``,
-        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``, ``mechanism``. The detail states the
-        difference.
+        ``certified-mean-variance``, ``certified-worst-variance``, ``lower-bound``, ``optimality-gap``, ``letters-lower-bound``,
+        ``letters-gap``, ``mechanism``. The detail states the difference.
     """
     _check_parameters(table)
     _check_weights(table)
@@ -150,6 +150,13 @@ def _check_certificate(table: LookupTable) -> None:
         if stated != recomputed:
             raise TableError(check, f"the certificate says {stated!r}, the weights say {recomputed!r}: off by {stated - recomputed:.6g}")
     _check_bound(table, actual)
+    for check, declared_bound, closed_form in (
+        ("letters-lower-bound", declared.letters_lower_bound, actual.letters_lower_bound),
+        ("letters-gap", declared.letters_gap, actual.letters_gap),
+    ):
+        # Files do not state these two numbers.
+        if declared_bound is not None and declared_bound != closed_form:
+            raise TableError(check, f"the certificate says {declared_bound!r}, the closed form for two letters says {closed_form!r}")
 
 
 def _check_bound(table: LookupTable, actual: Certificate) -> None:

@@ -73,6 +73,11 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         estimates_figure=Markup(estimates_figure(study)),  # noqa: S704 -- see above
         variance_figure=Markup(variance_figure(study)),  # noqa: S704 -- see above
         tables=[_printed(name, table) for name, table in study.tables.items()],
+        letters_statements=[
+            f"{name}: no table with as many letters has a {_percent_up(max(gap, 0.0))} lower objective."
+            for name, table in study.tables.items()
+            if (gap := table.certificate.letters_gap) is not None
+        ],
         command=command,
     )
 
@@ -102,6 +107,11 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
             f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance over the input "
             f"grid that is more than {_percent_up(certificate.optimality_gap)} lower."
         )
+        if certificate.letters_gap is not None:
+            sentences.append(
+                f"Certified: no such mechanism with messages of {bits} has a variance that is more than "
+                f"{_percent_up(max(certificate.letters_gap, 0.0))} lower."
+            )
     clients = (laplace.worst_standard_error / mvu.worst_standard_error) ** 2
     sentences.append(
         f"Uncompressed Laplace noise, at 64 bits per client, needs {clients:.2f} times as many clients for the same worst-case error."

@@ -1,6 +1,6 @@
 """A designed table, and its search from several starts.
 
-Each start ends with the linear program for the table. `least_reach` is the least reach of the letters for which any table exists.
+Each start ends with the linear program for the table.
 """
 
 import math
@@ -13,6 +13,7 @@ from ...arguments import check_integer
 from ...arrays import FloatArray
 from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
+from ..bounds.two_letters import least_reach
 from .table_program import TableProgram, TableProgramSolution
 
 # Starting letters reach this much farther (relative) than necessary: at the limit itself the feasible tables are a single point.
@@ -100,24 +101,6 @@ def _better(best: SearchedTable | None, alphabet: FloatArray, solution: TablePro
     if best is not None and best.value <= solution.value:
         return best
     return SearchedTable(solution.probabilities, alphabet, solution.value, 0, ())
-
-
-def least_reach(inputs_count: int, constraint: RatioConstraint) -> float:
-    """Return the least reach of the letters beyond [0, 1], on both sides, for a table to exist.
-
-    A table exists if and only if they reach this far. Let s be minus the lowest letter. Unbiased rows have E[a + s | x] = x + s with a + s
-    >= 0, and privacy bounds the ratio of that at two inputs: with h the distance from input 0 to the farthest input that is constrained
-    with it, h + s <= exp(log_ratio) s. The same holds at the upper end by symmetry. Two letters at -s and 1 + s are enough: their
-    probabilities are linear in x. (This is the one-bit mechanism, which for local privacy has letters 1/2 +- (E+1)/(E-1)/2, E =
-    exp(epsilon).)
-
-    Examples
-    --------
-    >>> round(least_reach(8, RatioConstraint(1.0, False)), 6)
-    0.581977
-    """
-    farthest = 1 / (inputs_count - 1) if constraint.neighbours_only else 1.0
-    return farthest / math.expm1(constraint.log_ratio)
 
 
 def widened(alphabet: FloatArray, inputs_count: int, constraint: RatioConstraint, slack: float = SLACK) -> FloatArray:

@@ -15,8 +15,9 @@ from ...errors import ConvergenceError, InfeasibleError
 from ..bounds.privacy_constraint import RatioConstraint
 from ..bounds.ray_pricing import DualValues
 from ..bounds.staircase import LEAST_SPREAD, StaircaseBound, solve_staircase, staircase_bound
+from ..bounds.two_letters import least_reach
 from .letter_search import Effort, LetterProblem, solve_letters
-from .multistart import SearchedTable, least_reach, randomised_response_alphabet, widened
+from .multistart import SearchedTable, randomised_response_alphabet, widened
 from .table_program import TableProgram, TableProgramSolution
 
 # Largest linear programs of a letter search, as bits of inputs times letters. For larger programs, the best table with fewer letters is

@@ -12,7 +12,8 @@ from scipy.sparse import block_array, csr_array, eye_array, kron, vstack
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..bounds.privacy_constraint import RatioConstraint
-from .multistart import SearchedTable, best_of_starts, least_reach
+from ..bounds.two_letters import least_reach
+from .multistart import SearchedTable, best_of_starts
 from .table_program import TableProgram, TableProgramSolution
 
 # Largest share of the uniform table in the starting table: an interior-point method is slow from a vertex.

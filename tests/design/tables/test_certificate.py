@@ -7,6 +7,7 @@ import pytest
 from quietbits.design.tables import certificate
 from quietbits.design.tables.certificate import certify, objective_value, with_lower_bound
 from quietbits.design.tables.lookup_table import DualCertificate
+from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.provenance import record_provenance
 from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.design.tables.table_facts import RowMoments
@@ -24,6 +25,38 @@ def test_binary_randomised_response_is_certified_optimal() -> None:
     assert loose.lower_bound is not None
     assert loose.lower_bound < certified.lower_bound
     assert loose.optimality_gap == pytest.approx(1 - loose.lower_bound / certified.mean_variance)
+
+
+@pytest.mark.parametrize("metric", [None, "l1", "l2"])
+@pytest.mark.parametrize("objective", ["mean", "worst", (1, 2, 3, 4, 4, 3, 2, 0)])
+def test_a_table_of_one_bit_is_certified_optimal_for_its_letters(objective: str | tuple[int, ...], metric: str | None) -> None:
+    table = design_mvu(1.0, 3, 1, metric, objective)
+    facts = table.certificate
+    assert facts.letters_lower_bound is not None
+    assert facts.letters_gap is not None
+    assert facts.lower_bound is not None
+    assert 0 <= facts.letters_gap < 1e-8
+    # The bound for any number of letters is far below.
+    assert facts.lower_bound < 0.95 * facts.letters_lower_bound
+    assert f"any number of letters, at most {100 * facts.letters_gap:.2g} % below with as many letters" in facts.line
+
+
+def test_a_poor_table_of_one_bit_has_a_gap_for_its_letters() -> None:
+    """Letters at -1/2 and 3/2 realise E = 3, and have the least reach there; at E = 7 the least reach is 1/6."""
+    facts = certify(WEIGHTS, ALPHABET, 4, epsilon=math.log(7), metric=None, objective="worst", prior=None, dual=None)
+    assert facts.letters_lower_bound == pytest.approx(7 / 36, rel=1e-12)
+    assert facts.letters_gap == pytest.approx(1 - 7 / 36 / 0.75, rel=1e-12)
+    tight = certify(WEIGHTS, ALPHABET, 4, epsilon=math.log(3), metric=None, objective="worst", prior=None, dual=None)
+    assert tight.letters_gap == pytest.approx(0, abs=1e-12)
+
+
+def test_other_tables_have_no_bound_for_their_letters() -> None:
+    arguments = {"metric": None, "objective": "mean", "prior": None, "dual": None}
+    biased = certify(WEIGHTS, (Fraction(0), Fraction(1)), 4, epsilon=1.2, **arguments)
+    four = certify(np.ones((2, 4), dtype=np.int64), tuple(map(Fraction, range(4))), 4, epsilon=1.2, **arguments)
+    beyond = certify(WEIGHTS, ALPHABET, 4, epsilon=50.0, **arguments)
+    assert {facts.letters_lower_bound for facts in (biased, four, beyond)} == {None}
+    assert {facts.letters_gap for facts in (biased, four, beyond)} == {None}
 
 
 WEIGHTS, ALPHABET = np.array([[3, 1], [1, 3]]), (Fraction(-1, 2), Fraction(3, 2))

@@ -157,6 +157,18 @@ def test_a_bound_and_its_dual_values_stand_together() -> None:
     assert check_of(certificate_with(PLAIN, objective="best")) == "certificate"
 
 
+def test_a_bound_for_two_letters_is_the_closed_form() -> None:
+    certificate = PLAIN.certificate
+    assert certificate.letters_lower_bound is not None
+    assert certificate.letters_gap is not None
+    assert check_of(certificate_with(PLAIN, letters_lower_bound=None, letters_gap=None)) == ""
+    for side in (0.0, math.inf):
+        false = math.nextafter(certificate.letters_lower_bound, side)
+        assert check_of(certificate_with(PLAIN, letters_lower_bound=false)) == "letters-lower-bound"
+        assert check_of(certificate_with(PLAIN, letters_gap=math.nextafter(certificate.letters_gap, side))) == "letters-gap"
+    assert check_of(certificate_with(made(np.ones((2, 4)), 4), letters_lower_bound=0.1)) == "letters-lower-bound"
+
+
 def test_a_bound_below_zero_is_true_and_may_claim_no_more_either() -> None:
     table = with_lower_bound(PLAIN, DualCertificate((0.0, 0.0), (PRICE, -PRICE), (0.5, 0.5)))
     bound, value = table.certificate.lower_bound, table.certificate.mean_variance

@@ -215,6 +215,20 @@ def test_the_headline_never_promises_too_much(study: MeanStudy) -> None:
         assert shown <= float(stated[1]) / 100 * (1 + 1e-12)
 
 
+def test_tables_of_one_bit_are_stated_to_be_the_best_of_as_many_letters() -> None:
+    study = study_mean(DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0)), 3.0, 2, 1)
+    gap = study.table.certificate.letters_gap
+    assert gap is not None
+    stated = re.search(r"messages of 1 bit has a variance that is more than ([\d.e-]+) % lower", " ".join(headline(study)))
+    assert stated is not None
+    assert gap <= float(stated[1]) / 100 < 1e-8
+    # All tables of the study have one bit: MVU and both kinds of randomised response.
+    statements = re.findall(r"no table with as many letters has a [\d.e-]+ % lower objective", report_html(study))
+    assert len(statements) == len(study.tables) == 3
+    other = study_mean(DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0)), 3.0, 2, 2)
+    assert "messages of" not in " ".join(headline(other))
+
+
 def test_a_report_is_written_whole_or_not_at_all(study: MeanStudy, text: str, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     write_report(study, path, command=COMMAND)

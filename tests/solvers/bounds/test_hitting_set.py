@@ -1,0 +1,142 @@
+"""Tests of the replay of a letter bound.
+
+Points under test: narrowing loses no letters that hit all clauses; a proof agrees with brute force over the ends of all intervals; and a
+certificate that proves too little, or is out of range, does not pass.
+"""
+
+from dataclasses import replace
+from functools import cache
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quietbits.solvers.bounds.hitting_set import (
+    MOST_CLAUSES,
+    NO_SPLITS,
+    Boxes,
+    bisection,
+    narrowed,
+    replay,
+    root_boxes,
+    split_boxes,
+)
+from quietbits.solvers.bounds.letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of
+from quietbits.solvers.bounds.letter_search_tree import LetterBound, bound_letters
+
+
+@cache
+def bounded(count: int, letters: int, epsilon: float, tolerance: float) -> tuple[LocalVariance, LetterBound]:
+    variance = LocalVariance(np.arange(count) / (count - 1), np.full(count, 1 / count), epsilon)
+    reach = 1.1 / np.expm1(epsilon)
+    return variance, bound_letters(variance, np.linspace(-reach, 1 + reach, letters), tolerance=tolerance, seconds=100)
+
+
+def hits_all(clauses: Clauses, letters: np.ndarray) -> bool:
+    inside = (clauses.starts[:, :, None] <= letters) & (letters <= clauses.ends[:, :, None])
+    return bool(np.all(inside.any(axis=(1, 2))))
+
+
+@given(st.integers(2, 4), st.integers(1, 6), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=80, deadline=None)
+def test_narrowing_keeps_all_letters_that_hit_every_clause(letters: int, count: int, mirrored: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.uniform(-1, 2, (count, 4)), axis=1)
+    clauses = Clauses(ends[:, ::2], ends[:, 1::2])
+    lows, highs = np.sort(rng.uniform(-1, 2, (2, letters)), axis=1)
+    boxes = Boxes(np.minimum(lows, highs), np.maximum(lows, highs))
+    result = narrowed(boxes, clauses, np.arange(count), mirrored=mirrored)
+    for _ in range(100):
+        point = rng.uniform(boxes.lows, boxes.highs)
+        if np.any(np.diff(point) < 0) or (mirrored and point[0] + point[-1] < 1) or not hits_all(clauses, point):
+            continue
+        assert result is not None
+        assert np.all((result.boxes.lows <= point) & (point <= result.boxes.highs))
+    if result is not None:
+        for row in set(range(count)) - set(result.open_clauses.tolist()):
+            # Letters anywhere in the boxes hit a clause that is no longer open.
+            assert all(hits_all(clauses.take(np.array([row])), rng.uniform(result.boxes.lows, result.boxes.highs)) for _ in range(5))
+
+
+@pytest.mark.parametrize(("kept", "seed"), [(2, 0), (3, 1), (4, 2), (5, 3), (8, 4), (12, 5)])
+def test_a_replay_agrees_with_brute_force(kept: int, seed: int) -> None:
+    """Letters hit all clauses if and only if some ends of intervals do."""
+    variance, bound = bounded(4, 3, 1.0, 2e-2)
+    rows = np.random.default_rng(seed).permutation(len(bound.vectors))[:kept]
+    some = DualVectors(bound.vectors.normalisation[rows], bound.vectors.unbiasedness[rows])
+    clauses = clauses_of(some.with_mirrors(), variance, bound.lower_bound)
+    root = root_boxes(variance, 3)
+    ends = np.concatenate([clauses.starts.ravel(), clauses.ends.ravel(), [root.highs[0], root.lows[-1], -1e3, 1e3]])
+    candidates = np.unique(ends[np.isfinite(ends)])
+    hit = any(
+        hits_all(clauses, np.array(triple))
+        for triple in combinations_with_replacement(candidates, 3)
+        if triple[0] <= root.highs[0] and triple[2] >= root.lows[-1]
+    )
+    assert replay(some, NO_SPLITS, variance, 3, bound.lower_bound, most_nodes=20_000).proven == (not hit)
+
+
+def test_a_replay_proves_the_bound_with_and_without_its_splits() -> None:
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
+    assert len(bound.splits) > 5
+    with_splits = replay(bound.vectors, bound.splits, variance, 3, bound.lower_bound)
+    without = replay(bound.vectors, NO_SPLITS, variance, 3, bound.lower_bound)
+    assert with_splits.proven
+    assert without.proven
+    assert with_splits.nodes <= bound.nodes
+
+
+def test_a_replay_proves_no_target_above_a_table() -> None:
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
+    for splits in (bound.splits, NO_SPLITS):
+        assert not replay(bound.vectors, splits, variance, 3, bound.value * (1 + 1e-9), most_nodes=2000).proven
+        # More letters permit a better table.
+        assert not replay(bound.vectors, splits, variance, 4, bound.value, most_nodes=2000).proven
+
+
+def test_a_replay_without_its_dual_vectors_proves_nothing() -> None:
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
+    few = DualVectors(bound.vectors.normalisation[:1], bound.vectors.unbiasedness[:1])
+    assert not replay(few, bound.splits, variance, 3, bound.lower_bound, most_nodes=2000).proven
+    none = DualVectors(np.empty((0, 4)), np.empty((0, 4)))
+    assert not replay(none, NO_SPLITS, variance, 3, bound.lower_bound).proven
+    assert replay(bound.vectors, bound.splits, variance, 3, bound.lower_bound, most_nodes=1).nodes == 1
+
+
+def test_certificates_out_of_range_are_refused() -> None:
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
+    vectors, splits = bound.vectors, bound.splits
+    many = DualVectors(np.zeros((MOST_CLAUSES + 1, 4)), np.zeros((MOST_CLAUSES + 1, 4)))
+    infinite = DualVectors(np.full((1, 4), np.inf), np.zeros((1, 4)))
+    no_number = DualVectors(np.zeros((1, 4)), np.full((1, 4), np.nan))
+    for wrong, steering, letters, message in (
+        (many, splits, 3, "vectors must have at most 20000 rows, got 20001"),
+        (infinite, splits, 3, r"vectors must hold numbers from -1e\+60 to 1e\+60, got inf"),
+        (no_number, splits, 3, "vectors must hold numbers .* got nan"),
+        (DualVectors(vectors.normalisation[:, :3], vectors.unbiasedness), splits, 3, "vectors must have a price of each kind per input"),
+        (vectors, replace(splits, boxes=splits.boxes + 3), 3, "splits must divide boxes 0 to 2"),
+        (vectors, replace(splits, points=splits.points + np.inf), 3, "splits must divide boxes 0 to 2 at finite points"),
+        (vectors, replace(splits, below=splits.below + len(splits)), 3, "splits must be followed by splits -1 to"),
+        (vectors, splits, 1, "letters must be at least 2, got 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            replay(wrong, steering, variance, letters, bound.lower_bound)
+
+
+def test_splits_that_go_round_in_a_circle_end_at_the_limit() -> None:
+    variance, bound = bounded(4, 3, 1.0, 5e-4)
+    circle = replace(bound.splits, below=np.zeros_like(bound.splits.below), above=np.zeros_like(bound.splits.above))
+    few = DualVectors(bound.vectors.normalisation[:1], bound.vectors.unbiasedness[:1])
+    assert replay(few, circle, variance, 3, bound.lower_bound, most_nodes=500).nodes <= 500
+
+
+def test_splits_divide_boxes_and_move_their_neighbours() -> None:
+    boxes = Boxes(np.array([-np.inf, -1.0, 0.0]), np.array([1.0, 2.0, np.inf]))
+    below, above = split_boxes(boxes, 1, 0.5)
+    assert below.highs.tolist() == [0.5, 0.5, np.inf]
+    assert below.lows.tolist() == boxes.lows.tolist()
+    assert above.lows.tolist() == [-np.inf, 0.5, 0.5]
+    assert above.highs.tolist() == boxes.highs.tolist()
+    assert bisection(boxes, 10.0) == (0, -4.5)

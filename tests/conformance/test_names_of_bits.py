@@ -44,7 +44,7 @@ def all_options() -> Iterator[tuple[str, Option]]:
 
 def commands(command: Any, path: tuple[str, ...] = ("quietbits",)) -> Iterator[tuple[str, Any]]:
     yield " ".join(path), command
-    context = type("Context", (), {"command_path": " ".join(path)})()
+    context = type("Context", (), {"command_path": " ".join(path), "resilient_parsing": False})()
     for name in command.list_commands(context) if hasattr(command, "list_commands") else ():
         yield from commands(command.get_command(context, name), (*path, name))
 

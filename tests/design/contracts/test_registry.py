@@ -234,7 +234,7 @@ def test_clients_must_be_given_where_the_guarantee_rests_on_them_and_numbers_hav
     summed = entry(trust_model="secure-sum").calibration_options
     assert [option.name for option in summed if option.required] == ["dimension", "clients"]
     numbers = entry(domains=(Interval,)).calibration_options
-    assert [option.name for option in numbers] == ["clients", "bits"]
+    assert [option.name for option in numbers] == ["low", "high", "clients", "bits"]
     either = entry(domains=(Interval, NormBall)).calibration_options
     assert [option.name for option in either if option.required] == []
 

@@ -425,9 +425,11 @@ def test_the_numbers_of_the_table_are_drawn(reproduced: Reproduced) -> None:
         # Each field of the map names its winning mechanism.
         assert sum(len(axes.texts) for axes in reproduced.picture.axes) == len(winners(reproduced.table)) >= 4
     if reproduced.name == "plan-pareto":
-        # The front of each trust model is the least error within a number of bits.
+        # The front of each trust model is the least error of releasable designs within a number of bits.
         fronts = {str(line.get_label()): np.asarray(line.get_ydata()) for line in lines if line.get_drawstyle() == "steps-post"}
-        least = reproduced.table.groupby("trust_model")["predicted_error"].min().to_dict()
+        releasable = reproduced.table[~reproduced.table["on_real_numbers"].astype(bool)]
+        others = reproduced.table[~reproduced.table["trust_model"].isin(releasable["trust_model"])]
+        least = pd.concat([releasable, others]).groupby("trust_model")["predicted_error"].min().to_dict()
         assert {name: errors[-1] for name, errors in fronts.items()} == least
         assert all((np.diff(errors) <= 0).all() for errors in fronts.values())
         # Each drawn bound is that of the best design of a trust model. Bounds for more restricted messages may exceed that design's error.

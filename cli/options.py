@@ -40,7 +40,7 @@ def complete_column(ctx: typer.Context, incomplete: str) -> list[str]:
     try:
         names = () if file is None else column_names(Path(file))
     except (OSError, ValueError):
-        # A shell that completes has no place for an error; the command itself will state it.
+        # Shell completion cannot show an error; the command itself will state it.
         return []
     return [name for name in names if name.startswith(incomplete)]
 
@@ -114,7 +114,7 @@ def registry_group(
         def get_command(self, ctx: Any, cmd_name: str) -> Any:
             """Return a subcommand; ValueError names the closest ones for an unknown name."""
             for part in cmd_name.split(",") if several else [cmd_name]:
-                # A shell that completes has no place for an error.
+                # Shell completion cannot show an error.
                 if ctx.resilient_parsing and part not in names():
                     return None
                 if has is None or not has(part):

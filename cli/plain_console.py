@@ -1,4 +1,7 @@
-"""Console of all commands: it prints plain text, without markup or control characters, and a line of progress."""
+"""Console of all commands: plain text, and a line of progress.
+
+The text has no markup and no control characters.
+"""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`quietbits plan`: the recommended mechanism of each trust model, and the ranking behind it."""
+"""`quietbits plan`: each trust model's recommended mechanism, and the ranking behind it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -219,7 +219,10 @@ def _ranking(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "
 
 
 def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "Iterator[str]":
-    """Yield what the table of a trust model leaves out, with the guarantees and the reasons why bounds are missing."""
+    """Yield the notes below a trust model's table.
+
+    Notes state the guarantees, the mechanisms that the table leaves out, and the reasons of bounds.
+    """
     from ..analysis.planner.words import guarantees_in_words
 
     yield f"{'* Recommended. ' if model in plan.recommended else ''}{guarantees_in_words(plan, model)}"

@@ -1,4 +1,4 @@
-"""`quietbits sweep`: the experiments of a TOML file, run, saved, summarised, and shown on a page."""
+"""`quietbits sweep`: run the experiments of a TOML file, and save, summarise and show them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -57,7 +57,7 @@ def entries_of(name: str) -> "list[Entry]":
 
 
 def title_of(name: str) -> str:
-    """Return the titles of one name of the registry, or of several names that are joined by commas."""
+    """Return the titles of the mechanisms whose names are joined by commas."""
     return "; ".join(entry.title for entry in entries_of(name))
 
 

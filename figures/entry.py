@@ -22,7 +22,10 @@ def unchanged(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def run_as_sweep(tasks: Sequence[SweepTask], output: Path, **settings: Any) -> pd.DataFrame:
-    """Run a figure's tasks (`run_tasks`), whose packages a figure that is only drawn does not need."""
+    """Run a figure's tasks by `run_tasks`.
+
+    The import is local because a figure that is only drawn does not need the packages.
+    """
     from ..analysis.sweeps.run import run_tasks
 
     return run_tasks(tasks, output, **settings)

@@ -1,4 +1,7 @@
-"""Packages of extras: each missing one is an error that names its extra, and the core works without all of them."""
+"""Each missing package of an extra is an error that names the extra.
+
+The core works without any of the extras' packages.
+"""
 
 import json
 import re
@@ -85,14 +88,17 @@ for command in commands:
 
 
 def python_without(packages: Iterable[str], source: str, commands: Iterable[str] = (), folder: Path | None = None) -> str:
-    """Run source code in a process without some packages, and return what it printed, or the last line of its traceback."""
+    """Run source code in a process without some packages, and return its output.
+
+    If the process fails, return the last line of its traceback.
+    """
     arguments = json.dumps([list(packages), list(commands)])
     run = subprocess.run([sys.executable, "-c", source, arguments], cwd=folder, capture_output=True, text=True, check=False)
     return run.stdout if run.returncode == 0 else run.stderr.splitlines()[-1]
 
 
 def results_without(packages: Iterable[str], commands: Iterable[str], folder: Path) -> list[tuple[int, str]]:
-    """Return the exit code and the complaint of each command, in a process without some packages."""
+    """Return each command's exit code and error message, in a process without some packages."""
     (folder / "people.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(20, 90)))
     return [tuple(json.loads(line)) for line in python_without(packages, RUN, commands, folder).splitlines()]
 

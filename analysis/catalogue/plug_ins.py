@@ -169,7 +169,10 @@ class Registry(MutableMapping[str, Entry]):
         return self.usable().items()
 
     def usable(self) -> dict[str, Entry]:
-        """Return the entries by name; a warning names each package whose entry cannot be loaded, once."""
+        """Return the entries that can be loaded, by name.
+
+        A warning names each package whose entry cannot be loaded, once.
+        """
         entries = dict[str, Entry]()
         for name in self:
             try:

@@ -139,7 +139,7 @@ class Case:
         vectors = rng.normal(size=(20, self.domain.dimension))
         lengths = np.append([0.0, 1.0, 1.0, 3.0], np.linspace(0, 1, 16))
         scaled = vectors * (lengths * self.domain.clip_norm / self.domain.norms(vectors))[:, None]
-        # A corner has as many, or as large, coordinates as possible.
+        # `corner` has equal coordinates and the largest allowed norm; the unit vector below has a single coordinate of that norm.
         corner = np.full(self.domain.dimension, self.domain.clip_norm / self.domain.dimension ** (1 / self.domain.norm))
         return np.resize([corner, -corner, self.domain.clip_norm * np.eye(1, self.domain.dimension)[0], *scaled], (clients, *corner.shape))
 

@@ -16,12 +16,12 @@ SMALLEST_ALPHA, LARGEST_ALPHA = 0.01, 1e6
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The numbers of each client's examples.
+    """Indices of the examples that each client holds.
 
     Attributes
     ----------
     order : ndarray of int64, shape (examples,)
-        Numbers of examples, client after client.
+        Indices of examples, client after client.
     starts : ndarray of int64, shape (clients + 1,)
         Start of each client's examples in `order`, and the end of the last client's.
     """
@@ -35,12 +35,12 @@ class Split:
         return len(self.starts) - 1
 
     def part(self, client: int) -> IntegerArray:
-        """Return the numbers of a client's examples."""
+        """Return the indices of a client's examples."""
         client = check_integer("client", client, low=0, high=self.clients - 1)
         return self.order[self.starts[client] : self.starts[client + 1]]
 
     def parts(self, clients: IntegerArray) -> tuple[IntegerArray, IntegerArray]:
-        """Return the numbers of several clients' examples, client after client, and their counts."""
+        """Return the indices of several clients' examples, client after client, and their counts."""
         starts = self.starts[clients]
         sizes = self.starts[clients + 1] - starts
         ends = np.cumsum(sizes)

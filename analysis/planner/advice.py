@@ -136,7 +136,10 @@ def _conditions(plan: Plan, planned: PlannedMechanism) -> str | None:
 
 
 def _alternatives(plan: Plan, planned: PlannedMechanism) -> Iterator[str]:
-    """Yield comparisons with the next releasable mechanism in error, and with the next shorter message."""
+    """Yield comparisons with the next mechanism in error, and the next in message length.
+
+    Both are releasable mechanisms of the same trust model.
+    """
     others = [mechanism for mechanism in _releasable(plan, planned.trust_model) if mechanism.name != planned.name]
     following = min([mechanism for mechanism in others if mechanism.unbiased] or others, key=_error, default=None)
     bits = planned.bits_per_client or 0.0
@@ -216,7 +219,10 @@ def _worthwhile(
 
 
 def _of_epsilon(plan: Plan, planned: PlannedMechanism) -> Iterator[Relaxation]:
-    """Yield what twice the epsilon, and ten times the delta, would buy with the same design choices."""
+    """Yield relaxations to twice the epsilon, and to ten times the delta.
+
+    Design choices stay the same.
+    """
     task = plan.task
     relaxed: dict[str, tuple[float, Task]] = {}
     if 2 * task.epsilon <= LARGEST_TARGET:
@@ -237,7 +243,10 @@ def _chosen(planned: PlannedMechanism) -> Mapping[str, Any]:
 
 
 def _predicted_ratio(plan: Plan, planned: PlannedMechanism, clients: int) -> tuple[float, float] | None:
-    """Return the relative error of a mechanism for another number of clients, and its squared error over that of no messages."""
+    """Return a mechanism's relative error for another number of clients.
+
+    The second number is the mechanism's squared error over that of the answer without messages.
+    """
     task = replace(plan.task, clients=clients)
     sample = draw_sample(plan.population, task.domain, clients, plan.seed, plan.nonzero)
     if planned.trust_model == "local" and planned.mechanism is not None:
@@ -283,7 +292,9 @@ def _zero_in_words(plan: Plan, planned: PlannedMechanism) -> str:
 
 
 def clients_needed(error: Callable[[int], float | None], clients: int, current: float, wanted: float) -> int | None:
-    """Return the number of clients for which a falling error reaches a value, by secants of logarithms.
+    """Return the number of clients for which a falling error reaches a value.
+
+    The search takes secant steps in logarithms.
 
     Parameters
     ----------

@@ -1,4 +1,7 @@
-"""Checks of a plan: recommended and first mechanisms are simulated, errors off by over a tenth flagged."""
+"""Checks of a plan by simulations of its recommended and its best-ranked mechanisms.
+
+Predicted errors that are off by over a tenth are flagged.
+"""
 
 import math
 
@@ -20,7 +23,9 @@ MOST_SECONDS, FEWEST_CLIENTS = 20.0, 100
 
 
 def check_plan(plan: Plan, *, first: int = FIRST, seed: int = 0, on_step: OnStep = notebook_progress) -> Plan:
-    """Simulate the recommended mechanisms and those of least predicted error; return the plan with their errors.
+    """Simulate a plan's best mechanisms, and return the plan with their errors.
+
+    Recommended mechanisms and those of least predicted error are simulated.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def plan_task(
     workers: int = 1,
     on_step: OnStep = notebook_progress,
 ) -> Plan:
-    """Predict and rank every mechanism of the registry for a task, and recommend one for each trust model.
+    """Rank the registry's mechanisms for a task, and recommend one for each trust model.
 
     Of each entry the candidates (`Entry.candidates`) are built within the task's budget of bits. Among those whose predicted errors are
     within the tolerance of the least, the shortest message is chosen. The recommended mechanism of a trust model has the shortest message
@@ -173,7 +173,10 @@ def _all_planned(names: list[str], asked: "_Asked", workers: int) -> Iterator[Pl
 
 
 def in_processes(call: Callable[..., T], arguments: list[tuple[Any, ...]], workers: int) -> Iterator[T]:
-    """Yield the results of calls as they are finished; worker processes know the script's mechanisms."""
+    """Yield the results of calls as they finish.
+
+    Worker processes know the script's mechanisms.
+    """
     if check_integer("workers", workers, low=1, high=MOST_WORKERS) == 1:
         yield from (call(*each) for each in arguments)
         return
@@ -373,7 +376,7 @@ def simulate_command(entry: Entry, task: Task, values: Values, population: str, 
 
 
 def design_command(entry: Entry, task: Task, values: Values) -> str:
-    """Return the `quietbits calibrate` command that designs a mechanism for a task, and writes it to a file.
+    """Return the `quietbits calibrate` command that writes a task's mechanism to a file.
 
     The file has the lookup table of a mechanism that has one, and the parameters of every other mechanism.
     """

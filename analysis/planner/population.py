@@ -31,7 +31,9 @@ def usual_population(domain: Domain) -> str:
 
 
 def input_scale(domain: Domain) -> float:
-    """Return the largest L2 distance of an input from the middle: a clip norm, or half an interval.
+    """Return the largest L2 distance of an input from the middle of the domain.
+
+    The distance is a clip norm, or half an interval's width.
 
     For balls of a norm above 2, it is the L2 norm of the ball's longest vectors. For items it is 1, the frequency of an item that all
     clients hold.

@@ -26,7 +26,7 @@ def shortest_design(designs: Sequence[TriedDesign], tolerance: float, most_error
 
 
 def recommended_design(mechanisms: Iterable[PlannedMechanism], tolerance: float) -> tuple[str, TriedDesign, float] | None:
-    """Return the recommended mechanism's name and design, and the largest error that it may have.
+    """Return the recommended mechanism's name and design, and the largest allowed error.
 
     The design has the shortest message among all designs of releasable mechanisms whose errors are within the tolerance of the least.
     Biased designs count only if there are no others. None without a releasable mechanism.

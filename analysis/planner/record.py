@@ -209,7 +209,10 @@ class Relaxation:
 
 @dataclass(frozen=True)
 class ClientsNeeded:
-    """Number of clients, in two digits, from which the relative error is at most a share; None if none is found."""
+    """Number of clients, in two digits, from which the relative error is at most a share.
+
+    The number is None if the search finds none.
+    """
 
     relative_error: float
     clients: int | None
@@ -256,7 +259,10 @@ class Advice:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The advice in sentences: reason, answer without messages, conditions, alternatives, clients, relaxations."""
+        """The advice in sentences.
+
+        The order is: reason, answer without messages, conditions, alternatives, clients, relaxations.
+        """
         needed = [
             f"{'about ' if item.clients > 1 else ''}{item.clients:,} for {100 * item.relative_error:g} %"
             for item in self.clients_needed
@@ -368,7 +374,10 @@ class Plan(Shown):
         return tuple(mechanism for mechanism in self.feasible if mechanism.trust_model == trust_model)
 
     def frontier(self, trust_model: str) -> tuple[PlannedMechanism, ...]:
-        """Return the mechanisms of a trust model that are recommended, checked, or on the frontier; all if none is."""
+        """Return the notable mechanisms of a trust model.
+
+        They are recommended, checked by simulation, or on the frontier; if none is, all mechanisms are returned.
+        """
         every = self.of(trust_model)
         return tuple(item for item in every if item.on_frontier or item.recommended or item.check) or every
 
@@ -423,7 +432,7 @@ class Plan(Shown):
         return pd.DataFrame(rows)
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as JSON holds it: task, recommendations, advice, mechanisms and references."""
+        """Return the plan as a JSON document."""
         return {
             "task": _task_columns(self.task, self.population, self.nonzero),
             "tolerance": self.tolerance,

@@ -82,7 +82,10 @@ def references(task: Task, sample: PopulationSample) -> tuple[Reference, Referen
 
 
 def root_errors(squared_error: float, domain: Domain) -> tuple[float, float]:
-    """Return the root mean squared error per coordinate, and that of all coordinates over `input_scale`."""
+    """Return the root mean squared error per coordinate, and the relative error.
+
+    The relative error is the root of the squared error of all coordinates over `input_scale`.
+    """
     return math.sqrt(squared_error / domain.dimension), math.sqrt(squared_error) / input_scale(domain)
 
 

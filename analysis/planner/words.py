@@ -84,7 +84,10 @@ def seconds_in_words(seconds: float) -> str:
 
 
 def population_in_words(plan: "Plan") -> str:
-    """Return the population of a plan, how far its mean is from the answer without messages, and the unit of errors."""
+    """Return a description of a plan's population and of the unit of errors.
+
+    It states how far the population's mean is from the answer without messages.
+    """
     name = plan.population
     if plan.nonzero is not None:
         name += f" ({plan.nonzero:,} of {plan.task.dimension:,} coordinates are not zero)"
@@ -97,7 +100,10 @@ def population_in_words(plan: "Plan") -> str:
 
 
 def recommendations_in_words(plan: "Plan") -> str:
-    """Return the recommended mechanism of each trust model, and where the answer without messages has less error."""
+    """Return a sentence that names the recommended mechanism of each trust model.
+
+    It notes each mechanism whose error is no less than that of the answer without messages.
+    """
     zero = plan.references[0]
     answer = zero.title.partition(":")[0].removeprefix("answer ")
     parts = list[str]()

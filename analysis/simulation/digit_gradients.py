@@ -97,7 +97,7 @@ class DigitModel:
 
     @property
     def dimension(self) -> int:
-        """Number of parameters."""
+        """Number of the model's parameters."""
         return self.layers.dimension
 
     def losses(self, images: FloatArray, labels: IntegerArray) -> FloatArray:

@@ -118,7 +118,10 @@ def chosen_column(path: Path, column: str | None, names: Sequence[str]) -> int:
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Return the names of the columns of a csv or parquet file, from its beginning alone; other files have none."""
+    """Return the names of the columns of a csv or parquet file.
+
+    The header suffices. For other files there are no names.
+    """
     if path.suffix.lower() == ".csv":
         with path.open("rb") as file:
             check_encoding_mark(path, file)

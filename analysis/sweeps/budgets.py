@@ -1,4 +1,7 @@
-"""Budgets of compared rows: references, flags of rows that keep another budget, the best of equal ones."""
+"""Comparison of the budgets of rows.
+
+The module marks references, flags rows that keep another budget, and finds the best of equal budgets.
+"""
 
 from collections.abc import Sequence
 

@@ -62,7 +62,10 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
-    """Return a sentence on rows that are worse than no data, if there are any, and one on clipped inputs."""
+    """Return sentences on rows that are worse than no data, and on clipped inputs.
+
+    Each sentence is left out if it has no cases.
+    """
     sentences = []
     useless = summary[summary["mean_squared_error"] > summary["zero_squared_error"]]
     if len(useless):

@@ -189,9 +189,9 @@ class DaskWorkers:
         return self._client.submit(function, *arguments, pure=False)
 
     def shared(self, call: Any) -> Any:
-        """Return the call itself, whose result travels between workers.
+        """Return a finished call itself, so that its result travels between workers.
 
-        If the worker that has the result ends, the result is computed again.
+        For any other call, return or raise what `result` does. If the worker that has the result ends, the result is computed again.
         """
         return call if call.status == "finished" else self.result(call)
 

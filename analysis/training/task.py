@@ -168,7 +168,10 @@ class TrainingTask:
         return self._rows(federation)
 
     def _data(self) -> FederatedData:
-        """Return the clients' data; notes name it, and torch, whose first use in a process takes some seconds."""
+        """Return the clients' data.
+
+        Progress notes announce the data, and the import of torch, which takes some seconds.
+        """
         self._note(f"reading {self.training.data}")
         data = self.training.federated_data(self.seed)
         if needs_torch(self.training.model) and "torch" not in sys.modules:

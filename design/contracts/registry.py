@@ -401,7 +401,10 @@ class Entry(DescribedEntry):
 
     @property
     def _ends(self) -> tuple[Option, ...]:
-        """Options of the interval: the unit interval by default, or none where clients may hold vectors instead."""
+        """Options of the interval's ends.
+
+        The default is the unit interval, or no interval where clients may hold vectors instead.
+        """
         if Interval not in self.domains:
             return ()
         usual = (None, None) if NormBall in self.domains else (0.0, 1.0)

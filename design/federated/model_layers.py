@@ -31,7 +31,7 @@ class Layer:
 
     @property
     def size(self) -> int:
-        """Number of parameters."""
+        """Number of the layer's parameters."""
         return sum(math.prod(shape) for shape in self.shapes)
 
 
@@ -61,7 +61,7 @@ class ModelLayers:
 
     @cached_property
     def dimension(self) -> int:
-        """Number of parameters."""
+        """Number of the model's parameters."""
         return sum(self.sizes)
 
     @cached_property

@@ -62,7 +62,7 @@ class ModelState:
 
     @property
     def dimension(self) -> int:
-        """Number of parameters."""
+        """Number of the model's parameters."""
         return len(self.parameters)
 
     @property

@@ -397,7 +397,7 @@ class ExactHistogramMechanism(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def categories(self) -> int:  # type: ignore[override]
-        """Number of items."""
+        """Number of items in the domain."""
         return self.code.dimension
 
     @property

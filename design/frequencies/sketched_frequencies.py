@@ -55,7 +55,7 @@ class SketchedFrequencies(SecureSumMechanism, FrequencyMechanism):
 
     @property
     def categories(self) -> int:  # type: ignore[override]
-        """Number of items."""
+        """Number of items in the domain."""
         return self.sketch.categories
 
     @property

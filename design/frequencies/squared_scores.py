@@ -53,7 +53,9 @@ class SupportLaw:
         return product
 
     def squared_scores(self, counts: FloatArray, variance: OfCount) -> FloatArray:
-        """Return unbiased estimates of the squared error of counts over its variance.
+        """Return unbiased estimates of the squared z-scores of counts.
+
+        A squared z-score is a count's squared error over `variance`, a function of the count.
 
         Examples
         --------
@@ -103,7 +105,9 @@ class SignLaw:
         return product
 
     def squared_scores(self, inside: FloatArray, outside: FloatArray, variance: OfCounts) -> FloatArray:
-        """Return unbiased estimates of the squared error of ``S - R`` over its variance.
+        """Return unbiased estimates of the squared z-scores of differences ``S - R``.
+
+        A squared z-score is the squared error of ``S - R`` over `variance`, a function of S and R.
 
         Examples
         --------

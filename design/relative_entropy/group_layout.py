@@ -45,7 +45,7 @@ class GroupLayout:
 
     @property
     def groups(self) -> int:
-        """Number of groups."""
+        """Number of groups of coordinates."""
         return len(self.sizes)
 
     @property

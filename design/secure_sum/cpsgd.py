@@ -62,7 +62,7 @@ PROVEN = ("near-gaussian", "rdp")
 ACCOUNTS = (*PROVEN, "theorem-1")
 # No mechanism in range needs more bits.
 MOST_BITS = 55
-# Number of candidates for levels and for trials around the best pair that uses up the bits, because both are whole numbers.
+# The search tries this many numbers of levels, and of trials, downward from the pair that uses up the bits.
 TRIED = 3
 # Without a number of bits, the search accepts an error within this factor of the least.
 CLOSE = 1.01

@@ -61,7 +61,7 @@ class TightFrame(ABC):
     @property
     @abstractmethod
     def size(self) -> int:
-        """Number of columns."""
+        """Number of the frame's columns."""
 
     @property
     @abstractmethod
@@ -145,7 +145,7 @@ class KashinFrame(TightFrame):
         return math.sqrt(self.dimension)
 
     def analysis(self, vectors: FloatArray) -> FloatArray:
-        """Return the inner products of vectors with the columns."""
+        """Return the inner products of vectors with the frame's columns."""
         return np.asarray(walsh_hadamard(self.scattered(vectors)))
 
     def scattered(self, vectors: FloatArray) -> FloatArray:

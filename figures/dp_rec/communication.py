@@ -53,7 +53,10 @@ STEP, SPACE = 0.3, 0.32
 
 @dataclass(frozen=True)
 class PublishedTotal:
-    """A total that the paper reports: GiB of both directions, all clients and all rounds."""
+    """Total communication that DP-REC's paper reports, in GiB.
+
+    The total counts both directions, all clients and all rounds.
+    """
 
     scheme: str
     gib: float
@@ -110,7 +113,7 @@ class Federation:
 
     @property
     def parameters(self) -> int:
-        """Number of parameters."""
+        """Number of the model's parameters."""
         return sum(math.prod(shape) for shape in self.tensors)
 
     @property

@@ -37,7 +37,7 @@ BITS = "bits_per_client"
 
 @dataclass(frozen=True)
 class Ruler:
-    """A column that is drawn in grey: what rows are measured against, with its words and line style."""
+    """A column drawn in grey as a reference for the rows, with its words and line style."""
 
     name: str
     words: str
@@ -132,7 +132,7 @@ def not_drawn(plot: DrawnPlot) -> str:
 
 
 def page_figure(figure: Figure, name: str) -> str:
-    """Return a figure as an ``<svg>`` element whose letters have about the size of the page's text."""
+    """Return a figure as an ``<svg>`` element with letters about as large as the page's text."""
     width = f'<svg style="max-width: {REMS_OF_INCH * figure.get_figwidth():.0f}rem" '
     return svg_text(figure, name).replace("<svg ", width, 1)
 
@@ -148,7 +148,10 @@ def _in_words(rows: pd.DataFrame, names: Sequence[str], plot: ComparisonPlot) ->
 
 
 def words_of(row: Mapping[Any, Any], names: Sequence[str], words: Mapping[str, str]) -> list[str]:
-    """Return what a row has in some columns, in words; texts stand alone, other values beside the column's words."""
+    """Return the values of a row in some columns, in words; missing values are left out.
+
+    Texts stand alone; other values stand beside the column's words.
+    """
     return [_value_in_words(row[name], words[name]) for name in names if row[name] is not None and row[name] == row[name]]
 
 

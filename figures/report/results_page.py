@@ -1,4 +1,7 @@
-"""The page of a table of results: a sentence, guarantees, a plot, a sortable table, the data beside it."""
+"""The page of a table of results.
+
+It has a sentence, guarantees, a plot and a sortable table; the data lie beside it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -72,7 +75,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of a page's table, with whether it is the best of its setting, and whether only a reference."""
+    """A row of a page's table.
+
+    The flags say whether the row is the best of its setting, and whether it is only a reference.
+    """
 
     cells: tuple[Cell, ...]
     is_best: bool

@@ -1,4 +1,7 @@
-"""The page of a sweep: errors against the setting that varies most, beside proven bounds and references."""
+"""The page of a sweep: errors beside proven bounds and references.
+
+Errors are drawn against the setting that varies most.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,7 +40,9 @@ RULERS = (Ruler("central_error", "central Gaussian, same ε and δ", (0, (5, 3))
 
 
 def write_sweep_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
-    """Write the page and the summary of a sweep of means beside its results; return the page's path.
+    """Write the page and the summary of a sweep of means, and return the page's path.
+
+    Both files go beside the results.
 
     Existing files are replaced.
     """
@@ -119,7 +124,10 @@ def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (),
 
 
 def _ratio_to_bound(summary: pd.DataFrame) -> pd.Series:
-    """Return the worst error over the proven bound; missing where a plan, too, finds the bound too weak to judge by."""
+    """Return the worst error over the proven lower bound.
+
+    It is missing where the bound is too weak to judge by, as in plans.
+    """
     bound = summary["lower_bound"].astype(float)
     weak = (summary["trust_model"] != "local") & summary["low"].isna() & (bound < WEAK * summary["central_error"])
     return summary["worst_squared_error"] / bound.where(~weak)
@@ -134,7 +142,7 @@ def with_interval(summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def sweep_statement(summary: pd.DataFrame) -> str:
-    """Return the sentence that states a sweep's result: the mechanism of the least error, by trust model."""
+    """Return the sentence that states the mechanism of least error in each trust model."""
     settings = summary.groupby(list(SETTINGS), sort=False, dropna=False).ngroups
     mechanisms = summary["label"].nunique()
     named = f"{mechanisms} mechanisms" if mechanisms > 1 else summary["label"].iloc[0]

@@ -61,7 +61,10 @@ def table_index_html(index: Path, failures: Sequence[TaskFailure] = ()) -> str:
 
 
 def index_rows(index: Path) -> pd.DataFrame:
-    """Return an index with each table's `variance` of its objective, and `is_reference` and `flag` of its budget."""
+    """Return an index of tables with the columns `variance`, `is_reference` and `flag`.
+
+    `variance` is that of a table's objective; the other two columns compare budgets.
+    """
     rows: pd.DataFrame = pq.read_table(index, columns=[name for name in pq.read_schema(index).names if name not in NOT_SHOWN]).to_pandas()
     if rows.empty:
         return rows

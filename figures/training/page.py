@@ -109,7 +109,9 @@ def series_rows(results: pd.DataFrame) -> int:
 
 
 def write_training_page(results: pd.DataFrame, folder: Path, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> Path:
-    """Write the page and the summary of `run_training`'s results beside them; return the page's path.
+    """Write the page and the summary of trainings, and return the page's path.
+
+    Both files go beside the results of `run_training`.
 
     Existing files are replaced.
     """
@@ -182,7 +184,10 @@ def compared_trainings(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def training_statement(summary: pd.DataFrame) -> str:
-    """Return the sentence that states the best accuracy of each guarantee, and that of the references apart."""
+    """Return the sentence that states each guarantee's best accuracy.
+
+    References, which have no finite epsilon, are stated apart.
+    """
     private, references = summary[~summary["is_reference"]], summary[summary["is_reference"]]
     groups = private.groupby(list(GUARANTEE), sort=False, dropna=False)["accuracy"]
     best = private.loc[groups.idxmax().dropna()].sort_values("accuracy", ascending=False)

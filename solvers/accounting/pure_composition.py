@@ -59,7 +59,10 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     allowed = delta * (1 - min(slack, 0.5))
 
     def failure(index: int) -> float:
-        """Return delta at the loss of a number of truthful answers: a sum of positive terms."""
+        """Return delta at the privacy loss of `index` truthful answers, by positive terms only.
+
+        That loss is (2 index - rounds) epsilon.
+        """
         above = np.arange(rounds + 1 - index)
         return float(probabilities[index:] @ -np.expm1(-2 * epsilon * above))
 
@@ -70,5 +73,5 @@ def composed_pure_epsilon(epsilon: float, rounds: int, delta: float) -> float:
     spare = allowed - failure(high)
     # Below that loss, delta rises by (1 - e^(e - loss)) times this weight.
     rise = math.log1p(-spare / weight) if spare < weight else (0.0 if weight == 0 else -2 * epsilon)
-    # Terms have at most 8 units each, relative to the loss and 2 epsilon, and may nearly cancel.
+    # Rounding errors of terms are at most 8 units each, relative to the loss and 2 epsilon, and may nearly cancel.
     return min(max(loss + rise + 8 * UNIT * (abs(loss) + 2 * epsilon), 0.0), rounds * epsilon)

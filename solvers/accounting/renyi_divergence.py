@@ -213,7 +213,7 @@ def _largest(table: Table, orders: FloatArray, pairs: IndexArray, counts: IndexA
 
 @dataclass(frozen=True, eq=False)
 class _Chord:
-    """Logarithms of all pairs' sums at two orders, with the chord between them.
+    """Logarithms of the Rényi sums of all pairs of rows at two orders, and their chord.
 
     The chord is above the logarithms, as they are convex in the order.
     """

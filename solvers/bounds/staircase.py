@@ -314,7 +314,7 @@ def _starting_duals(
     normalisation, unbiasedness = _refined(coarse.duals.normalisation), _refined(coarse.duals.unbiasedness)
     if input_weights is not None:
         return [DualValues(normalisation, unbiasedness, input_weights)]
-    # Weights have an atom at each end of fine grids, and none where letters can stand near every input.
+    # Optimal weights have an atom at each end of fine grids, or none if there can be letters near every input: try both kinds.
     smooth = np.interp(inputs, np.linspace(0.0, 1.0, count // 2), coarse.duals.input_weights)
     refined = [weights / weights.sum() for weights in (np.maximum(_refined(coarse.duals.input_weights), 0.0), smooth)]
     return [flat, *(DualValues(normalisation, unbiasedness, weights) for weights in refined)]

@@ -88,7 +88,7 @@ class LassoProblem:
 
     @property
     def measurements(self) -> int:
-        """Number of rows."""
+        """Number of observations, which is the number of the matrix's rows."""
         return len(self.observations)
 
     @cached_property

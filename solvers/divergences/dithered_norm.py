@@ -72,7 +72,7 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
         if norm == round(norm) and power < EXACT_INTEGERS:
             power = float(math.ceil(power) - 1)
         power = min(power, everything_up * (1 + UPWARD))
-    # The logarithm of a root is at most 37: the rounded exponent and the power have fewer than 64 units.
+    # The logarithm of a root is at most 37, so the rounded exponent and the power add a relative error below 64 units.
     return math.nextafter(math.sqrt(power), math.inf) if norm == 2 else power ** (1 / norm) * (1 + 64 * UNIT)
 
 

@@ -251,7 +251,7 @@ def index_log_moment(clip_ratio: float, population: int, order: int) -> float:
     if population > 1:
         curved = math.log(less * order / 2) - (less + 2) * math.log1p(-1 / population) + _log_expm1(2 * ratio**2) - 2 * share
         back = min(back, curved)
-    # Terms have at most 8 units each: up to 18 or 28 terms beside `share`, and 60 more units if they cancel.
+    # Rounding errors of terms are at most 8 units each: up to 18 or 28 terms beside `share`, and 60 more units if they cancel.
     return max(there, float(np.logaddexp(0.0, back + 16 * UNIT * (60 + abs(back) + 2 * share))))
 
 

@@ -163,8 +163,7 @@ class ShuffledLetters:
         interval = reach / LOSSES
         epsilons = interval * np.arange(LOSSES + 1)
         above = np.array([self._delta(epsilon, LOSS_ACCURACY) for epsilon in epsilons.tolist()])
-        # The divergence at -epsilon follows from the divergence of the pair in the other order at epsilon: 1 - e^-epsilon + e^-epsilon
-        # delta.
+        # With delta the divergence of the swapped pair at epsilon, the divergence at -epsilon is 1 - e^-epsilon + e^-epsilon delta.
         below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * above[:0:-1]
         # Divergences are convex in e^epsilon: their bounds' lower convex hull bounds them, too.
         deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))

@@ -16,7 +16,7 @@ from .rounding import UNIT
 HALVINGS = 26
 # Halvings of all cells; the remaining halvings are of cells that can have the maximum.
 FIRST_HALVINGS = 2
-# Relative slack by which the bound is rounded upward: the powers in it, of at most 64, have fewer than 400 units.
+# Relative slack by which the bound is rounded upward: its powers, at most 64, have rounding errors below 400 units.
 UPWARD = 1e-11
 # Least budget that floating point distinguishes from zero; a larger budget only loosens the bound, so that raising it to this is safe.
 LEAST_BUDGET = 1e-280

@@ -140,7 +140,7 @@ def _transform_pieces(pieces: NDArray[Any], result: NDArray[Any], in_place: bool
             to_result = (len(factors) - number) % 2 == 1 and not (in_place and number == 0)
             output = target if to_result else scratch[number % 2, : len(target)]
             rows = len(factor)
-            # The digits turn as in the transform of few numbers.
+            # Each product transforms the indices' first digit, in base `rows`, and makes it the last.
             others = length // rows
             np.matmul(current.reshape(-1, rows, others).swapaxes(1, 2), factor, output.reshape(-1, others, rows))
             current = output

@@ -24,7 +24,10 @@ with working("drawing b"):
 
 
 def in_a_terminal(*command: str, folder: Path) -> list[str]:
-    """Run a command with stderr as a terminal, and return the lines that it showed there, without repetitions."""
+    """Run a command with stderr as a terminal, and return the lines shown there.
+
+    Repeated lines are left out.
+    """
     here, there = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=there)

@@ -1,4 +1,7 @@
-"""The worked examples of docs/development/adding-a-mechanism.md: a package of two files, and commands and tests have its mechanism."""
+"""The worked examples of docs/development/adding-a-mechanism.md run.
+
+They make a package of two files, whose mechanism the commands and the tests then know.
+"""
 
 import json
 import os

@@ -134,7 +134,7 @@ class Statement:
 
 
 def name(page: Path) -> str:
-    """Return the path of a page below `docs`, without its suffix; other pages have their own name."""
+    """Return a page's path below `docs`, without its suffix, or the name of any other page."""
     docs = ROOT / "docs"
     return page.relative_to(docs).with_suffix("").as_posix() if page.is_relative_to(docs) else page.stem
 

@@ -1,4 +1,6 @@
-"""The page to get started keeps its word: its commands and its program run, and print what the page shows.
+"""The commands and the program of the page to get started run.
+
+They print what the page shows.
 
 Run as a script, this file writes the outputs into the page.
 """

@@ -1,4 +1,4 @@
-"""What a release uploads, and the guides for work on the project: no invented address, no link to nowhere, no wrong name."""
+"""Releases and contributors' guides have no invented address, dead link or wrong name."""
 
 import contextlib
 import io

@@ -1,4 +1,6 @@
-"""README and the pages of commands and examples keep their word: what they show runs, and prints what they say.
+"""The commands and examples of README and of the pages run.
+
+They print what the pages say.
 
 Run as a script, this file draws the pictures of README and of the page on the demo again.
 """

@@ -1,4 +1,7 @@
-"""The frame of the site is complete: a page for each mechanism, command and public name, and nothing from another host."""
+"""The site has a page for each mechanism, command and public name.
+
+It loads nothing from another host.
+"""
 
 import re
 import sys

@@ -79,7 +79,7 @@ def draw_rounds(frame: pd.DataFrame) -> Figure:
 
 
 def round_tasks(seed: int, quick: bool) -> Sequence[TrainingTask]:
-    """Return a run for each method."""
+    """Return trainings of every method on the digits; quick runs have one repetition."""
     return _tasks(seed, digits_ground(quick=quick), 1 if quick else 3)
 
 

@@ -1,4 +1,6 @@
-"""The app of docs/how-to/flower.md on a real SuperLink and real SuperNodes, of which two are killed as they train.
+"""The app of docs/how-to/flower.md runs on a real SuperLink and real SuperNodes.
+
+Two SuperNodes are killed as they train.
 
 The test kills two nodes while they train.
 

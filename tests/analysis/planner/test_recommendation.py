@@ -1,4 +1,7 @@
-"""Recommendations: releasable, unbiased, within the budget, and the shortest message near the least error."""
+"""Recommended mechanisms are releasable, unbiased and within the budget.
+
+Among designs near the least error, they have the shortest message.
+"""
 
 import math
 from dataclasses import replace

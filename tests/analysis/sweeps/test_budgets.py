@@ -1,4 +1,4 @@
-"""Budgets of compared rows: what is a reference, what is flagged, and what may be called best."""
+"""Budgets of compared rows decide on references, flags and the best rows."""
 
 import math
 from typing import Any

@@ -90,7 +90,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def served_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """Return a cluster that always has a worker, the most recently started."""
+    """Yield a cluster that the module's tests share; at least one worker stays alive."""
     cluster = Cluster(tmp_path_factory.mktemp("cluster"))
     cluster.worker()
     yield cluster

@@ -80,7 +80,7 @@ def digest(folder: Path) -> str:
 
 
 def finished(folder: Path) -> dict[str, int]:
-    """Return the numbers of the rows of finished tasks, by key; a repeated task has another row."""
+    """Return the row ids of finished tasks, by key; a repeated task gets a new row."""
     with closing(sqlite3.connect(folder / STORE_NAME)) as database:
         return {key.hex(): number for key, number in database.execute("SELECT key, rowid FROM results")}
 

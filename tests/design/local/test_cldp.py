@@ -144,8 +144,8 @@ def several_draws_law(mechanism: CLDPL2Mechanism, vector: np.ndarray, points: in
     angles = (np.arange(points) + 0.5) / points * 2 * math.pi
     z = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     lengths = np.abs(z).sum(axis=1)
-    # The point z gives coordinate i with sign s: probability |z_i| / ||z||_1, and the sign is kept with probability 1/2 + ||z||_1 / (2 M
-    # sqrt(dimension)).
+    # The point z yields coordinate i with probability |z_i| / ||z||_1; the sign of z_i is kept with probability
+    # 1/2 + ||z||_1 / (2 sqrt(dimension)).
     kept = 0.5 + lengths / (2 * math.sqrt(2))
     draws = np.stack(
         [np.abs(z[:, i]) / lengths * np.where((z[:, i] > 0) == up, kept, 1 - kept) for i in range(2) for up in (False, True)], axis=1

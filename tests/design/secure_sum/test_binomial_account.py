@@ -395,7 +395,10 @@ def test_shapes_without_a_worst_vector_say_so() -> None:
 def expected_by_divergences(
     noise: BinomialNoise, delta: float, rounds: int, shifts: list[int], coordinates: int
 ) -> tuple[np.ndarray, float]:
-    """The documented bound and what it is converted at: divergences and failures of all coordinates and rounds add up."""
+    """Return the documented bound on the divergences, and the delta of its conversion.
+
+    Divergences and failures of all coordinates and rounds add up.
+    """
     steps = np.array(shifts, dtype=float)[:, None]
     neglected = 1e-9 * delta / (coordinates * rounds)
     renyi = [shifted_binomial_renyi(noise.trials, noise.probability, shift, ORDERS, neglected) for shift in shifts]

@@ -1,4 +1,4 @@
-"""Messages modulo M: reduced unless they are said to be below it, and sums of the right shape."""
+"""Messages modulo M are reduced if they may reach M, and sums have the right shape."""
 
 import numpy as np
 import pytest

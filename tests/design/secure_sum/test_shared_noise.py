@@ -1,4 +1,4 @@
-"""Noise that clients share: what a multiplier asks for, in steps that rounding and sampling handle."""
+"""Clients share the noise of a multiplier, in steps that rounding and sampling handle."""
 
 import math
 

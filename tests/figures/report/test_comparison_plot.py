@@ -1,4 +1,4 @@
-"""A plot of compared rows: its axis is chosen from what varies, and what it leaves out is said."""
+"""Plots choose their axis among the settings that vary, and state what they leave out."""
 
 import re
 from dataclasses import replace

@@ -1,4 +1,7 @@
-"""The page of a sweep: its sentence, table and plot are those of the results, and unequal budgets are flagged."""
+"""A sweep's page has the sentence, table and plot of its results.
+
+Unequal budgets are flagged.
+"""
 
 import re
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""The page of trainings: the best of each guarantee, what is not private apart, and unequal budgets flagged."""
+"""The page of trainings states the best of each guarantee, and references apart.
+
+Unequal budgets are flagged.
+"""
 
 import re
 from typing import Any

@@ -25,7 +25,10 @@ def short(value: float, digits: int = 2) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Return a number in three digits, with a power of ten where it is below a thousandth, and whole where it has more."""
+    """Return a number in three digits.
+
+    Numbers from 1000 are whole; numbers below a thousandth have a power of ten.
+    """
     if value >= 1000:
         return f"{value:.0f}"
     if value >= 1e-3:

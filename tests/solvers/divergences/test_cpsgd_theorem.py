@@ -190,7 +190,7 @@ def test_many_trials_are_gaussian_noise() -> None:
 
 
 def test_edges_of_the_support_are_counted() -> None:
-    # Below P(Z = 0) = 2^-10, no epsilon suffices.
+    # For a delta below 2^-10, the probability of no success in 10 trials, no epsilon suffices.
     assert shifted_binomial_epsilon(10, 0.5, 1, 2.0**-10 * 0.999) == math.inf
     assert math.isfinite(shifted_binomial_epsilon(10, 0.5, 1, 2.0**-10 * 1.001))
     assert shifted_binomial_delta(10, 0.5, 11, 100.0) == 1.0

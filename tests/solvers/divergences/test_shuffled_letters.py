@@ -370,7 +370,7 @@ def test_the_loss_is_close_to_the_divergence_in_both_directions() -> None:
     truth = np.array([ratio, 1]) / (ratio + 1)
     for share in np.linspace(-0.95, 0.95, 20).tolist():
         epsilon = share * reach
-        # At a negative epsilon the divergence is 1 - e^epsilon + e^epsilon times that of the other order at -epsilon.
+        # At a negative epsilon the divergence is 1 - e^epsilon, plus e^epsilon times the divergence of the swapped pair at -epsilon.
         forth = binary_delta(1.0, clients, abs(epsilon))
         exact = forth if epsilon >= 0 else 1 - math.exp(epsilon) + math.exp(epsilon) * forth
         assert exact * (1 - 1e-9) <= loss.get_delta_for_epsilon(epsilon) <= 1.06 * exact + 1e-4

@@ -79,7 +79,7 @@ def test_no_mixture_of_quantisers_of_numbers_is_better(levels: int, grid: int) -
 
 @pytest.mark.parametrize("dimension", [2, 3, 10, 100, 10_000])
 def test_signs_of_a_randomly_rotated_vector(dimension: int) -> None:
-    # Sending all signs with the best multiple of their vector has an error of 1 - m**2; without bias, 1/m**2 - 1.
+    # The best multiple of the sign vector has an error of 1 - m**2, the best unbiased multiple 1/m**2 - 1; `squared` is m**2.
     squared = dimension * mean_coordinate(dimension) ** 2
     assert compression_bound(dimension, dimension) <= 1 - squared
     assert unbiased_compression_bound(dimension, dimension) <= 1 / squared - 1

@@ -15,5 +15,8 @@ def gaussian(multiplier: float, delta: float) -> float:
 
 
 def replace_one(accountant: type[PLDAccountant] | type[RdpAccountant]) -> float:
-    """Return epsilon of a Gaussian event of noise multiplier 2 at delta 1e-5, as dp-accounting replaces a client."""
+    """Return dp-accounting's replace-one epsilon of Gaussian noise.
+
+    The noise multiplier is 2, and delta 1e-5.
+    """
     return accountant(neighboring_relation=REPLACE_ONE).compose(GaussianDpEvent(2.0)).get_epsilon(1e-5)

@@ -31,7 +31,10 @@ def slack_rows() -> Iterator[list[str]]:
 
 @cache
 def fair_noise(dimension: int, account: str) -> float:
-    """Return epsilon of fair binomial noise with a variance of 100 000, for a shift by 85 in the L2 norm."""
+    """Return epsilon of fair binomial noise for a shift by 85 in the L2 norm.
+
+    The noise has a variance of 100 000.
+    """
     noise = {"trials": 400_000, "probability": 0.5, "scale": 1.0, "dimension": dimension, "l1": 85.0**2, "l2": 85.0, "linf": 85.0}
     return quietbits.account("binomial", delta=1e-5, **noise).epsilon_by(account)
 

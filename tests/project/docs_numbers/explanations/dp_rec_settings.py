@@ -34,7 +34,10 @@ def paper_rows() -> Iterator[list[str]]:
 
 @cache
 def gaussian_draws(setting: PublishedSetting) -> float:
-    """Return epsilon of draws with infinitely many samples: Gaussian noise with multiplier 1/c, sampled with probability 1/N."""
+    """Return epsilon of DP-REC's draws with infinitely many samples.
+
+    Each draw is Gaussian noise with multiplier 1/c, sampled with probability 1/N.
+    """
     draw = PoissonSampledDpEvent(1 / setting.population, GaussianDpEvent(1 / setting.clip_ratio))
     losses = PLDAccountant(value_discretization_interval=1e-5 if setting is STACK_OVERFLOW else 1e-4)
     return losses.compose(SelfComposedDpEvent(draw, setting.rounds * setting.clients_per_round)).get_epsilon(setting.delta)
@@ -55,7 +58,10 @@ def published_over_gaussian(setting: PublishedSetting) -> float:
 
 
 def stack_overflow_divergences() -> float:
-    """Return the part of StackOverflow's published epsilon, with enough bits, that is not -ln delta over the order less 1."""
+    """Return StackOverflow's published epsilon without its term for delta.
+
+    With enough bits, that term is -ln delta over the order less 1.
+    """
     published = bound(enough(STACK_OVERFLOW), "published")
     return published.epsilon + math.log(STACK_OVERFLOW.delta) / (published.order - 1)
 
@@ -78,7 +84,10 @@ def same_rounds(setting: PublishedSetting, account: str) -> str:
 
 @cache
 def at_papers_noise(setting: PublishedSetting) -> str:
-    """Return epsilon of DP-FedAvg's noise in the paper over DP-REC's rounds, by the older conversion."""
+    """Return epsilon of the paper's DP-FedAvg noise over DP-REC's rounds.
+
+    The conversion is the older, classic conversion.
+    """
     value = gaussian_reference_epsilon(setting.noise_multiplier or math.nan, setting, "classic")
     return up(value, 2 if value < 10 else 1)
 
@@ -104,5 +113,8 @@ def papers_deviation() -> float:
 
 
 def noise_over_gaussian(setting: PublishedSetting) -> float:
-    """Return DP-REC's noise over that which Gaussian noise needs for the paper's epsilon in as many rounds."""
+    """Return DP-REC's noise over the Gaussian noise that gives the paper's epsilon.
+
+    The number of rounds is the same.
+    """
     return setting.sum_noise_multiplier / reference(setting, "pld", "same_rounds_noise_multiplier")

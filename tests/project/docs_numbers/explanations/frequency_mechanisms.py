@@ -51,7 +51,7 @@ def mechanism_rows(number: Callable[[float], str]) -> Iterator[list[str]]:
 
 
 def regime_rows() -> Iterator[list[str]]:
-    """Return which kind of mechanism wins at 10^5 clients, and its error over a trusted server's."""
+    """Return the winning kind at 10^5 clients, and its error over a trusted server's."""
     budgets = (1e3, 1e5, 1e7)
     for power in range(2, 5):
         row = [f"10^{power}"]

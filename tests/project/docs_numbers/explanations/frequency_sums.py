@@ -41,7 +41,10 @@ def squared_error(mechanism: FrequencyMechanism) -> float:
 
 
 def share_of_noise() -> float:
-    """Return the noise of a histogram's bucket for each client, in items, if it were not sent in several steps."""
+    """Return each client's noise on a histogram's bucket, in items.
+
+    The unit is an item, not a step of the messages.
+    """
     return noise(built(GAUSSIAN, **HISTOGRAM)) * CLIENTS / CLIENTS**0.5
 
 
@@ -63,7 +66,10 @@ def message_rows(number: Callable[[float], str]) -> Iterator[list[str]]:
 
 
 def over_histogram(what: str) -> float:
-    """Return how many times shorter, or less right, the discrete Gaussian sketch is than the histogram."""
+    """Return the factor by which the sketch is shorter, or less accurate, than the histogram.
+
+    Both are with discrete Gaussian noise.
+    """
     histogram, sketch = built(GAUSSIAN, **HISTOGRAM), built(GAUSSIAN, **SKETCH)
     if what == "bits":
         return histogram.bits_per_client / sketch.bits_per_client
@@ -71,5 +77,8 @@ def over_histogram(what: str) -> float:
 
 
 def noise_threshold() -> float:
-    """Return the threshold of two standard errors and more that noise alone asks for, with the page's sketch."""
+    """Return the frequency that estimates of absent items rarely exceed, by noise alone.
+
+    The sketch is the page's.
+    """
     return error_threshold(built(GAUSSIAN, **SKETCH))

@@ -19,7 +19,10 @@ def tosses(clients: int, trials: int, theta: float, dimension: int, account: str
 
 @cache
 def extremes_are_worst() -> tuple[int, int]:
-    """Return in how many settings all others at one extreme attain the largest divergence of all configurations, and of how many."""
+    """Return the number of settings where the extremes are worst, and the number of settings.
+
+    The extremes are worst if all other clients at one extreme attain the largest divergence of all configurations.
+    """
     largest = []
     for clients, trials in ((7, 3), (20, 2), (40, 1), (4, 30)):
         for theta in (0.001, 0.02, 0.1, 0.25, 0.45):
@@ -32,13 +35,19 @@ def extremes_are_worst() -> tuple[int, int]:
 
 
 def middle_renyi() -> float:
-    """Return the divergence of order 2 of 10 clients with two trials and theta = 1/4, if the others are at 1/2."""
+    """Return the divergence of order 2 if all other clients are at 1/2.
+
+    Each of 10 clients has two trials, and theta = 1/4.
+    """
     noise = binom.pmf(np.arange(19), 18, 0.5)
     upper, lower = (np.convolve(binom.pmf(np.arange(3), 2, 0.5 + sign / 4), noise) for sign in (1, -1))
     return math.log(float(np.sum(upper**2 / lower)))
 
 
 def mixture_epsilon(*, extremes: bool) -> float:
-    """Return epsilon of 40 clients' single tosses without Rényi divergences, for all others at one extreme or for every configuration."""
+    """Return epsilon of 40 clients' single tosses, by their privacy losses.
+
+    Set `extremes` for other clients that are all at one extreme; otherwise every configuration counts.
+    """
     epsilons = [loss.epsilon(0.01) for loss in poisson_binomial_pairs(40, 1, 0.4).losses]
     return max(epsilons[0], epsilons[-1]) if extremes else max(epsilons)

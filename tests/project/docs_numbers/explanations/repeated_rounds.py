@@ -27,14 +27,20 @@ def count_bits(clients: int) -> int:
 
 
 def count_cost_rows() -> Iterator[list[str]]:
-    """Return by how much the sum's noise must be larger for the count, for cohorts and total noise multipliers."""
+    """Return the increase of the sum's noise that pays for the count, in percent.
+
+    Rows are numbers of clients; columns are total noise multipliers.
+    """
     for clients, places in ((100, (3, 3, 2, 1)), (1000, (4, 4, 3, 3))):
         costs = [100 * (sum_noise_multiplier(total, clients / 20) / total - 1) for total in (0.3, 0.5, 1.0, 2.0)]
         yield [str(clients), *(f"{cost:.{place}f} %" for cost, place in zip(costs, places, strict=True))]
 
 
 def joint(separately: bool) -> float:
-    """Return epsilon of two Gaussian releases about one sampled client: their amplified epsilons added, or that of both together."""
+    """Return epsilon of two Gaussian releases about one sampled client.
+
+    Their amplified epsilons are added if `separately` is set; otherwise both are accounted for together.
+    """
     first, second = (gaussian_privacy(multiplier, "add-or-remove-one", "central") for multiplier in (1.0, 1.2))
     sampling = PoissonSampling(0.01)
     if separately:
@@ -54,7 +60,10 @@ def rounds_of_growth() -> int:
 
 
 def mean_norm_over_clip(model: DigitModel) -> float:
-    """Return the L2 norm of the mean of all images' clipped gradients over the clip norm, which is `gradient_unit`."""
+    """Return the L2 norm of the mean clipped gradient over the clip norm.
+
+    The mean is over all images; the clip norm is `gradient_unit`.
+    """
     clip, norms = gradient_unit(model), model.gradient_norms()
     total = np.zeros(model.dimension)
     for image, norm in enumerate(norms):
@@ -64,7 +73,7 @@ def mean_norm_over_clip(model: DigitModel) -> float:
 
 
 def gradient_rows() -> Iterator[list[str]]:
-    """Return networks of the digits, and how far inside the ball the mean of their clipped gradients is."""
+    """Return the digits' networks, with the norm of their mean clipped gradient over the clip."""
     for name, dimension in (("650", 650), ("8170", 8170), ("2¹⁷", 2**17), ("2²⁰", 2**20)):
         model = model_of_dimension(dimension)
         yield [name, ", ".join(map(str, hidden_widths(dimension))) or "none", f"{mean_norm_over_clip(model):.3f}"]

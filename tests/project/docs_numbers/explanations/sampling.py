@@ -18,12 +18,18 @@ def samples(multiplier: float, population: int, size: int, delta: float, rounds:
 
 
 def amplified(multiplier: float, rounds: int) -> float:
-    """Return epsilon of samples of 1000 of 342 477 clients at delta 1/342 477, when every round is amplified."""
+    """Return epsilon at delta 1/342 477 if sampling amplifies every round.
+
+    A round samples 1000 of 342 477 clients.
+    """
     curve = sampled_gaussian_curve(multiplier, FixedSizeSampling(342_477, 1000), "replace-one")
     return curve.composed(rounds).epsilon(1 / 342_477).epsilon
 
 
 def by_differences() -> float:
-    """Return epsilon of one sample of 300 of 1000 clients, noise multiplier 10 and delta 1e-6, by dp-accounting's moments."""
+    """Return epsilon of one sampled round by dp-accounting's Rényi accountant.
+
+    The round samples 300 of 1000 clients; the noise multiplier is 10, and delta 1e-6.
+    """
     event = SampledWithoutReplacementDpEvent(1000, 300, GaussianDpEvent(10.0))
     return RdpAccountant(neighboring_relation=REPLACE_ONE).compose(event).get_epsilon(1e-6)

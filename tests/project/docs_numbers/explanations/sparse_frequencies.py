@@ -19,7 +19,10 @@ VARIANTS = ("histogram-threshold", "sketch", "known", "two-rounds")
 
 
 def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int) -> tuple[FloatArray, float]:
-    """Return estimated frequencies where clients hold `distinct` items at most, and the bits of a message, with discrete Gaussian noise."""
+    """Return estimated frequencies and the bits of a message, with discrete Gaussian noise.
+
+    At most `distinct` different items are held.
+    """
     categories, clients = len(counts), int(counts.sum())
     if variant == "two-rounds":
         rounds = two_round_frequencies(np.repeat(np.arange(categories), counts), categories, 1.0, DELTA, seed=seed)
@@ -41,7 +44,10 @@ def sparse_estimate(variant: str, counts: IntegerArray, distinct: int, seed: int
 
 @cache
 def sparse(variant: str, distinct: int, prior: str) -> tuple[float, float]:
-    """Return the squared error and the bits of few different items, averages of three repetitions that all variants share."""
+    """Return the mean squared error and bits for few different items.
+
+    The averages are over three repetitions that all variants share.
+    """
     results = []
     for repetition in range(3):
         rng = named_stream(0, f"sparse sums: {CLIENTS} of {distinct} of {ITEMS}, {prior}, repetition {repetition}")

@@ -13,7 +13,10 @@ from quietbits.design.federated.adaptive_clipping import usual_count_deviation
 
 @cache
 def clipped(part: str) -> float:
-    """Return epsilon of one round with 12 of 1200 clients: of the sum, of the count, or of both together, as Gaussian noise."""
+    """Return epsilon of one round's sum, of its count, or of both together, as Gaussian noise.
+
+    The round samples 12 of 1200 clients.
+    """
     seats = 12
     both = {
         "sum": [gaussian_privacy(1.0, "add-or-remove-one", "secure-sum")],

@@ -6,7 +6,10 @@ from quietbits.solvers.accounting.renyi_curve import DEFAULT_ORDERS
 
 
 def dithered() -> float:
-    """Return how far apart two dithered vectors of the unit L2 ball of 128 coordinates can be, with 5 bits in."""
+    """Return the largest distance of two dithered vectors, with 5 bits of input.
+
+    The vectors are from the unit L2 ball of 128 coordinates.
+    """
     return dithered_distance(VectorGrid(NormBall(128, 2.0), 5), rejecting=False)
 
 

@@ -42,7 +42,7 @@ def exact_rows() -> Iterator[list[str]]:
 
 
 def share_rows() -> Iterator[list[str]]:
-    """Return the audits' lower bounds for a guarantee of 1."""
+    """Return the audits' lower bounds on epsilon for mechanisms that guarantee epsilon = 1."""
     sums = ("distributed-discrete-gaussian", "distributed-skellam")
     cases = [(name, "sum", "add-or-remove-one", 10**6) for name in sums]
     cases += [(name, "sum", "replace-one", 10**6) for name in (*sums, "cpsgd", "poisson-binomial")]

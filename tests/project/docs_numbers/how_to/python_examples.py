@@ -7,7 +7,10 @@ import quietbits
 
 @cache
 def over_central(dimension: int, adjacency: str) -> float:
-    """Return the worst error of a secure sum of 1000 clients with 16 bits a coordinate, over that of a trusted server's Gaussian noise."""
+    """Return the worst error of a secure sum over that of a trusted server's Gaussian noise.
+
+    The sum has 1000 clients with 16 bits per coordinate.
+    """
     ball = quietbits.NormBall(dimension=dimension, norm=2.0, clip_norm=1.0)
     task = quietbits.Task(ball, clients=1000, epsilon=1.0, delta=1e-5, adjacency=adjacency)
     error = quietbits.build_mechanism("distributed-discrete-gaussian", task, {"bits": 16}).error()

@@ -13,7 +13,7 @@ GAUSSIAN, DELTA = "sketched-discrete-gaussian-frequencies", 1e-5
 
 @cache
 def description_words() -> ItemColumn:
-    """Return the words of the descriptions of data sets that ship with scikit-learn, a client for each word."""
+    """Return the words of scikit-learn's data set descriptions, a client for each word."""
     texts = sorted(entry.read_text(encoding="utf-8") for entry in files("sklearn.datasets.descr").iterdir() if entry.name.endswith(".rst"))
     words = [word for text in texts for word in re.findall(r"[a-z]+", text.lower())]
     return hashed_items(words, 2**14, "words", "sklearn/datasets/descr")

@@ -5,5 +5,8 @@ from quietbits.tests.project.docs_numbers.explanations.dp_rec_accounting import 
 
 
 def conservative_ratios() -> list[float]:
-    """Return by how much the conservative account is larger than the published one, with enough bits."""
+    """Return the ratios of the conservative account to the published account.
+
+    Messages have enough bits.
+    """
     return [epsilon(setting, "conservative") / epsilon(setting, "published") for setting in map(enough, PUBLISHED_SETTINGS)]

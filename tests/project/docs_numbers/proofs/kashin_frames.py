@@ -9,7 +9,10 @@ from quietbits.design.transforms.kashin import KASHIN_CONSTANT
 
 
 def sqkr_rows() -> Iterator[list[str]]:
-    """Return the largest error of SQKR by dimension and epsilon, the same without a frame, and the bias that random rows would have."""
+    """Return the largest error of SQKR with and without a frame, and a squared bias.
+
+    Rows are dimensions and epsilons; the squared bias is that of a frame of random rows.
+    """
     for dimension, epsilon in ((16, 1.0), (64, 6.0), (200, 6.0), (512, 1.0), (1000, 6.0)):
         constants = (KASHIN_CONSTANT, math.sqrt(dimension))
         errors = (min(sqkr_error(dimension, epsilon, bits, constant) for bits in range(1, 9)) for constant in constants)

@@ -14,6 +14,9 @@ def gaussian(multiplier: float, delta: float, rounds: int, probability: float, a
 
 
 def default_grid(rounds: int) -> float:
-    """Return epsilon of Gaussian noise with multiplier 100, sampled with probability 0.01, on dp-accounting's usual grid."""
+    """Return epsilon of sampled Gaussian noise on dp-accounting's default grid.
+
+    The noise multiplier is 100, and the sampling probability 0.01.
+    """
     rounds_of_noise = SelfComposedDpEvent(PoissonSampledDpEvent(0.01, GaussianDpEvent(100.0)), rounds)
     return PLDAccountant().compose(rounds_of_noise).get_epsilon(1e-6)

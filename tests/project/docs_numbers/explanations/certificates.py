@@ -16,6 +16,7 @@ def certificate_rows() -> Iterator[list[object]]:
         ("largest bias", f"{certificate.max_bias:g}"),
         ("mean variance", f"{certificate.mean_variance:.6f}"),
         ("worst variance", f"{certificate.worst_variance:.5f}"),
+        ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}"),
         ("objective", certificate.objective),
         ("lower bound", f"{certificate.lower_bound:.6f}"),
         ("optimality gap", f"{certificate.optimality_gap:.4f}"),

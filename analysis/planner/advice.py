@@ -111,7 +111,7 @@ def _reason(plan: Plan, planned: PlannedMechanism) -> str:
     size = f"{percentage(planned.relative_error or 0.0)} of {scale_in_words(plan.task)}"
     text = f"{planned.name} sends {bits} a client, with an error of {size}"
     if best.name == planned.name:
-        text += f": the least squared error{rounds} of a releasable mechanism"
+        text += f": the least squared error{rounds} of a releasable mechanism, and no shorter message is within {share} of it"
     else:
         text += f": the shortest releasable message within {share} of the least squared error{rounds}, which {best.name} has with "
         text += bits_in_words(best.bits_per_client or 0.0)

@@ -214,7 +214,8 @@ def _ranking(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "
         cells = [*_cells(planned), *([in_figures(planned.predicted_error_of_rounds)] if several else [])]
         if checked:
             cells.append("" if planned.check is None else f"{100 * planned.check.excess:+.1f} %{' !' if planned.check.off else ''}")
-        table.add_row(f"{planned.name}{' *' if planned.recommended else ''}", *cells)
+        mark = " *" if planned.recommended else " +" if planned.on_frontier else ""
+        table.add_row(f"{planned.name}{mark}", *cells)
     return table
 
 
@@ -225,7 +226,10 @@ def _notes(plan: "Plan", model: str, shown: "Sequence[PlannedMechanism]") -> "It
     """
     from ..analysis.planner.words import guarantees_in_words
 
-    yield f"{'* Recommended. ' if model in plan.recommended else ''}{guarantees_in_words(plan, model)}"
+    recommended = ["* Recommended."] if any(row.recommended for row in shown) else []
+    others = any(row.on_frontier and not row.recommended for row in shown)
+    frontier = ["+ No other releasable mechanism has a message and an error as small."] if others else []
+    yield " ".join([*recommended, *frontier, guarantees_in_words(plan, model)])
     folded = [planned for planned in plan.of(model) if planned not in shown]
     for kind, on_real_numbers in (("No shorter and no better than another mechanism", False), ("References on real numbers", True)):
         if names := [planned.name for planned in folded if planned.on_real_numbers is on_real_numbers]:

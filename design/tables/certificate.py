@@ -163,12 +163,13 @@ def letters_lower_bound(
 ) -> float | None:
     """Return the proven lower bound on the objective of every unbiased private table with as many letters as a table.
 
-    The bound is on the unit interval's scale and errs downward. It is None for a table of more than two letters, with bias, or with an
-    epsilon outside the range of designs.
+    The bound is on the unit interval's scale and errs downward. It is None for a table of more than two letters, with bias, with an epsilon
+    outside the range of designs, or with a row that always gives the same letter, which keeps no epsilon.
     """
     rows = len(moments.variances)
     bits = _bits(rows)
-    if letters > 2 or moments.max_bias > 0 or not EPSILON_LOW <= epsilon <= largest_epsilon(bits, metric):
+    certain = min(moments.variances) == 0
+    if letters > 2 or moments.max_bias > 0 or certain or not EPSILON_LOW <= epsilon <= largest_epsilon(bits, metric):
         return None
     given = np.full(rows, 1.0) if objective == "mean" else None if prior is None else np.array(prior)
     return two_letter_bound(rows, ratio_constraint(epsilon, bits, metric), None if given is None else given / given.sum())

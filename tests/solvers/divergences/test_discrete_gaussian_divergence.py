@@ -271,9 +271,10 @@ def test_granularity_fills_half_the_modulus(clients: int, bits: int, flatness: f
     assert deviations * math.sqrt(variance) == pytest.approx(granularity * 2.0 ** (bits - 1), rel=1e-9)
 
 
-@pytest.mark.parametrize(("clients", "deviations"), [(1, 4.0), (1000, 4.0), (16, 1.0), (10**6, 2.0)])
+@pytest.mark.parametrize(("clients", "deviations"), [(1, 4.0), (1000, 4.0), (16, 1.0), (10**6, 2.0), (4, 1.0), (100, 1.0)])
 def test_fewest_bits(clients: int, deviations: float) -> None:
     bits = fewest_bits(clients, deviations)
+    assert bits == max(1, math.floor(math.log2(clients * deviations**2) / 2) + 1)
     assert granularity_for_bits(clients, 16, 1.0, 1.0, bits, deviations=deviations) > 0
     if bits > 1:
         with pytest.raises(InfeasibleError, match=f"bits must be at least {bits} to hold {deviations:g} deviations of {clients} clients'"):

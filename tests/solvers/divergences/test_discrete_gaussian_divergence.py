@@ -320,6 +320,12 @@ def test_the_exact_loss_of_wide_noise_reaches_as_far_as_that_of_narrow_noise(sig
     np.testing.assert_allclose(exact, np.array([2.0, 5.0]) / 2 * (3 / sigma) ** 2, rtol=1e-12)
 
 
+def test_wide_noise_and_equal_neighbours_lose_nothing() -> None:
+    # The ratio of wide noise is below 1e-300.
+    assert theta_log_ratios(np.array([50.0, 1e6])).tolist() == [0.0, 0.0]
+    assert discrete_gaussian_renyi(3, 0.3, 0.0, 5, [2.0, 8.0, math.inf]).tolist() == [0.0, 0.0, 0.0]
+
+
 def test_theta_ratios_between_both_series_in_fifty_digits() -> None:
     # Sums in x would lose digits of these ratios, which are differences of numbers near 1.
     variances = np.linspace(0.4, 0.499, 34)

@@ -14,7 +14,7 @@ from scipy.stats import binom
 from quietbits.analysis.catalogue.accounts import Calibration, calibrate
 from quietbits.design.contracts.registry import AccountReport
 from quietbits.design.secure_sum import binomial_account as account_module
-from quietbits.design.secure_sum.binomial_account import ORDERS, BinomialNoise, WorstShift, binomial_account, worst_shift
+from quietbits.design.secure_sum.binomial_account import ORDERS, BinomialNoise, WorstShift, binomial_account, whole_steps, worst_shift
 from quietbits.errors import InfeasibleError
 from quietbits.solvers.accounting.exact_privacy_loss import ExactPrivacyLoss, composed_exact_epsilon
 from quietbits.solvers.accounting.gaussian_privacy import gaussian_epsilon
@@ -209,6 +209,20 @@ def test_every_delta_is_accounted_for(delta: float) -> None:
     assert list(accounts) == list(ACCOUNTS)
     assert all(account["epsilon"] is None or math.isfinite(account["epsilon"]) for account in accounts.values())
     assert math.isfinite(result.epsilon_by("theorem-1"))
+
+
+def test_rounds_are_as_many_coordinates_by_enumeration() -> None:
+    epsilon = binomial_account(40, 0.5, 0.5, 1, 0.5, 0.5, 0.5, 1e-4, rounds=3).epsilon_by("exact")
+    assert deltas(40, 0.5, (1, 1, 1), np.array([epsilon]))[0] == pytest.approx(1e-4, rel=1e-3)
+
+
+@pytest.mark.parametrize("number", [1, 10**3, 10**8])
+def test_whole_steps_forgive_rounding_alone(number: int) -> None:
+    assert whole_steps(math.nextafter(number, 0)) == whole_steps(math.nextafter(number, math.inf)) == number
+
+
+def test_the_euclidean_sensitivity_is_in_steps() -> None:
+    assert BinomialNoise(1000, 0.5, 0.25, 4, 6.0, 3.0, 3.0).l2_steps == pytest.approx(12.0, rel=1e-12)
 
 
 def test_rounds_of_a_large_epsilon_add_up() -> None:

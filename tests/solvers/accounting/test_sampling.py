@@ -158,6 +158,15 @@ def test_a_bound_is_never_above_the_curve_of_everyone() -> None:
     assert fixed_size_sampled_curve(curve, 1.0) is curve
 
 
+def test_orders_below_the_first_of_a_curve_have_a_chord_from_order_1() -> None:
+    # Gaussian noise of multiplier 2, known at order 3 alone: its cumulant is 3/4 there, at most half of that at order 2, and 1/4 in truth.
+    curve, rate = RenyiCurve(np.array([3.0]), np.array([0.375])), 0.3
+    poisson, fixed = (sampled_of(curve, rate).divergences[0] for sampled_of in (poisson_sampled_curve, fixed_size_sampled_curve))
+    assert poisson == pytest.approx(math.log1p(rate**2 * math.expm1(0.375)), rel=1e-9)
+    assert fixed == pytest.approx(math.log1p(rate**2 * min(4 * math.expm1(0.375), 2 * math.exp(0.375))), rel=1e-9)
+    assert poisson > math.log1p(rate**2 * math.expm1(0.25))
+
+
 def test_large_divergences_do_not_overflow() -> None:
     curve = RenyiCurve(np.array([2.0, 100.0, math.inf]), np.array([500.0, 900.0, 2000.0]))
     for sampled in (poisson_sampled_curve(curve, 0.01), fixed_size_sampled_curve(curve, 0.01)):

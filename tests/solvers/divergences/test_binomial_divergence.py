@@ -77,7 +77,9 @@ def test_renyi_divergences_are_those_of_the_normalised_rest(trials: int, probabi
     assert computed.failure == pytest.approx(max(failures), rel=1e-9)
 
 
-@pytest.mark.parametrize(("trials", "probability", "smallest"), [(40, 0.5, -20.0), (3000, 0.01, -30.0), (20_000, 0.7, -690.0)])
+@pytest.mark.parametrize(
+    ("trials", "probability", "smallest"), [(40, 0.5, -20.0), (3000, 0.01, -30.0), (20_000, 0.7, -690.0), (100_000, 0.001, -690.0)]
+)
 def test_a_window_has_the_values_that_are_not_rare(trials: int, probability: float, smallest: float) -> None:
     window = binomial_window(trials, probability, smallest)
     with mpmath.workdps(30):

@@ -271,9 +271,10 @@ def test_granularity_fills_half_the_modulus(clients: int, bits: int, flatness: f
     assert deviations * math.sqrt(variance) == pytest.approx(granularity * 2.0 ** (bits - 1), rel=1e-9)
 
 
-@pytest.mark.parametrize(("clients", "deviations"), [(1, 4.0), (1000, 4.0), (16, 1.0), (10**6, 2.0)])
+@pytest.mark.parametrize(("clients", "deviations"), [(1, 4.0), (1000, 4.0), (16, 1.0), (10**6, 2.0), (4, 1.0), (100, 1.0)])
 def test_fewest_bits(clients: int, deviations: float) -> None:
     bits = fewest_bits(clients, deviations)
+    assert bits == max(1, math.floor(math.log2(clients * deviations**2) / 2) + 1)
     assert granularity_for_bits(clients, 16, 1.0, 1.0, bits, deviations=deviations) > 0
     if bits > 1:
         with pytest.raises(InfeasibleError, match=f"bits must be at least {bits} to hold {deviations:g} deviations of {clients} clients'"):
@@ -317,6 +318,12 @@ def test_the_exact_loss_of_wide_noise_reaches_as_far_as_that_of_narrow_noise(sig
     # At whole orders a discrete Gaussian has the divergence a k^2 / (2 s^2) of a Gaussian.
     exact = summed_discrete_gaussian_losses(1, sigma, 3).renyi_divergences([2.0, 5.0])
     np.testing.assert_allclose(exact, np.array([2.0, 5.0]) / 2 * (3 / sigma) ** 2, rtol=1e-12)
+
+
+def test_wide_noise_and_equal_neighbours_lose_nothing() -> None:
+    # The ratio of wide noise is below 1e-300.
+    assert theta_log_ratios(np.array([50.0, 1e6])).tolist() == [0.0, 0.0]
+    assert discrete_gaussian_renyi(3, 0.3, 0.0, 5, [2.0, 8.0, math.inf]).tolist() == [0.0, 0.0, 0.0]
 
 
 def test_theta_ratios_between_both_series_in_fifty_digits() -> None:

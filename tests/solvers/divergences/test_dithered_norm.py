@@ -145,3 +145,14 @@ def test_the_ranges_of_other_norms_are_the_optimum_of_a_linear_program(dimension
     spread = math.sqrt(-solved.fun) * math.sqrt(-math.log(failure) / 2)
     chords = dithered_norm._chords(dimension, norm, radius) * top**norm
     assert rounded_norm_quantile(dimension, norm, radius, failure) == pytest.approx((chords + spread) ** (1 / norm), rel=1e-8)
+
+
+def test_no_mean_of_a_rounded_vector_is_above_the_euclidean_bound() -> None:
+    # 35000 coordinates of 3/2 and 965000 of 1/2 have squares whose means after rounding are 5/2 and 1/2.
+    bound = rounded_norm_bound(10**6, 2.0, math.sqrt(35_000 * 9 / 4 + 965_000 / 4))
+    assert bound**2 >= 35_000 * 5 / 2 + 965_000 / 2
+
+
+@pytest.mark.parametrize("norm", [1.0, 1.5, 2.0, 3.0])
+def test_zero_stays_zero_by_independent_rounding(norm: float) -> None:
+    assert rounded_norm_quantile(5, norm, 0.0, 0.1) == 0.0

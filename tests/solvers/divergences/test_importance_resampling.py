@@ -20,7 +20,7 @@ from quietbits.solvers.divergences.importance_resampling import (
 
 
 @pytest.mark.parametrize("samples", [1, 2, 3, 128, 2**20])
-@pytest.mark.parametrize("shift", [0.0, 1e-9, 1e-5, 0.1, 1.0, 3.0])
+@pytest.mark.parametrize("shift", [0.0, 1e-9, 1e-5, 0.1, 1.0, 1.25, 3.0])
 def test_bounds_are_rounded_upward(shift: float, samples: int) -> None:
     orders = [2, 3, 8, 64]
     divergences = proven_divergences(shift, samples, orders)

@@ -381,3 +381,14 @@ def test_tails_are_bounded_by_the_end_of_each_stretch_where_the_exponential_is_l
         ends_below, ends_above = (np.array([-2.0, -2.0]), np.array([2.0, 3.0])) if exponent > 0 else (np.array([-2.5, -3.5]), np.ones(2))
         expected = max(*(logs_below + exponent * ends_below), *(logs_above + exponent * ends_above)) + math.log(4)
         assert expected <= float(tails.log_sums(np.array([exponent]))[0]) <= expected + 2e-6
+
+
+def test_nothing_is_left_out_of_sums_with_logarithms() -> None:
+    # Two clients of 1700 tosses, of probability 0.999 or 0.001: a sum of 2550 or more, nearly certain one way, needs 850 rare tosses the
+    # other way; a sum of 1750 or less needs 1650. At this order the divergence of P from Q is at least -ln Q of an event certain under P.
+    pairs = poisson_binomial_pairs(2, 1700, 0.499, SMALLEST_WINDOW)
+    assert pairs.tails is None
+    order, least = [1 + 1e-5], (850 * math.log(1000) - 1700 * math.log(2), 1650 * math.log(1000) - 3400 * math.log(2))
+    for loss, bound in zip(pairs.losses, least, strict=True):
+        assert (loss.certain, loss.unseen) == (0.0, 0.0)
+        assert loss.renyi_divergences(order)[0] > bound

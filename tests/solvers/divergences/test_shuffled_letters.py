@@ -96,6 +96,23 @@ def test_no_population_of_a_few_clients_reveals_more(name: str, clients: int) ->
             assert letters.delta(epsilon) < 1.5 * exact
 
 
+@pytest.mark.parametrize("rows", list(itertools.permutations(range(3))))
+@pytest.mark.parametrize("clients", [1, 2, 3])
+def test_a_single_pair_of_rows_can_be_the_worst(rows: tuple[int, ...], clients: int) -> None:
+    # Of the six pairs, the first row against the second has by far the largest divergence.
+    table = np.array([[1 / 10, 6 / 10, 3 / 10], [2 / 8, 1 / 8, 5 / 8], [4 / 16, 5 / 16, 7 / 16]])
+    # Other orders of the letters put the worst pair at other places.
+    exact = exact_delta(table, clients, 0.8)
+    assert ShuffledLetters(table[:, list(rows)], clients).delta(0.8) >= exact * (1 - 1e-12)
+
+
+def test_a_pure_epsilon_of_one_is_no_exception() -> None:
+    # The pure epsilon of this ratio is rounded to 1.
+    exactly, nearly = (ShuffledLetters([[ratio, 1], [1, ratio]], 100) for ratio in (2.7182818284590406, 2.718281828))
+    assert exactly.pure_epsilon == 1.0
+    assert exactly.epsilon(1e-6) == pytest.approx(nearly.epsilon(1e-6), rel=1e-5)
+
+
 @pytest.mark.parametrize(("local", "clients"), [(1.0, 10), (2.0, 100), (4.0, 1000), (6.0, 300), (1.0, 2000)])
 def test_binary_randomised_response_is_within_a_percent(local: float, clients: int) -> None:
     letters = ShuffledLetters([[math.exp(local), 1], [1, math.exp(local)]], clients)

@@ -34,9 +34,7 @@ def binomial_theorem_epsilon(
     v = N p (1 - p) and sensitivities D1, D2, Dinf,
 
         epsilon = D2 sqrt(2 ln(1.25 / delta)) / (s sqrt(v)) + (D2 c sqrt(ln(10 / delta)) + D1 b) / (s v (1 - delta / 10))
-                  The theorem has b = (2/3) (p^2 + (1-p)^2) + 1 - 2 p, c = sqrt(2) (3 p^3 + 3 (1-p)^3 + 2 p^2 + 2 (1-p)^2) and d = (4/3)
-                  (p^2 + (1-p)^2), if v >= max(23 ln(10 dimension / delta), 2 Dinf / s). The theorem's b is made for p up to 1/2. Z and N -
-                  Z are equally private, so that 1 - p takes the place of a larger p.
+                  + ((2/3) Dinf ln(1.25 / delta) + Dinf d ln(20 dimension / delta) ln(10 / delta)) / (s v),
 
     where b = (2/3) (p^2 + (1-p)^2) + 1 - 2 p, c = sqrt(2) (3 p^3 + 3 (1-p)^3 + 2 p^2 + 2 (1-p)^2) and d = (4/3) (p^2 + (1-p)^2), if
     v >= max(23 ln(10 dimension / delta), 2 Dinf / s). The theorem's b is made for p up to 1/2. Z and N - Z are equally private, so that

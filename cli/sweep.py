@@ -53,11 +53,12 @@ def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
     from pyarrow.parquet import read_metadata
 
     from ..analysis.sweeps.summary import summarise_sweep
-    from ..figures.report.sweep_page import remove_sweep_page, write_sweep_page
+    from ..figures.report.results_page import remove_results_page
+    from ..figures.report.sweep_page import write_sweep_page
 
     rows = read_metadata(path).num_rows
     if not 0 < rows <= MOST_SUMMED_ROWS:
-        remove_sweep_page(path.parent)
+        remove_results_page(path.parent)
         many = f"; they are too many to sum up here: {MOST_SUMMED_ROWS} rows at most" if rows else ""
         say(f"Results: {path}{many}")
         return

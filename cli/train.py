@@ -48,7 +48,8 @@ def train_command(
 def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
     import pandas as pd
 
-    from ..figures.training.page import compared_trainings, remove_training_page, write_training_page
+    from ..figures.report.results_page import remove_results_page
+    from ..figures.training.page import compared_trainings, write_training_page
 
     results = pd.read_parquet(path)
     if len(results):
@@ -57,7 +58,7 @@ def _show(path: Path, failures: "tuple[TaskFailure, ...]") -> None:
         _print_summary(compared_trainings(results))
         say(f"Report: {page}")
     else:
-        remove_training_page(path.parent)
+        remove_results_page(path.parent)
     say(f"Results: {path}")
 
 

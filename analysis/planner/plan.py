@@ -361,16 +361,7 @@ def _reason(message: str, entry: Entry) -> str:
 
 def simulate_command(entry: Entry, task: Task, values: Values, population: str, seed: int = 0, nonzero: int | None = None) -> str:
     """Return the `quietbits simulate` command that builds and simulates a mechanism for a task."""
-    if task.sampling is not None:
-        raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
-    domain = task.domain
-    words: list[str] = ["quietbits", "simulate", entry.name, *_option("clients", task.clients)]
-    match domain:
-        case Interval():
-            words += ["--interval", number_text(domain.low), number_text(domain.high)]
-        case _:
-            words += _vectors_or_items(domain)
-    words += [*_budget_options(task), *_chosen_options(entry, values), *_option("population", population)]
+    words = [*_command("simulate", entry, task, values), *_option("population", population)]
     words += _option("nonzero", nonzero) if nonzero is not None else []
     return shlex.join([*words, *(_option("seed", seed) if seed else [])])
 
@@ -380,16 +371,23 @@ def design_command(entry: Entry, task: Task, values: Values) -> str:
 
     The file has the lookup table of a mechanism that has one, and the parameters of every other mechanism.
     """
+    return shlex.join([*_command("calibrate", entry, task, values), *_option("output", f"{entry.name}.json")])
+
+
+def _command(name: str, entry: Entry, task: Task, values: Values) -> list[str]:
+    """Return the words of a command on a mechanism for a task: clients, inputs, budget, design choices."""
     if task.sampling is not None:
         raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
     domain = task.domain
-    words: list[str] = ["quietbits", "calibrate", entry.name, *_option("clients", task.clients)]
     match domain:
+        case Interval() if name == "simulate":
+            inputs = ["--interval", number_text(domain.low), number_text(domain.high)]
         case Interval():
-            words += [*_option("low", domain.low), *_option("high", domain.high)]
+            inputs = [*_option("low", domain.low), *_option("high", domain.high)]
         case _:
-            words += _vectors_or_items(domain)
-    return shlex.join([*words, *_budget_options(task), *_chosen_options(entry, values), *_option("output", f"{entry.name}.json")])
+            inputs = _vectors_or_items(domain)
+    words = ["quietbits", name, entry.name, *_option("clients", task.clients), *inputs]
+    return [*words, *_budget_options(task), *_chosen_options(entry, values)]
 
 
 def _vectors_or_items(domain: NormBall | Categories) -> list[str]:

@@ -50,15 +50,15 @@ def commands() -> tuple[CommandHelp, ...]:
 
 def write(folder: Path) -> None:
     """Write a page for each command, and the list of commands."""
-    found = commands()
-    pages = {_page_name(command): _page(command) for command in found}
-    rows = [(f":doc:`{command.name} <{_page_name(command)}>`", markup.text(_first_line(command.help))) for command in found]
+    every_command = commands()
+    pages = {_page_name(command): _page(command) for command in every_command}
+    rows = [(f":doc:`{command.name} <{_page_name(command)}>`", markup.text(_first_line(command.help))) for command in every_command]
     index = "\n".join(
         [
             markup.heading("Commands"),
             "Every command has a page with its options and their defaults, from the same source as ``--help``.\n",
             markup.table(("command", "purpose"), rows, "30 70"),
-            markup.toctree(_page_name(command) for command in found),
+            markup.toctree(_page_name(command) for command in every_command),
         ]
     )
     markup.write_pages(folder, {**pages, "index": index})

@@ -54,6 +54,6 @@ def _draw_designs(axes: Axes, numbers: dict[str, Any], epsilon: float) -> None:
 
 
 def _draw_known(axes: Axes, epsilons: list[float], values: list[float | None], **look: Any) -> None:
-    known = [(epsilon, value) for epsilon, value in zip(epsilons, values, strict=True) if value]
-    if known:
-        axes.plot(*zip(*known, strict=True), **look)
+    stated_values = [(epsilon, value) for epsilon, value in zip(epsilons, values, strict=True) if value]
+    if stated_values:
+        axes.plot(*zip(*stated_values, strict=True), **look)

@@ -39,5 +39,5 @@ def stored(name: str, compute: Callable[[], Any]) -> Any:
     result = compute()
     FOLDER.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"digest": code_digest(), "result": result}), encoding="utf-8")
-    # What is returned is what a later build reads.
+    # A later build reads the stored value, so this build returns the same.
     return json.loads(path.read_text(encoding="utf-8"))["result"]

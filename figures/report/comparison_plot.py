@@ -46,7 +46,7 @@ class Ruler:
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonPlot:
-    """What a plot shows of which columns.
+    """The columns that a plot of compared rows shows.
 
     Attributes
     ----------

@@ -6,16 +6,20 @@ It has a sentence, guarantees, a plot and a sortable table; the data lie beside 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from markupsafe import Markup
 
 from ...analysis.sweeps.run import TaskFailure
+from ...files import write_atomically
 from ...shown import in_figures, with_powers
-from .pages import fill_template
+from .pages import fill_template, write_page
 
 TEMPLATE = "results.html.jinja"
+# Files of the page, and of the rows of its table, beside the results.
+PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
 # Rows that a page shows at first; a switch shows all.
 FIRST_ROWS = 25
 # Browsers take seconds for more rows.
@@ -156,6 +160,19 @@ def results_page_html(page: ResultsPage) -> str:
         failures=failures[:MOST_ROWS],
         failed=len(failures),
     )
+
+
+def write_results_page(folder: Path, html: str, summary: pd.DataFrame) -> Path:
+    """Write a page and its summary into a folder, in place of earlier files, and return the page's path."""
+    write_atomically(folder / SUMMARY_NAME, summary.to_csv(index=False).encode())
+    write_page(folder / PAGE_NAME, html)
+    return folder / PAGE_NAME
+
+
+def remove_results_page(folder: Path) -> None:
+    """Remove the page and the summary of earlier results from a folder."""
+    for name in (PAGE_NAME, SUMMARY_NAME):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _row(row: dict[Any, Any], columns: Sequence[Column]) -> Row:

@@ -13,13 +13,10 @@ from ...analysis.planner.bound import WEAK
 from ...analysis.sweeps.budgets import best_rows, budget_warnings, guarantee_sentence
 from ...analysis.sweeps.run import TaskFailure
 from ...analysis.sweeps.summary import SETTINGS, summarise_sweep, usefulness_warnings
-from ...files import write_atomically
 from ...shown import in_figures, listed
 from .comparison_plot import BITS, ComparisonPlot, Ruler, chosen_axis, draw_comparison, not_drawn, varied_columns, words_of
-from .pages import write_page
-from .results_page import Column, ResultsPage, results_page_html, versions_of
+from .results_page import SUMMARY_NAME, Column, ResultsPage, results_page_html, versions_of, write_results_page
 
-PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
 # An interval is a single setting on the page.
 SHOWN_SETTINGS = (*(name for name in SETTINGS if name not in ("low", "high")), "interval")
 NAMES = {name: name.replace("_", " ") for name in SHOWN_SETTINGS} | {
@@ -46,16 +43,7 @@ def write_sweep_page(results: pd.DataFrame, folder: Path, failures: Sequence[Tas
 
     Existing files are replaced.
     """
-    html = sweep_page_html(results, failures, command=command)
-    write_atomically(folder / SUMMARY_NAME, summarise_sweep(results).to_csv(index=False).encode())
-    write_page(folder / PAGE_NAME, html)
-    return folder / PAGE_NAME
-
-
-def remove_sweep_page(folder: Path) -> None:
-    """Remove the page and the summary of earlier results from a folder."""
-    for name in (PAGE_NAME, SUMMARY_NAME):
-        (folder / name).unlink(missing_ok=True)
+    return write_results_page(folder, sweep_page_html(results, failures, command=command), summarise_sweep(results))
 
 
 def sweep_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:

@@ -18,13 +18,11 @@ from matplotlib.ticker import NullFormatter
 from ...analysis.sweeps.budgets import GUARANTEE, best_rows, budget_warnings, guarantee_sentence
 from ...analysis.sweeps.run import TaskFailure
 from ...analysis.training.summary import OF_A_BUDGET, PROBLEM, VARIED, short_value, summarise_training, with_budget_flags, with_totals
-from ...files import write_atomically
 from ...shown import in_figures, listed
 from ..drawing.marks import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 from ..report.comparison_plot import page_figure, varied_columns
-from ..report.pages import write_page
 from ..report.report_figures import report_style
-from ..report.results_page import Column, ResultsPage, results_page_html, versions_of
+from ..report.results_page import SUMMARY_NAME, Column, ResultsPage, results_page_html, versions_of, write_results_page
 
 MARKS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK, GREY)
 # Widest line of a legend with several columns, in characters.
@@ -34,7 +32,6 @@ AXES = (
     ("epsilon", "proven ε of all rounds so far", True),
     ("megabytes_up", "megabytes up, all clients so far", True),
 )
-PAGE_NAME, SUMMARY_NAME = "report.html", "summary.csv"
 # Settings that are drawn, and that a sentence names, at most.
 MOST_SERIES, MOST_NAMED = len(MARKS), 4
 # Columns of epsilon with secret sampling, for mechanisms whose own epsilon is not amplified, and without it, for others.
@@ -115,16 +112,7 @@ def write_training_page(results: pd.DataFrame, folder: Path, failures: Sequence[
 
     Existing files are replaced.
     """
-    html = training_page_html(results, failures, command=command)
-    write_atomically(folder / SUMMARY_NAME, compared_trainings(results).to_csv(index=False).encode())
-    write_page(folder / PAGE_NAME, html)
-    return folder / PAGE_NAME
-
-
-def remove_training_page(folder: Path) -> None:
-    """Remove the page and the summary of earlier results from a folder."""
-    for name in (PAGE_NAME, SUMMARY_NAME):
-        (folder / name).unlink(missing_ok=True)
+    return write_results_page(folder, training_page_html(results, failures, command=command), compared_trainings(results))
 
 
 def training_page_html(results: pd.DataFrame, failures: Sequence[TaskFailure] = (), *, command: str | None = None) -> str:

@@ -64,7 +64,7 @@ class Splits:
     points : ndarray of shape (splits,)
         Letter at which it is split.
     below, above : ndarray of shape (splits,)
-        Number of the next split of the part below the point, and of the part above; -1 if there is none.
+        Number of the next split of the part below the point, and of the part above; -1 without a next split.
     """
 
     boxes: IndexArray

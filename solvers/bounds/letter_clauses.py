@@ -192,7 +192,7 @@ def clauses_of(vectors: DualVectors, variance: LocalVariance, target: float) -> 
 
 
 def _roots(constant: FloatArray, linear: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the interval in which constant + linear a - weights a**2 is positive; (inf, -inf) if there is none."""
+    """Return the interval in which constant + linear a - weights a**2 is positive, or (inf, -inf)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         half = 0.5 * (linear + np.where(linear >= 0, 1.0, -1.0) * np.sqrt(linear**2 + 4 * weights * constant))
         first, second = half / weights, -constant / half
@@ -201,7 +201,7 @@ def _roots(constant: FloatArray, linear: FloatArray, weights: FloatArray) -> tup
 
 
 def _where_positive(pieces: RayValue) -> tuple[FloatArray, FloatArray]:
-    """Return the interval of each piece in which its parabola is positive; the start exceeds the end if there is none."""
+    """Return the interval of each piece in which its parabola is positive; an empty interval starts after its end."""
     lows, highs = _roots(pieces.constant, pieces.linear, -pieces.square)
     # A parabola that rounding has made convex tells nothing about its piece.
     unclear = pieces.square >= 0

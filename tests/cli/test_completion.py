@@ -1,4 +1,4 @@
-"""What a shell offers after TAB, and what the help of a group lists."""
+"""Completions that a shell offers after TAB, and the list in the help of a group."""
 
 import re
 from pathlib import Path

@@ -59,7 +59,7 @@ def test_what_a_training_leaves_and_prints(run: Run, folder: Path) -> None:
     assert sorted(path.name for path in Path("trained").iterdir()) == names
     for text in ("Accuracy after the last round", "server rate", "sign-gaussian", "replace-one, local", "Results: trained/results.parquet"):
         assert text in result.stdout
-    # What is not private is flagged.
+    # Rows without privacy carry a flag.
     assert "WARNING: Without a finite epsilon, and so only references: none." in result.stdout
     assert "none: not private, or not proven to be." in result.stdout
     assert [line.count("no finite ε") for line in result.stdout.splitlines() if line.startswith("│ none")] == [1, 1]

@@ -122,5 +122,5 @@ def test_requests_to_other_hosts_are_noticed(tmp_path: Path) -> None:
         '<a href="https://a.example">a</a><script src="own.js"></script><img src="https://b.example/c.png">'
     )
     (tmp_path / "own.css").write_text("@font-face { src: url(fonts/own.woff2) } body { background: url('//d.example/e.png') }")
-    found = list(offline.requests(tmp_path))
-    assert [line.partition(":")[0] for line in found] == ["own.css", "page.html"]
+    requests = list(offline.requests(tmp_path))
+    assert [line.partition(":")[0] for line in requests] == ["own.css", "page.html"]

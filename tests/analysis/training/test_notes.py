@@ -38,7 +38,7 @@ def test_a_training_says_that_it_reads_data_and_calibrates(
 def test_a_training_says_that_it_imports_torch(
     imported: bool, task: Callable[..., TrainingTask], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The digits' model is none of torch's: only the note is tested, where torch need not be installed.
+    # The model of the digits does not need torch, so the test of the note runs without torch.
     monkeypatch.setattr("quietbits.analysis.training.task.needs_torch", lambda _: True)
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "torch", raising=False)

@@ -27,7 +27,7 @@ def test_low_bits_of_laplace_noise_tell_inputs_apart() -> None:
         small = drawn[np.abs(drawn) < 0.25]
         finest[value] = float(np.mean(small * 2.0**53 % 1 == 0))
     assert finest[1.0] == 1.0
-    # As docs/explanations/federation.md says, 84 % of the others give their input away.
+    # 84 % of the other messages reveal their input, as docs/explanations/federation.md says.
     assert round(1 - finest[0.0], 2) == 0.84
 
 

@@ -13,8 +13,8 @@ import pytest
 from quietbits.analysis.sweeps.run import TaskFailure, run_tasks
 from quietbits.analysis.sweeps.spec import parse_sweep
 from quietbits.analysis.sweeps.summary import summarise_sweep
-from quietbits.figures.report.results_page import FIRST_ROWS
-from quietbits.figures.report.sweep_page import remove_sweep_page, sweep_page_html, write_sweep_page
+from quietbits.figures.report.results_page import FIRST_ROWS, remove_results_page
+from quietbits.figures.report.sweep_page import sweep_page_html, write_sweep_page
 from quietbits.shown import in_figures, with_powers
 
 FEW: dict[str, Any] = {
@@ -146,5 +146,5 @@ def test_files_are_written_and_removed_together(results: pd.DataFrame, tmp_path:
     summary = pd.read_csv(tmp_path / "summary.csv")
     assert summary["flag"].fillna("").tolist() == summarise_sweep(results)["flag"].tolist()
     assert len(summary) == 6
-    remove_sweep_page(tmp_path)
+    remove_results_page(tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -56,7 +56,7 @@ def test_none_is_a_reference_whatever_its_accuracy(results: pd.DataFrame) -> Non
     (references,) = re.findall(r'<tbody class="references">(.*?)</tbody>', page, flags=re.DOTALL)
     assert re.findall(r"<th[^>]*>(.*?)</th>", references) == ["none"]
     assert "no finite ε" in references
-    # What promises nothing has no trust model.
+    # A mechanism without privacy has no trust model.
     assert "local" not in references
 
 

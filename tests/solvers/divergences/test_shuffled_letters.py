@@ -99,7 +99,7 @@ def test_no_population_of_a_few_clients_reveals_more(name: str, clients: int) ->
 @pytest.mark.parametrize("rows", list(itertools.permutations(range(3))))
 @pytest.mark.parametrize("clients", [1, 2, 3])
 def test_a_single_pair_of_rows_can_be_the_worst(rows: tuple[int, ...], clients: int) -> None:
-    # Of the six pairs, the first row against the second has by far the largest divergence.
+    # The first row against the second has by far the largest divergence of the six pairs.
     table = np.array([[1 / 10, 6 / 10, 3 / 10], [2 / 8, 1 / 8, 5 / 8], [4 / 16, 5 / 16, 7 / 16]])
     # Other orders of the letters put the worst pair at other places.
     exact = exact_delta(table, clients, 0.8)

@@ -129,6 +129,8 @@ from .design.tables.export import export_table as export_table
 from .design.tables.file import read_table as read_table
 from .design.tables.file import verify_file as verify_file
 from .design.tables.file import write_table as write_table
+from .design.tables.letter_certification import LetterCertification as LetterCertification
+from .design.tables.letter_certification import certify_letters as certify_letters
 from .design.tables.lookup_table import Certificate as Certificate
 from .design.tables.lookup_table import LookupTable as LookupTable
 from .design.tables.mvu import design_mvu as design_mvu

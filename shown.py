@@ -7,6 +7,7 @@ import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from decimal import ROUND_CEILING, Context, Decimal
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -18,6 +19,8 @@ Name = TypeVar("Name")
 BLUE, GREY = "#0072b2", "#555555"
 # Python calls these two characters unprintable, but many scripts need them between letters.
 JOINERS = "\u200c\u200d"
+# Smaller shares are shown as this many percent.
+LEAST_PERCENT = Decimal("0.0001")
 # Characters of a value in a notebook's table.
 VALUE_WIDTH = 200
 # Columns that a reader of a result table looks for first. pandas shows the first ten and the last ten of a wide table.
@@ -100,6 +103,18 @@ class ShownFields:
         own: Any = self
         parameters = [(field.name, getattr(own, field.name)) for field in fields(own) if field.repr] if is_dataclass(own) else []
         return html_table(type(self).__name__, [*parameters, *((name, getattr(own, key)) for name, key in self._shown_properties.items())])
+
+
+def percent_up(share: float) -> str:
+    """Return a share in percent with two digits, rounded up so that "at most" stays true; at least 0.0001 %.
+
+    Examples
+    --------
+    >>> percent_up(0.0321), percent_up(0.69501), percent_up(1e-9)
+    ('3.3 %', '70 %', '0.0001 %')
+    """
+    percent = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
+    return f"{max(percent, LEAST_PERCENT).normalize():f} %"
 
 
 def in_figures(value: float | None, digits: int = 3) -> str:

@@ -7,11 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arguments import check_choice, check_interval
+from ...arrays import FloatArray
 from ...solvers.bounds.dual_bound import dual_lower_bound
+from ...solvers.bounds.hitting_set import Splits, replay
+from ...solvers.bounds.letter_clauses import DualVectors, TableVariance
 from ...solvers.bounds.privacy_constraint import EPSILON_LOW, largest_epsilon, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from ...solvers.bounds.two_letters import two_letter_bound
-from .lookup_table import Certificate, DualCertificate, LookupTable
+from .lookup_table import Certificate, DualCertificate, LettersProof, LookupTable
 from .provenance import Provenance
 from .table_facts import RowMoments, realised_epsilon, rounded_up, row_moments
 
@@ -61,11 +64,38 @@ def with_lower_bound(table: LookupTable, dual: DualCertificate) -> LookupTable:
     The best table may have any number of letters. The dual values are, for example, those of the staircase solver at the same epsilon,
     metric, grid and objective.
     """
-    certificate = table.certificate
-    objective = certificate.objective
-    bound = lower_bound(dual, len(table.weights), epsilon=table.epsilon, metric=table.metric, objective=objective, prior=table.prior)
-    gap = optimality_gap(objective_value(table.moments, objective, table.prior), bound)
-    return dataclasses.replace(table, certificate=dataclasses.replace(certificate, lower_bound=bound, optimality_gap=gap, dual=dual))
+    return _certified_with(table, dual, table.certificate.letters_proof)
+
+
+def with_letters_proof(table: LookupTable, proof: LettersProof) -> LookupTable:
+    """Return a table whose certificate also bounds its distance from the best table with as many letters.
+
+    Raises
+    ------
+    ValueError
+        If the proof does not prove its target, or does not fit the table.
+    """
+    return _certified_with(table, table.certificate.dual, proof)
+
+
+def with_letters_bound(table: LookupTable) -> LookupTable:
+    """Return a table whose certificate has the bound for its number of letters without a search, if there is one."""
+    return _certified_with(table, table.certificate.dual, None)
+
+
+def _certified_with(table: LookupTable, dual: DualCertificate | None, proof: LettersProof | None) -> LookupTable:
+    certificate = certify(
+        table.weights,
+        table.alphabet,
+        table.total,
+        epsilon=table.epsilon,
+        metric=table.metric,
+        objective=table.certificate.objective,
+        prior=table.prior,
+        dual=dual,
+        letters_proof=proof,
+    )
+    return dataclasses.replace(table, certificate=certificate)
 
 
 def certify(
@@ -78,8 +108,9 @@ def certify(
     objective: str,
     prior: tuple[float, ...] | None,
     dual: DualCertificate | None,
+    letters_proof: LettersProof | None = None,
 ) -> Certificate:
-    """Return the certificate of a table, recomputed from its weights and dual values.
+    """Return the certificate of a table, recomputed from its weights and proofs.
 
     Parameters
     ----------
@@ -89,34 +120,43 @@ def certify(
         ``"mean"``, ``"worst"`` or ``"prior"``.
     dual : DualCertificate or None
         Dual values that prove a lower bound on the objective; None for a table without a bound.
+    letters_proof : LettersProof or None
+        A proof of a lower bound for as many letters.
 
     Returns
     -------
     Certificate
-        Realised epsilon and bias are upper bounds, variances are the exact numbers rounded to nearest, the lower bound errs downward.
+        Realised epsilon and bias are upper bounds, variances are the exact numbers rounded to nearest, lower bounds err downward.
 
     Raises
     ------
     ValueError
-        If the objective, the prior or the dual values do not fit the table.
+        If the objective, the prior or the proofs do not fit the table, or a proof does not prove its target.
     """
     moments = row_moments(weights, alphabet, total)
-    if dual is not None and moments.max_bias > 0:
-        raise ValueError("dual must be left out for a table with bias: the lower bound is one on unbiased tables")
-    value = objective_value(moments, objective, prior)
+    if moments.max_bias > 0 and (dual is not None or letters_proof is not None):
+        name = "letters_proof" if dual is None else "dual"
+        raise ValueError(f"{name} must be left out for a table with bias: the lower bound is one on unbiased tables")
+    stated = objective_value(moments, objective, prior)
     bound = None if dual is None else lower_bound(dual, len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
-    letters_bound = letters_lower_bound(moments, len(alphabet), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
+    closed = _closed_letters_bound(moments, len(alphabet), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
+    proven = None
+    if letters_proof is not None:
+        variance = table_variance(len(weights), epsilon=epsilon, metric=metric, objective=objective, prior=prior)
+        proven = replayed_bound(letters_proof, variance, len(alphabet))
+    letters_bound = max((value for value in (bound, closed, proven) if value is not None), default=None)
     return Certificate(
         realised_epsilon=realised_epsilon(weights, metric),
         max_bias=rounded_up(moments.max_bias),
         mean_variance=float(moments.mean_variance),
         worst_variance=float(moments.worst_variance),
         lower_bound=bound,
-        optimality_gap=None if bound is None else optimality_gap(value, bound),
+        optimality_gap=None if bound is None else optimality_gap(stated, bound),
         objective=objective,
         dual=dual,
         letters_lower_bound=letters_bound,
-        letters_gap=None if letters_bound is None else optimality_gap(value, letters_bound),
+        letters_gap=None if letters_bound is None else optimality_gap(stated, letters_bound),
+        letters_proof=letters_proof,
     )
 
 
@@ -149,40 +189,75 @@ def lower_bound(
         raise ValueError(f"dual must hold {rows} values of each kind, got {len(dual.normalisation)} and {len(dual.unbiasedness)}")
     _check_input_weights("dual.input_weights", dual.input_weights, rows)
     given = np.array(dual.input_weights)
-    chosen = {"mean": np.full(rows, 1.0), "worst": given, "prior": np.array(prior if prior is not None else given)}[objective]
-    # The bound uses the objective's own weights, not the file's rounding of them.
-    chosen = chosen / chosen.sum()
+    # The bound uses the objective's own weights, not the file's rounding of them; for the largest variance all weights prove a bound.
+    chosen = given / given.sum() if objective == "worst" else _objective_weights(rows, prior)
     if chosen.shape != given.shape or np.abs(chosen - given).max() > WEIGHT_TOLERANCE:
         raise ValueError(f"dual.input_weights must be those of the objective {objective!r}, got {dual.input_weights!r}")
     values = DualValues(np.array(dual.normalisation), np.array(dual.unbiasedness), chosen)
     return dual_lower_bound(values, np.arange(rows) / (rows - 1), ratio_constraint(epsilon, _bits(rows), metric))
 
 
-def letters_lower_bound(
+def table_variance(rows: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None) -> TableVariance:
+    """Return the objective of tables, with grid and privacy, on which a bound for a number of letters is."""
+    constraint = ratio_constraint(epsilon, _bits(rows), metric)
+    return TableVariance(np.arange(rows) / (rows - 1), None if objective == "worst" else _objective_weights(rows, prior), constraint)
+
+
+def replayed_bound(proof: LettersProof, variance: TableVariance, letters: int) -> float:
+    """Return the bound of a proof, after a search without a linear program has confirmed its target.
+
+    Raises
+    ------
+    ValueError
+        If the proof does not prove its target, does not fit the objective, or exceeds the limits of a replay.
+    """
+    count = len(variance.inputs)
+    weights = None if proof.input_weights is None else _rows("input_weights", proof.input_weights, count)
+    vectors = DualVectors(_rows("normalisation", proof.normalisation, count), _rows("unbiasedness", proof.unbiasedness, count), weights)
+    splits = Splits(
+        np.array(proof.split_letters, dtype=np.intp),
+        np.array(proof.split_points, dtype=float),
+        np.array(proof.splits_below, dtype=np.intp),
+        np.array(proof.splits_above, dtype=np.intp),
+    )
+    result = replay(vectors, splits, variance, letters, proof.target)
+    if not result.proven:
+        raise ValueError(
+            f"letters_proof must prove its target {proof.target!r} for {letters} letters, which it does not within {result.nodes} nodes"
+        )
+    # The weights of the objective are exact, those of the proof are floats that were scaled to the sum 1.
+    return proof.target * (1 - 8 * (count + 4) * 2.0**-53)
+
+
+def _rows(name: str, values: tuple[tuple[float, ...], ...], count: int) -> FloatArray:
+    lengths = sorted({len(row) for row in values})
+    if lengths not in ([], [count]):
+        raise ValueError(f"letters_proof.{name} must have {count} numbers in each row, got rows of {lengths[0]} to {lengths[-1]}")
+    return np.array(values, dtype=float).reshape(-1, count)
+
+
+def _objective_weights(rows: int, prior: tuple[float, ...] | None) -> FloatArray:
+    """Return the weights of the rows' variances in an objective other than the largest variance, with the sum 1."""
+    given = np.full(rows, 1.0) if prior is None else np.array(prior)
+    scaled: FloatArray = given / given.sum()
+    return scaled
+
+
+def _closed_letters_bound(
     moments: RowMoments, letters: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None
 ) -> float | None:
-    """Return the proven lower bound on the objective of every unbiased private table with as many letters as a table.
+    """Return the closed form of the least objective of two letters.
 
-    The bound is on the unit interval's scale and errs downward. It is None for a table of more than two letters, with bias, with an epsilon
-    outside the range of designs, or with a row that always gives the same letter, which keeps no epsilon.
+    It is None for a table of more than two letters, with bias, with an epsilon outside the range of designs, or with a row that always
+    gives the same letter, which keeps no epsilon.
     """
     rows = len(moments.variances)
     bits = _bits(rows)
     certain = min(moments.variances) == 0
     if letters > 2 or moments.max_bias > 0 or certain or not EPSILON_LOW <= epsilon <= largest_epsilon(bits, metric):
         return None
-    given = np.full(rows, 1.0) if objective == "mean" else None if prior is None else np.array(prior)
-    return two_letter_bound(rows, ratio_constraint(epsilon, bits, metric), None if given is None else given / given.sum())
-
-
-def with_letters_bound(table: LookupTable) -> LookupTable:
-    """Return a table whose certificate also has the bound for its number of letters, if there is one."""
-    stated, moments = table.certificate, table.moments
-    bound = letters_lower_bound(
-        moments, len(table.alphabet), epsilon=table.epsilon, metric=table.metric, objective=stated.objective, prior=table.prior
-    )
-    gap = None if bound is None else optimality_gap(objective_value(moments, stated.objective, table.prior), bound)
-    return dataclasses.replace(table, certificate=dataclasses.replace(stated, letters_lower_bound=bound, letters_gap=gap))
+    weights = None if objective == "worst" else _objective_weights(rows, prior)
+    return two_letter_bound(rows, ratio_constraint(epsilon, bits, metric), weights)
 
 
 def optimality_gap(value: float, bound: float) -> float:

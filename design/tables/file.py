@@ -1,8 +1,10 @@
-"""The file format ``quietbits-table/1``: JSON with a schema and a checksum.
+"""The file format ``quietbits-table/2``: JSON with a schema and a checksum.
 
-Only tables that verify are written, and files that were changed are refused.
+Only tables that verify are written, and files that were changed are refused. Files of ``quietbits-table/1`` are still read: their weights
+are numbers, not strings, and they have no bound for a number of letters.
 """
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -20,14 +22,15 @@ import numpy as np
 from ...errors import DataError, TableError
 from ...files import MEGABYTE, decode_text, read_limited, shown_path, write_atomically
 from .certificate import with_letters_bound
-from .lookup_table import Certificate, DualCertificate, LookupTable
+from .lookup_table import Certificate, DualCertificate, LettersProof, LookupTable
 from .provenance import Provenance
-from .verification import verify_table
+from .verification import LARGEST_TOTAL_BITS, verify_table
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-FORMAT = "quietbits-table/1"
+FORMAT = "quietbits-table/2"
+SCHEMAS = {FORMAT: "table.schema.json", "quietbits-table/1": "table-1.schema.json"}
 LONGEST_MESSAGE, LONGEST_DETAIL = 200, 300
 # The largest table, of 512 rows and letters, has some six megabytes.
 MOST_BYTES = 64 * MEGABYTE
@@ -73,13 +76,13 @@ def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
     except DataError as error:
         raise TableError("size", str(error).removeprefix(f"{shown_path(path)}: ")) from None
     document = _parsed(content)
-    _check_schema(document)
+    stated_format = _check_schema(document)
     computed, stated = checksum(document), document["sha256"]
     if computed != stated:
         raise TableError("checksum", f"the file was changed: its contents have sha256 {computed}, it states {stated}")
     table = _table_from(document)
     verify_table(table)
-    return with_letters_bound(table)
+    return table if stated_format == FORMAT else with_letters_bound(table)
 
 
 def verify_file(path: str | os.PathLike[str]) -> Certificate:
@@ -121,10 +124,13 @@ def table_document(table: LookupTable) -> dict[str, Any]:
                 "unbiasedness": [float(price) for price in dual.unbiasedness],
                 "input_weights": [float(weight) for weight in dual.input_weights],
             },
+            "letters_lower_bound": certificate.letters_lower_bound,
+            "letters_gap": certificate.letters_gap,
+            "letters_proof": certificate.letters_proof and dataclasses.asdict(certificate.letters_proof),
         },
         "alphabet": [f"{letter.numerator}/{letter.denominator}" for letter in table.alphabet],
         "total": table.total,
-        "weights": table.weights.tolist(),
+        "weights": [[str(weight) for weight in row] for row in table.weights.tolist()],
         "prior": None if table.prior is None else [float(weight) for weight in table.prior],
         "provenance": {
             "versions": dict(provenance.versions),
@@ -186,22 +192,24 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 @cache
-def _validator() -> "Draft202012Validator":
+def _validator(schema: str) -> "Draft202012Validator":
     # The import is here because tables are written more often than read.
     from jsonschema import Draft202012Validator
 
-    return Draft202012Validator(json.loads((files(__package__) / "table.schema.json").read_text(encoding="utf-8")))
+    return Draft202012Validator(json.loads((files(__package__) / schema).read_text(encoding="utf-8")))
 
 
-def _check_schema(document: Any) -> None:
+def _check_schema(document: Any) -> str:
+    """Compare a document with the schema of the format that it states, and return the format."""
     from jsonschema.exceptions import best_match
 
     stated = document.get("format") if isinstance(document, dict) else None
-    if stated != FORMAT:
-        raise TableError("format", f"expected {FORMAT!r}, got {str(stated)[:LONGEST_MESSAGE]!r}")
-    error = best_match(_validator().iter_errors(document))
+    if not isinstance(stated, str) or stated not in SCHEMAS:
+        raise TableError("format", f"expected {' or '.join(map(repr, SCHEMAS))}, got {str(stated)[:LONGEST_MESSAGE]!r}")
+    error = best_match(_validator(SCHEMAS[stated]).iter_errors(document))
     if error is not None:
         raise TableError("schema", f"{error.json_path}: {error.message[:LONGEST_MESSAGE]}")
+    return stated
 
 
 def _table_from(document: dict[str, Any]) -> LookupTable:
@@ -209,9 +217,13 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
     lengths = sorted({len(row) for row in document["weights"]})
     if len(lengths) > 1:
         raise TableError("shape", f"rows of weights must have equal lengths, got from {lengths[0]} to {lengths[-1]}")
+    # Weights are strings, in the first format numbers; JSON Schema accepts 2.0 as an integer: int() makes it an int.
+    weights = [[int(weight) for weight in row] for row in document["weights"]]
+    heaviest = max(map(max, weights))
+    if heaviest > 2**LARGEST_TOTAL_BITS:
+        raise TableError("schema", f"weights must be at most 2**{LARGEST_TOTAL_BITS}, got {heaviest}")
     stated, provenance, prior = document["certificate"], document["provenance"], document["prior"]
     dual = stated["dual"] and DualCertificate(**{kind: _floats(values) for kind, values in stated["dual"].items()})
-    # JSON Schema accepts 2.0 as an integer: int() makes it an int.
     return LookupTable(
         mechanism=document["mechanism"],
         epsilon=float(document["epsilon"]),
@@ -221,12 +233,26 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
         interval=(float(document["interval"][0]), float(document["interval"][1])),
         alphabet=tuple(Fraction(letter) for letter in document["alphabet"]),
         total=int(document["total"]),
-        weights=np.array([[int(weight) for weight in row] for row in document["weights"]], dtype=np.int64),
+        weights=np.array(weights, dtype=np.int64),
         prior=None if prior is None else _floats(prior),
-        certificate=Certificate(**{**stated, "dual": dual}),
+        certificate=Certificate(**{**stated, "dual": dual, "letters_proof": _letters_proof(stated.get("letters_proof"))}),
         provenance=Provenance(tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), duration=None),
         adjacency=document["adjacency"],
         trust_model=document["trust_model"],
+    )
+
+
+def _letters_proof(document: dict[str, Any] | None) -> LettersProof | None:
+    if document is None:
+        return None
+    weights = document["input_weights"]
+    return LettersProof(
+        target=float(document["target"]),
+        normalisation=tuple(map(_floats, document["normalisation"])),
+        unbiasedness=tuple(map(_floats, document["unbiasedness"])),
+        input_weights=None if weights is None else tuple(map(_floats, weights)),
+        split_points=_floats(document["split_points"]),
+        **{key: tuple(int(number) for number in document[key]) for key in ("split_letters", "splits_below", "splits_above")},
     )
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...arguments import check_interval
 from ...arrays import FloatArray, WordArray, check_unmasked
-from ...shown import BLUE, GREY, Shown
+from ...shown import BLUE, GREY, Shown, percent_up
 from ..contracts.guarantee import Guarantee
 from ..noise.random_words import WordsLike, word_source
 from ..transforms.dithering import dither, finite_values, grid_position
@@ -58,6 +58,40 @@ class DualCertificate:
     input_weights: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class LettersProof:
+    """A proof that every unbiased private table with as many letters has an objective of at least a target.
+
+    Each dual vector has a clause: a set of letters, of which every better table uses at least one letter. The proof holds because no choice
+    of that many letters hits all clauses; docs/proofs/letter-bound.md has the theorem.
+
+    Attributes
+    ----------
+    target : float
+        The proven bound on the objective with input weights in floating point.
+    normalisation, unbiasedness : tuple of tuple of float
+        Prices of the rows' sums and of their bias: a dual vector per entry, with a price per grid input.
+    input_weights : tuple of tuple of float or None
+        Input weights of each dual vector, for the objective ``"worst"`` alone.
+    split_letters : tuple of int
+        Splits of the search over letters, a binary tree whose root is the first: number of the letter whose box is split. Splits only make
+        the check fast.
+    split_points : tuple of float
+        Letters at which the boxes are split.
+    splits_below, splits_above : tuple of int
+        Number of the next split of the part below, and above, the point; -1 without a next split.
+    """
+
+    target: float
+    normalisation: tuple[tuple[float, ...], ...]
+    unbiasedness: tuple[tuple[float, ...], ...]
+    input_weights: tuple[tuple[float, ...], ...] | None
+    split_letters: tuple[int, ...]
+    split_points: tuple[float, ...]
+    splits_below: tuple[int, ...]
+    splits_above: tuple[int, ...]
+
+
 @dataclass(frozen=True, repr=False)
 class Certificate(Shown):
     """Recomputed facts of a table; variances are on the unit interval's scale.
@@ -84,10 +118,12 @@ class Certificate(Shown):
     dual : DualCertificate or None
         The proof of `lower_bound`.
     letters_lower_bound : float or None
-        Lower bound on the objective of every unbiased table with this privacy and as many letters; errs downward. Tables of one bit have
-        it, in closed form; None for other tables, and for tables with bias. Files do not hold it: reading a table computes it.
+        Lower bound on the objective of every unbiased table with this privacy and as many letters; errs downward. It is the largest of
+        `lower_bound`, the bound of `letters_proof`, and the closed form for tables of one bit; None if there is none of these.
     letters_gap : float or None
         (objective - letters_lower_bound) / objective.
+    letters_proof : LettersProof or None
+        A proof of `letters_lower_bound` for tables of two bits and more, if `certify_letters` found one.
     """
 
     realised_epsilon: float
@@ -100,27 +136,46 @@ class Certificate(Shown):
     dual: DualCertificate | None
     letters_lower_bound: float | None = None
     letters_gap: float | None = None
+    letters_proof: LettersProof | None = None
 
     @property
     def line(self) -> str:
-        """One line with the variances and the bound."""
-        bound = (
-            "no lower bound"
-            if self.lower_bound is None
-            else f"at least {self.lower_bound:.6g} ({100 * (self.optimality_gap or 0):.2g} % below) with any number of letters"
-        )
-        if self.letters_gap is not None:
-            bound += f", at most {100 * self.letters_gap:.2g} % below with as many letters"
+        """One line with the variances and the gaps."""
         return (
             f"epsilon {self.realised_epsilon:.6g}, bias {self.max_bias:g}, variance {self.mean_variance:.6g} (mean), "
-            f"{self.worst_variance:.6g} (worst), {bound}"
+            f"{self.worst_variance:.6g} (worst); {self.gaps('table of as many letters')}"
         )
 
+    def gaps(self, of_this_size: str) -> str:
+        """Return in words how much better a table of this size, and of any size, can be.
+
+        Parameters
+        ----------
+        of_this_size : str
+            Words for a table with as many letters, such as ``"3-bit table"``.
+
+        Examples
+        --------
+        >>> from quietbits import design_mvu
+        >>> design_mvu(epsilon=1.0, bits_in=3, bits_out=1).certificate.gaps("1-bit table")
+        'no 1-bit table is more than 0.000001 % better; no table of any size more than 70 %'
+        """
+        any_size = None if self.optimality_gap is None else percent_up(self.optimality_gap)
+        this_size = None if self.letters_gap is None else percent_up(self.letters_gap)
+        if this_size is None:
+            return "no proven lower bound"
+        if any_size is None:
+            return f"no {of_this_size} is more than {this_size} better"
+        if any_size == this_size:
+            return f"no table of any size is more than {any_size} better"
+        return f"no {of_this_size} is more than {this_size} better; no table of any size more than {any_size}"
+
     def to_frame(self) -> "pd.DataFrame":
-        """Return a data frame of one row with everything except for the proof."""
+        """Return a data frame of one row with everything except for the proofs."""
         import pandas as pd
 
-        return pd.DataFrame([{field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "dual"}])
+        facts = [field.name for field in dataclasses.fields(self) if field.name not in ("dual", "letters_proof")]
+        return pd.DataFrame([{name: getattr(self, name) for name in facts}])
 
     def draw(self, axes: "Axes") -> None:
         """Draw the variances as bars, beside the bound on the objective."""
@@ -266,6 +321,11 @@ class LookupTable(Shown):
         """One line with mechanism, bits, interval and guarantee."""
         low, high = self.interval
         return f"{self.mechanism}, {self.bits_in} bits in, {self.bits_out} bits out, values from {low:g} to {high:g}, {self.guarantee}"
+
+    @property
+    def gaps(self) -> str:
+        """Words that state how much better a table of as many bits, and of any size, can be."""
+        return self.certificate.gaps(f"{self.bits_out}-bit table")
 
     def to_frame(self) -> "pd.DataFrame":
         """Return a data frame with one row per grid input and letter.

@@ -15,10 +15,13 @@ from numpy.typing import ArrayLike
 from ...arguments import check_choice, check_integer, check_interval
 from ...arrays import FloatArray
 from ...errors import ConvergenceError
+from ...solvers.bounds.letter_clauses import TableVariance
 from ...solvers.bounds.privacy_constraint import RatioConstraint, metric_name, ratio_constraint
 from ...solvers.bounds.ray_pricing import DualValues
 from ...solvers.bounds.staircase import staircase_bound
 from ...solvers.table_search.letter_search import Effort
+from ...solvers.table_search.multistart import SearchedTable
+from ...solvers.table_search.table_program import TableProgram
 from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, StaircaseDesign, choose_design, table_at_letters
 from .certificate import certified_table, objective_value, with_lower_bound
 from .exact_rounding import TOTAL_BITS, round_table
@@ -234,6 +237,46 @@ def with_certified_bound(table: LookupTable) -> LookupTable:
     constraint = ratio_constraint(table.epsilon, table.bits_in, table.metric)
     weights = _input_weights(TableObjective(table.certificate.objective, table.prior), 2**table.bits_in)
     return with_lower_bound(table, _dual_certificate(staircase_bound(table.bits_in, constraint, weights).duals))
+
+
+def table_with_letters(table: LookupTable, alphabet: FloatArray, variance: TableVariance) -> LookupTable:
+    """Return the best exact table with other letters for a table's task, with the same bound for any number of letters.
+
+    Parameters
+    ----------
+    table : LookupTable
+        A table, whose grid, privacy, objective and interval the new table has.
+    alphabet : ndarray of shape (letters,)
+        Letters on the unit interval's scale, increasing, as many as the table has.
+    variance : TableVariance
+        The table's objective.
+
+    Raises
+    ------
+    ConvergenceError
+        If the programs fail, or the table cannot be rounded within its declared epsilon.
+    """
+    constraint, weights = variance.constraint, variance.input_weights
+    program = TableProgram(variance.inputs, len(alphabet), constraint, weights)
+    solution = program.solve(alphabet)
+    searched = SearchedTable(solution.probabilities, alphabet, solution.value, 1, (), program)
+    design = table_at_letters(searched, len(variance.inputs), constraint, weights)
+
+    def design_at(target: float) -> tuple[FloatArray, FloatArray]:
+        made = design(replace(constraint, log_ratio=constraint.log_ratio * target / table.epsilon))
+        return _padded(made.probabilities, made.alphabet, len(table.alphabet), False)
+
+    return exact_table(
+        design_at,
+        mechanism="mvu",
+        epsilon=table.epsilon,
+        metric=table.metric,
+        objective=table.certificate.objective,
+        prior=table.prior,
+        dual=table.certificate.dual,
+        interval=table.interval,
+        provenance=record_provenance("search tree over letters", table.provenance.seed, 0.0),
+    )
 
 
 @dataclass(frozen=True)

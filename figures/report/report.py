@@ -74,7 +74,7 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         variance_figure=Markup(variance_figure(study)),  # noqa: S704 -- see above
         tables=[_printed(name, table) for name, table in study.tables.items()],
         letters_statements=[
-            f"{name}: no table with as many letters has a {_percent_up(max(gap, 0.0))} lower objective."
+            f"{name}: no table with as many letters has a {percent_up(max(gap, 0.0))} lower objective."
             for name, table in study.tables.items()
             if (gap := table.certificate.letters_gap) is not None
         ],
@@ -105,12 +105,12 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
         kind = {"mean": "an average", "worst": "a worst-case"}[certificate.objective]
         sentences.append(
             f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance over the input "
-            f"grid that is more than {_percent_up(certificate.optimality_gap)} lower."
+            f"grid that is more than {percent_up(certificate.optimality_gap)} lower."
         )
         if certificate.letters_gap is not None:
             sentences.append(
                 f"Certified: no such mechanism with messages of {bits} has a variance that is more than "
-                f"{_percent_up(max(certificate.letters_gap, 0.0))} lower."
+                f"{percent_up(max(certificate.letters_gap, 0.0))} lower."
             )
     clients = (laplace.worst_standard_error / mvu.worst_standard_error) ** 2
     sentences.append(
@@ -122,12 +122,6 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
 def _decimals(error: float) -> int:
     """Return the number of decimals that show two digits of an error."""
     return max(0, 1 - math.floor(math.log10(error)))
-
-
-def _percent_up(share: float) -> str:
-    """Return a share in percent with two digits, rounded up so that the statement stays true."""
-    unit = 10.0 ** (math.floor(math.log10(100 * share)) - 1) if share > 0 else 1e-6
-    return f"{math.ceil(100 * share / unit) * unit:.2g} %"
 
 
 def _shade(probability: float) -> str:

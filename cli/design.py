@@ -9,7 +9,7 @@ import typer
 from ..errors import TableError
 from ..files import shown_path
 from .commands import Command, Group, complain
-from .console import check_outputs, grid, say, working
+from .console import check_outputs, check_there, grid, progress_bar, say, working
 from .options import Megabytes, Seed, bytes_of, complete_column
 from .table_grid import design_grid_command, verify_tables
 
@@ -69,13 +69,19 @@ def design_mvu_command(
     symmetric: Annotated[bool, typer.Option("--symmetric", help="Ask for a table that is its own mirror image.")] = False,
     interval: Annotated[tuple[float, float], typer.Option(metavar="LOW HIGH", help="Interval of the values.")] = (0.0, 1.0),
     seed: Seed = 0,
+    certify_seconds: Annotated[
+        float | None, typer.Option(help="Search so long for a proof among tables of as many bits, and for a better table.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Write the table here, as JSON; - is standard output.")] = None,
 ) -> None:
     """Design and certify the unbiased private table of smallest variance (`design_mvu`)."""
     from ..design.tables.file import write_table
+    from ..design.tables.letter_certification import certify_letters, check_search
     from ..design.tables.mvu import design_mvu
 
     check_outputs(output, inputs=[prior_data])
+    if certify_seconds is not None:
+        check_search(seconds=certify_seconds)
     if (objective is DesignObjective.prior) != (prior_data is not None):
         raise ValueError("prior_data must be given with the objective prior, and only with it: --objective prior --prior-data FILE")
     wanted = str(objective) if prior_data is None else _prior(prior_data, prior_column, interval, bits_in)
@@ -91,6 +97,9 @@ def design_mvu_command(
             interval=interval,
             seed=seed,
         )
+    if certify_seconds is not None:
+        with progress_bar("proving a bound among tables of as many bits") as on_step:
+            table = certify_letters(table, seconds=certify_seconds, on_step=on_step).best
     if output is not None:
         write_table(table, output)
     _print_certificate(table, f"written to {shown_path(output)}" if output is not None else "not written: name a file with --output")
@@ -141,6 +150,57 @@ def verify_command(
         _print_certificate(table, f"{shown_path(file)}: verified")
 
 
+def certify_command(
+    file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
+    seconds: Annotated[float, typer.Option(help="Time after which the search stops.")] = 60.0,
+    tolerance: Annotated[float, typer.Option(help="Gap at which the search stops, as a share of the objective.")] = 1e-3,
+    output: Annotated[Path | None, typer.Option(help="Write the certified table here; by default over FILE. Its weights are the same.")] = None,
+    better: Annotated[
+        Path | None, typer.Option(help="Write a better table here if the search finds one; by default beside the output, as STEM-better.json.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    most_megabytes: Megabytes = None,
+) -> None:
+    """Prove how much better a table with as many letters can be (`certify_letters`).
+
+    The proof becomes part of the table's certificate. `verify` checks it without a solver.
+    """
+    check_there(file)
+    from json import dumps
+
+    from ..design.tables.file import write_table
+    from ..design.tables.letter_certification import certify_letters, check_search
+
+    check_search(seconds=seconds, tolerance=tolerance)
+    output = file if output is None else output
+    better = output.with_name(f"{output.stem}-better.json") if better is None else better
+    check_outputs(output, better, inputs=[] if output == file else [file])
+    before = _read(file, most_megabytes)
+    with progress_bar("proving a bound among tables of as many bits") as on_step:
+        result = certify_letters(before, tolerance=tolerance, seconds=seconds, on_step=on_step)
+    write_table(result.table, output)
+    if result.better is not None:
+        write_table(result.better, better)
+    if json:
+        searched = {"file": shown_path(output), **_gaps(result.table), "nodes": result.nodes, "seconds": result.seconds}
+        found = None if result.better is None else {"file": shown_path(better), **_gaps(result.better)}
+        say(dumps({**searched, "better": found}))
+        return
+    _print_certificate(result.table, f"written to {shown_path(output)}, after {result.nodes:,} nodes in {result.seconds:.1f} s")
+    if result.better is not None:
+        _print_certificate(result.better, f"a better table: written to {shown_path(better)}")
+
+
+def _gaps(table: "LookupTable") -> dict[str, float | None]:
+    certificate = table.certificate
+    return {
+        "lower_bound": certificate.lower_bound,
+        "gap": certificate.optimality_gap,
+        "letters_lower_bound": certificate.letters_lower_bound,
+        "letters_gap": certificate.letters_gap,
+    }
+
+
 def export_command(
     file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
     file_format: Annotated[ExportFormat, typer.Option("--format", help="What to write: c is a C99 header with a sampler.")],
@@ -172,19 +232,21 @@ def _print_certificate(table: "LookupTable", title: str) -> None:
         ("mean variance", _both_scales(certificate.mean_variance, high - low)),
         ("worst variance", _both_scales(certificate.worst_variance, high - low)),
         ("objective", certificate.objective),
-        ("lower bound", "none" if certificate.lower_bound is None else _both_scales(certificate.lower_bound, high - low)),
-        ("optimality gap", "none" if certificate.optimality_gap is None else f"{certificate.optimality_gap:.3g}"),
-        *_letters_row(table),
+        ("lower bound, any size", "none" if certificate.lower_bound is None else _both_scales(certificate.lower_bound, high - low)),
+        *_letters_bound_row(table),
+        ("gaps", table.gaps),
         ("solver", f"{table.provenance.solver}, seed {table.provenance.seed}" + ("" if duration is None else f", {duration:.2f} s")),
     )
     grid(title, rows)
 
 
-def _letters_row(table: "LookupTable") -> tuple[tuple[str, str], ...]:
-    gap = table.certificate.letters_gap
-    if gap is None:
+def _letters_bound_row(table: "LookupTable") -> tuple[tuple[str, str], ...]:
+    certificate = table.certificate
+    bound = certificate.letters_lower_bound
+    if bound is None or bound == certificate.lower_bound:
         return ()
-    return ((f"gap, {table.bits_out} bit out", f"{max(gap, 0.0):.3g}; no table of as many letters is better by more"),)
+    low, high = table.interval
+    return ((f"lower bound, {table.bits_out} bit{'s' if table.bits_out > 1 else ''}", _both_scales(bound, high - low)),)
 
 
 def _both_scales(variance: float, length: float) -> str:

@@ -11,7 +11,7 @@ from .account import account_app, calibrate_app
 from .audit import audit_app
 from .commands import Command
 from .console import OneLineErrors
-from .design import design_app, export_command, verify_command
+from .design import certify_command, design_app, export_command, verify_command
 from .estimate import demo_command, estimate_app
 from .mechanisms import mechanisms_command
 from .plan import plan_command
@@ -28,6 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(design_app, name="design")
 app.command("verify", cls=Command)(verify_command)
+app.command("certify", cls=Command)(certify_command)
 app.command("export", cls=Command)(export_command)
 app.command("mechanisms", cls=Command)(mechanisms_command)
 app.command("plan", cls=Command)(plan_command)

@@ -89,8 +89,7 @@ def certify_letters(
     >>> table.gaps
     'no table of any size is more than 0.0001 % better'
     """
-    tolerance = check_real("tolerance", tolerance, low=2 * LEAST_TOLERANCE, high=1.0)
-    seconds = check_real("seconds", seconds, low=0.0, high=LONGEST_SEARCH)
+    check_search(seconds=seconds, tolerance=tolerance)
     if table.moments.max_bias > 0:
         raise ValueError(f"table must be unbiased, got one with a bias of {float(table.moments.max_bias):.3g}: the bound is on unbiased tables")
     if table.certificate.lower_bound is None:
@@ -118,12 +117,18 @@ def certify_letters(
     return _certification(table, bound, variance)
 
 
+def check_search(*, seconds: float, tolerance: float = 1e-3) -> None:
+    """Raise ``ValueError`` if the duration or the tolerance of a search is out of range."""
+    check_real("seconds", seconds, low=0.0, high=LONGEST_SEARCH)
+    check_real("tolerance", tolerance, low=2 * LEAST_TOLERANCE, high=1.0)
+
+
 def _certification(table: LookupTable, bound: LetterBound, variance: TableVariance) -> LetterCertification:
     """Return a table, and the search's own table if it is better, with the bound that the search has proven."""
     better = _better_table(table, bound, variance)
-    unlimited = table.certificate.lower_bound
-    if unlimited is None or bound.lower_bound > unlimited:
-        proof = _proof(bound)
+    before = table.certificate
+    proof = _proof(bound) if bound.lower_bound > (before.letters_lower_bound or 0.0) else before.letters_proof
+    if proof is not None:
         table, better = with_letters_proof(table, proof), better and with_letters_proof(better, proof)
     return LetterCertification(table, better, bound.nodes, bound.seconds)
 

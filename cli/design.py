@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import TableError
-from ..files import shown_path
+from ..files import is_stream, shown_path
 from .commands import Command, Group, complain
 from .console import check_outputs, check_there, grid, progress_bar, say, working
 from .options import Megabytes, Seed, bytes_of, complete_column
@@ -154,9 +154,12 @@ def certify_command(
     file: Annotated[Path, typer.Argument(help="Lookup table, as JSON.")],
     seconds: Annotated[float, typer.Option(help="Time after which the search stops.")] = 60.0,
     tolerance: Annotated[float, typer.Option(help="Gap at which the search stops, as a share of the objective.")] = 1e-3,
-    output: Annotated[Path | None, typer.Option(help="Write the certified table here; by default over FILE. Its weights are the same.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Write the certified table here; by default over FILE. Its weights are the same.")
+    ] = None,
     better: Annotated[
-        Path | None, typer.Option(help="Write a better table here if the search finds one; by default beside the output, as STEM-better.json.")
+        Path | None,
+        typer.Option(help="Write a better table here if the search finds one; by default beside the output, as STEM-better.json."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     most_megabytes: Megabytes = None,
@@ -173,7 +176,8 @@ def certify_command(
 
     check_search(seconds=seconds, tolerance=tolerance)
     output = file if output is None else output
-    better = output.with_name(f"{output.stem}-better.json") if better is None else better
+    beside = file if is_stream(output) else output
+    better = beside.with_name(f"{beside.stem}-better.json") if better is None else better
     check_outputs(output, better, inputs=[] if output == file else [file])
     before = _read(file, most_megabytes)
     with progress_bar("proving a bound among tables of as many bits") as on_step:

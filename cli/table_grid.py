@@ -53,13 +53,16 @@ def design_grid_command(
 def _print_index(index: Path) -> None:
     from ..analysis.sweeps.budgets import budget_warnings, guarantee_sentence
     from ..figures.report.table_index import PAGE_NAME, index_rows, metric_sentence
-    from ..shown import in_figures
+    from ..shown import percent_up
 
     tables = index_rows(index)
-    gaps = tables["optimality_gap"].dropna() if len(tables) else ()
+    gaps = {
+        words: tables[column].dropna() if len(tables) else ()
+        for words, column in (("any size", "optimality_gap"), ("same bits", "letters_gap"))
+    }
     rows = (
         ("tables", f"{len(tables):,}, each as JSON and as a C header, in {index.parent}"),
-        ("largest optimality gap", f"{in_figures(100 * max(gaps))} %" if len(gaps) else "none"),
+        *((f"largest gap, {words}", percent_up(max(shares)) if len(shares) else "none") for words, shares in gaps.items()),
         ("index", f"{index}, {index.with_name(PAGE_NAME)}"),
     )
     grid("Tables designed and certified", rows)

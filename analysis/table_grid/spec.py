@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 from ...arguments import check_choice, check_integer, check_interval
+from ...design.tables.letter_certification import check_search
 from ...files import MEGABYTE, read_toml
 from ...solvers.bounds.privacy_constraint import metric_name, ratio_constraint
 from ..random_streams import LARGEST_SEED
@@ -35,6 +36,8 @@ class TableGrid:
         ``"mean"`` or ``"worst"``.
     interval : tuple of (float, float)
         Interval of the values.
+    certify_seconds : float or None
+        Duration, for each table, of a search for a bound among tables of as many letters, and for a better table; None without a search.
     seed : int
         Root seed of the searches.
 
@@ -51,6 +54,7 @@ class TableGrid:
     metric: tuple[str | None, ...] = (None,)
     objective: tuple[str, ...] = ("mean",)
     interval: tuple[tuple[float, float], ...] = ((0.0, 1.0),)
+    certify_seconds: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -64,6 +68,8 @@ class TableGrid:
             check_choice("objective", objective, OBJECTIVES)
         object.__setattr__(self, "metric", tuple(map(metric_name, self.metric)))
         object.__setattr__(self, "interval", tuple(check_interval("interval", pair) for pair in self.interval))
+        if self.certify_seconds is not None:
+            check_search(seconds=self.certify_seconds)
         check_integer("seed", self.seed, low=0, high=LARGEST_SEED)
         # The metric with the highest power allows the largest epsilon.
         widest = max(product(self.metric, self.bits_in), key=lambda pair: (float((pair[0] or "l0")[1:]), pair[1]))
@@ -83,12 +89,14 @@ class TableGrid:
 
         def task(epsilon: float, *others: Any) -> TableTask:
             values: dict[str, Any] = dict(zip(KEYS, (float(epsilon), *others), strict=True))
-            return TableTask(**values, seed=self.seed, shared=shared)
+            return TableTask(**values, seed=self.seed, certify_seconds=self.certify_seconds, shared=shared)
 
         return Combinations(task, *(getattr(self, key) for key in KEYS))
 
 
-KEYS = tuple(field.name for field in fields(TableGrid) if field.name != "seed")
+# Keys with one value for all tables of a grid.
+SINGLE = ("certify_seconds", "seed")
+KEYS = tuple(field.name for field in fields(TableGrid) if field.name not in SINGLE)
 
 
 def load_grid(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> TableGrid:
@@ -102,7 +110,7 @@ def load_grid(path: str | os.PathLike[str], most_bytes: int = MEGABYTE) -> Table
 def parse_grid(document: Mapping[str, Any]) -> TableGrid:
     """Return the grid that a TOML document, as `tomllib` returns it, describes.
 
-    Every key under ``[grid]`` takes one value or a list; ``"none"`` stands for local privacy in `metric`.
+    Every key under ``[grid]`` but ``certify_seconds`` takes one value or a list; ``"none"`` stands for local privacy in `metric`.
 
     Examples
     --------
@@ -113,6 +121,7 @@ def parse_grid(document: Mapping[str, Any]) -> TableGrid:
     block = document.get("grid")
     if not isinstance(block, dict):
         raise ValueError(f"[grid] must be a table with {', '.join(REQUIRED)}, got {block!r}")
-    check_keys("[grid]", block, KEYS, REQUIRED)
-    values: dict[str, Any] = {key: listed_intervals(value) if key == "interval" else listed(value) for key, value in block.items()}
-    return TableGrid(**values, seed=document.get("seed", 0))
+    check_keys("[grid]", block, (*KEYS, "certify_seconds"), REQUIRED)
+    lists = {key: value for key, value in block.items() if key in KEYS}
+    values: dict[str, Any] = {key: listed_intervals(value) if key == "interval" else listed(value) for key, value in lists.items()}
+    return TableGrid(**values, certify_seconds=block.get("certify_seconds"), seed=document.get("seed", 0))

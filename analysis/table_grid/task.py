@@ -6,10 +6,12 @@ from pathlib import Path
 
 from ...design.contracts.privacy import Scalar
 from ...design.tables.export import c_header
-from ...design.tables.file import table_document, table_json
+from ...design.tables.file import FIRST_FORMAT, FORMAT, table_document, table_json
+from ...design.tables.letter_certification import certify_letters
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
 from ...design.tables.verification import verify_table
+from ...progress import silent
 from ...shown import results_first
 
 # Columns of a task's row with the contents of files, and the columns with the files' names.
@@ -26,6 +28,7 @@ class TableDesign:
     metric: str | None
     objective: str
     seed: int
+    certify_seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class TableTask:
 
     Attributes
     ----------
+    certify_seconds : float or None
+        Duration of the search for a bound among tables of as many letters, and for a better table; None without a search.
     shared : bool
         Whether some tasks differ only in the interval: such tasks share a design.
     """
@@ -45,6 +50,7 @@ class TableTask:
     objective: str = "mean"
     interval: tuple[float, float] = (0.0, 1.0)
     seed: int = 0
+    certify_seconds: float | None = None
     shared: bool = False
 
     @property
@@ -54,8 +60,9 @@ class TableTask:
 
     @property
     def name(self) -> str:
-        """The task in canonical JSON; `TableDesign` has the seed, which a task's name leaves out."""
-        record = {key: value for key, value in asdict(self._design).items() if key != "seed"}
+        """The task in canonical JSON, without the seed, which `TableDesign` has, and without a search that was not asked for."""
+        left_out = {"seed"} | ({"certify_seconds"} if self.certify_seconds is None else set())
+        record = {key: value for key, value in asdict(self._design).items() if key not in left_out}
         return json.dumps({"table": record | {"interval": self.interval}}, sort_keys=True, separators=(",", ":"))
 
     @property
@@ -77,7 +84,8 @@ class TableTask:
 
     def prepare(self, _: Path | None) -> LookupTable:
         """Design the table, on the unit interval."""
-        return design_mvu(self.epsilon, self.bits_in, self.bits_out, metric=self.metric, objective=self.objective, seed=self.seed)
+        table = design_mvu(self.epsilon, self.bits_in, self.bits_out, metric=self.metric, objective=self.objective, seed=self.seed)
+        return table if self.certify_seconds is None else certify_letters(table, seconds=self.certify_seconds, on_step=silent).best
 
     def run(self, prepared: LookupTable) -> list[dict[str, Scalar]]:
         """Return a row: the request, the certificate's numbers, and the contents of the files."""
@@ -91,12 +99,13 @@ class TableTask:
 
     @property
     def _design(self) -> TableDesign:
-        return TableDesign(self.epsilon, self.bits_in, self.bits_out, self.metric, self.objective, self.seed)
+        return TableDesign(self.epsilon, self.bits_in, self.bits_out, self.metric, self.objective, self.seed, self.certify_seconds)
 
 
-def index_columns(table: LookupTable, size: int) -> dict[str, Scalar]:
-    """Return a table's columns of the index except its file names; its file has `size` bytes."""
+def index_columns(table: LookupTable, size: int, table_format: str = FORMAT) -> dict[str, Scalar]:
+    """Return a table's columns of the index except its file names; its file has `size` bytes and the given format."""
     certificate = table.certificate
+    letters = {"letters_lower_bound": certificate.letters_lower_bound, "letters_gap": certificate.letters_gap}
     return {
         "epsilon": table.epsilon,
         "bits_in": table.bits_in,
@@ -113,9 +122,10 @@ def index_columns(table: LookupTable, size: int) -> dict[str, Scalar]:
         "worst_variance": certificate.worst_variance,
         "lower_bound": certificate.lower_bound,
         "optimality_gap": certificate.optimality_gap,
+        **({} if table_format == FIRST_FORMAT else letters),
         "solver": table.provenance.solver,
         "size": size,
-        "checksum": table_document(table)["sha256"],
+        "checksum": table_document(table, table_format)["sha256"],
     }
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...design.tables.export import c_header
-from ...design.tables.file import read_table
+from ...design.tables.file import read_table_and_format
 from ...design.tables.lookup_table import LookupTable
 from ...errors import DataError, TableError
 from ...extras import optional
@@ -77,14 +77,14 @@ def verify_folder(folder: Path, *, on_step: OnStep = notebook_progress) -> Folde
     for done, path in enumerate(paths):
         on_step(done, len(paths), f"verifying {shown_path(path.name)}")
         try:
-            table = read_table(path)
+            table, table_format = read_table_and_format(path)
         except TableError as error:
             faults.append(FileFault(path, error.check, error.detail))
         except OSError as error:
             faults.append(FileFault(path, "file", error.strerror or str(error)))
         else:
             if path.name in listed:
-                faults += _faults_beside(table, path, listed[path.name])
+                faults += _faults_beside(table, table_format, path, listed[path.name])
     on_step(len(paths), len(paths), "verified")
     return FolderVerification(len(paths), tuple(faults))
 
@@ -103,14 +103,14 @@ def _listed(index: Path, faults: list[FileFault]) -> dict[str, dict[str, Any]]:
         return {}
 
 
-def _faults_beside(table: LookupTable, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
+def _faults_beside(table: LookupTable, table_format: str, path: Path, row: Mapping[str, Any]) -> list[FileFault]:
     """Return the faults in a table's row of the index and in its C header."""
-    expected = index_columns(table, path.stat().st_size)
+    expected = index_columns(table, path.stat().st_size, table_format)
     wrong = [f"{name} {value}, {INDEX_NAME} states {row.get(name)}" for name, value in expected.items() if row.get(name) != value]
     faults = [FileFault(path, "index", f"the table has {'; '.join(wrong)}")] if wrong else []
     header = path.with_name(row["header"])
     if not header.is_file():
         faults.append(FileFault(header, "index", f"{INDEX_NAME} lists it, and it is not there"))
-    elif header.read_bytes() != c_header(table):
+    elif header.read_bytes() != c_header(table, table_format):
         faults.append(FileFault(header, "header", f"it is not the C header of {path.name}"))
     return faults

@@ -212,6 +212,11 @@ def replayed_bound(proof: LettersProof, variance: TableVariance, letters: int) -
         If the proof does not prove its target, does not fit the objective, or exceeds the limits of a replay.
     """
     count = len(variance.inputs)
+    if (proof.input_weights is None) != (variance.input_weights is not None):
+        raise ValueError("letters_proof must have input_weights for the largest variance, and only for it")
+    numbers = [len(part) for part in (proof.split_letters, proof.split_points, proof.splits_below, proof.splits_above)]
+    if len(set(numbers)) > 1:
+        raise ValueError(f"letters_proof must have its splits in lists of equal lengths, got lengths {numbers}")
     weights = None if proof.input_weights is None else _rows("input_weights", proof.input_weights, count)
     vectors = DualVectors(_rows("normalisation", proof.normalisation, count), _rows("unbiasedness", proof.unbiasedness, count), weights)
     splits = Splits(

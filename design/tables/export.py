@@ -14,7 +14,7 @@ from jinja2 import Environment, StrictUndefined, Template, select_autoescape
 from ...arguments import check_choice
 from ...extras import optional
 from ...files import write_atomically
-from .file import table_document
+from .file import FORMAT, table_document
 from .lookup_table import LookupTable
 from .verification import verify_table
 
@@ -44,17 +44,18 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     write_atomically(path, EXPORTS[file_format](table))
 
 
-def c_header(table: LookupTable) -> bytes:
+def c_header(table: LookupTable, table_format: str = FORMAT) -> bytes:
     """Return a C99 header with the table's encoder and decoder.
 
-    Encoder and decoder agree with the table bit for bit, given the same random words.
+    Encoder and decoder agree with the table bit for bit, given the same random words. The header states the checksum of the table's file in
+    a format.
 
     The header defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
     ``qb_decode(letter)``, and the table's guarantees, as macros.
     """
     low, high = table.interval
     text = _header_template().render(
-        document=table_document(table),
+        document=table_document(table, table_format),
         guarantee=str(table.guarantee),
         low=repr(low),
         high=repr(high),

@@ -29,8 +29,9 @@ from .verification import LARGEST_TOTAL_BITS, verify_table
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-FORMAT = "quietbits-table/2"
-SCHEMAS = {FORMAT: "table.schema.json", "quietbits-table/1": "table-1.schema.json"}
+FORMAT, FIRST_FORMAT = "quietbits-table/2", "quietbits-table/1"
+SCHEMAS = {FORMAT: "table.schema.json", FIRST_FORMAT: "table-1.schema.json"}
+LETTERS_KEYS = ("letters_lower_bound", "letters_gap", "letters_proof")
 LONGEST_MESSAGE, LONGEST_DETAIL = 200, 300
 # The largest table, of 512 rows and letters, has some six megabytes.
 MOST_BYTES = 64 * MEGABYTE
@@ -63,6 +64,11 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
         At the first failed check: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or a check of `verify_table`; one line that
         begins with the file's name.
     """
+    return read_table_and_format(path, most_bytes)[0]
+
+
+def read_table_and_format(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> tuple[LookupTable, str]:
+    """Return a verified table, as `read_table` does, and the format of its file."""
     try:
         return _verified(path, most_bytes)
     except TableError as error:
@@ -70,7 +76,7 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
         raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), shown_path(path)) from None
 
 
-def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
+def _verified(path: str | os.PathLike[str], most_bytes: int) -> tuple[LookupTable, str]:
     try:
         content = read_limited(path, most_bytes)
     except DataError as error:
@@ -82,7 +88,7 @@ def _verified(path: str | os.PathLike[str], most_bytes: int) -> LookupTable:
         raise TableError("checksum", f"the file was changed: its contents have sha256 {computed}, it states {stated}")
     table = _table_from(document)
     verify_table(table)
-    return table if stated_format == FORMAT else with_letters_bound(table)
+    return (table if stated_format == FORMAT else with_letters_bound(table)), stated_format
 
 
 def verify_file(path: str | os.PathLike[str]) -> Certificate:
@@ -93,15 +99,15 @@ def verify_file(path: str | os.PathLike[str]) -> Certificate:
     return read_table(path).certificate
 
 
-def table_document(table: LookupTable) -> dict[str, Any]:
-    """Return a table's document, checksum included, with the schema's keys, ready for JSON.
+def table_document(table: LookupTable, table_format: str = FORMAT) -> dict[str, Any]:
+    """Return a table's document in a format, checksum included, with the schema's keys, ready for JSON.
 
     The document omits the duration of the design: the same table has the same file.
     """
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual
     document: dict[str, Any] = {
-        "format": FORMAT,
+        "format": table_format,
         "mechanism": table.mechanism,
         "epsilon": float(table.epsilon),
         "metric": table.metric,
@@ -138,6 +144,10 @@ def table_document(table: LookupTable) -> dict[str, Any]:
             "seed": int(provenance.seed),
         },
     }
+    if table_format == FIRST_FORMAT:
+        document["weights"] = table.weights.tolist()
+        for key in LETTERS_KEYS:
+            del document["certificate"][key]
     return {**document, "sha256": checksum(document)}
 
 

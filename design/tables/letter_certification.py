@@ -91,7 +91,9 @@ def certify_letters(
     """
     check_search(seconds=seconds, tolerance=tolerance)
     if table.moments.max_bias > 0:
-        raise ValueError(f"table must be unbiased, got one with a bias of {float(table.moments.max_bias):.3g}: the bound is on unbiased tables")
+        raise ValueError(
+            f"table must be unbiased, got one with a bias of {float(table.moments.max_bias):.3g}: the bound is on unbiased tables"
+        )
     if table.certificate.lower_bound is None:
         table = with_certified_bound(table)
     gap = table.certificate.letters_gap

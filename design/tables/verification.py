@@ -161,7 +161,9 @@ def _check_bound(check: str, stated: float | None, proven: float | None) -> None
     """Compare a stated lower bound with the bound that the certificate's proofs prove."""
     if stated is None or proven is None:
         if stated is not None or proven is not None:
-            raise TableError(check, f"a bound and its proof must be given together, got the bound {stated!r} where the proofs give {proven!r}")
+            raise TableError(
+                check, f"a bound and its proof must be given together, got the bound {stated!r} where the proofs give {proven!r}"
+            )
         return
     excess = stated - proven
     if not excess <= BOUND_TOLERANCE * abs(proven):

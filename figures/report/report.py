@@ -12,6 +12,7 @@ from ...analysis.study.mean_study import MeanStudy
 from ...design.tables.file import checksum, table_document
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.verification import verify_table
+from ...shown import percent_up
 from .pages import fill_template, write_page
 
 TEMPLATE = "report.html.jinja"
@@ -61,6 +62,7 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         "short": lambda value: f"{value:.4g}",
         "exact": repr,
         "shade": _shade,
+        "percent_up": percent_up,
     }
     # The figures are made here, from names that matplotlib escapes: nothing else on the page is marked as safe.
     return fill_template(
@@ -73,11 +75,6 @@ def report_html(study: MeanStudy, *, command: str | None = None) -> str:
         estimates_figure=Markup(estimates_figure(study)),  # noqa: S704 -- see above
         variance_figure=Markup(variance_figure(study)),  # noqa: S704 -- see above
         tables=[_printed(name, table) for name, table in study.tables.items()],
-        letters_statements=[
-            f"{name}: no table with as many letters has a {percent_up(max(gap, 0.0))} lower objective."
-            for name, table in study.tables.items()
-            if (gap := table.certificate.letters_gap) is not None
-        ],
         command=command,
     )
 
@@ -100,18 +97,9 @@ def headline(study: MeanStudy) -> tuple[str, ...]:
     ]
     if study.comparison.clipped:
         sentences.append(f"Warning: {study.comparison.clipping_warning}")
-    certificate = study.table.certificate
-    if certificate.optimality_gap is not None:
-        kind = {"mean": "an average", "worst": "a worst-case"}[certificate.objective]
-        sentences.append(
-            f"Certified: no unbiased mechanism with the same privacy, however many bits it sends, has {kind} variance over the input "
-            f"grid that is more than {percent_up(certificate.optimality_gap)} lower."
-        )
-        if certificate.letters_gap is not None:
-            sentences.append(
-                f"Certified: no such mechanism with messages of {bits} has a variance that is more than "
-                f"{percent_up(max(certificate.letters_gap, 0.0))} lower."
-            )
+    if study.table.certificate.optimality_gap is not None:
+        kind = {"mean": "the average variance", "worst": "the largest variance"}[study.table.certificate.objective]
+        sentences.append(f"Certified, among unbiased tables with the same privacy, for {kind} over the input grid: {study.table.gaps}.")
     clients = (laplace.worst_standard_error / mvu.worst_standard_error) ** 2
     sentences.append(
         f"Uncompressed Laplace noise, at 64 bits per client, needs {clients:.2f} times as many clients for the same worst-case error."

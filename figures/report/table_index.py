@@ -32,6 +32,10 @@ AXES = ("epsilon", "bits_out", "bits_in")
 NOT_SHOWN = ("max_bias", "solver", "size", "checksum")
 # A table whose gap is below this share is called near the optimum.
 NEAR_OPTIMUM = 0.01
+SAME_BITS_NOTE = (
+    "Gap, same bits: no table with messages of as many bits has a variance that is lower by a larger share. Tables of one bit have a "
+    "closed form; for others a grid asks for a search with certify_seconds, and without it the two gaps are equal."
+)
 BOUND = Ruler("lower_bound", "proven lower bound, however many bits", (0, (4, 2)))
 
 
@@ -115,6 +119,7 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
     several_intervals = bool({"low", "high"} & set(varied))
     shared = [name for name in ("epsilon", "bits_in", "bits_out") if name not in varied]
     metric = metric_sentence(rows)
+    same_size = _tighter(rows).any()
     return replace(
         page,
         setting=(
@@ -132,24 +137,37 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
             *([Column("interval", "Interval")] if several_intervals else []),
             Column("variance", "Variance", digits=4),
             Column("lower_bound", "Proven lower bound", digits=4),
-            Column("gap", "Gap", digits=2, unit=" %", least=0.01),
+            *([Column("letters_gap_percent", "Gap, same bits", digits=2, unit=" %", least=0.01)] if same_size else []),
+            Column("gap", "Gap, any size", digits=2, unit=" %", least=0.01),
             Column("bits_out", "Bits per client"),
             Column("epsilon", "ε"),
             Column("flag", "Flag"),
             Column("file", "Files", links=(("file", "JSON"), ("header", "C"))),
         ),
-        rows=shown.assign(is_best=False, interval=limits, gap=100 * shown["optimality_gap"].astype(float)),
+        rows=shown.assign(
+            is_best=False,
+            interval=limits,
+            gap=100 * shown["optimality_gap"].astype(float),
+            letters_gap_percent=100 * shown["letters_gap"].astype(float),
+        ),
         total=len(rows),
         notes=(
             "Variance: that of the objective, on average over the input grid (mean) or at its worst input (worst), on the unit interval's "
             "scale: on an interval from low to high it is (high - low)² times as large.",
-            "Proven lower bound: no unbiased mechanism with the table's privacy has a smaller variance, however many bits it sends. Gap: "
-            "the share of the variance that is above the bound.",
+            "Proven lower bound: no unbiased mechanism with the table's privacy has a smaller variance, however many bits it sends. "
+            "Gap, any size: the share of the variance that is above this bound.",
+            *([SAME_BITS_NOTE] if same_size else []),
             "Each table is unbiased, has integer weights, and comes as JSON and as a C header with a sampler. “quietbits verify” with the "
             "name of this folder recomputes all numbers from the files.",
         ),
         provenance=(*page.provenance, ("Seed", listed([str(seed) for seed in rows["seed"].unique()]))),
     )
+
+
+def _tighter(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return for each table whether its bound among tables of as many letters is above the bound for any number."""
+    tighter: pd.Series[bool] = rows["letters_lower_bound"].astype(float) > rows["lower_bound"].astype(float).fillna(0.0)
+    return tighter
 
 
 def grid_statement(rows: pd.DataFrame) -> str:
@@ -165,4 +183,8 @@ def grid_statement(rows: pd.DataFrame) -> str:
     bits = f"{high['bits_out']} bit{'s' if high['bits_out'] > 1 else ''} out"
     widest = f"the widest gap is {in_figures(100 * gaps.max(), 2)} %, with {bits} and ε = {in_figures(high['epsilon'])}"
     least = "the least variance that any unbiased mechanism of the same privacy can have"
-    return f"{near:,} of {count}: the proven gap to {least} is below {100 * NEAR_OPTIMUM:g} %; {widest}."
+    statement = f"{near:,} of {count}: the proven gap to {least} is below {100 * NEAR_OPTIMUM:g} %; {widest}."
+    same_size = rows["letters_gap"].astype(float)
+    if not _tighter(rows).any():
+        return statement
+    return f"{statement} Among tables of as many bits, the widest gap is {in_figures(100 * same_size.max(), 2)} %."

@@ -16,7 +16,8 @@ from typer.testing import CliRunner, Result
 
 from quietbits import version
 from quietbits.cli.main import app
-from quietbits.design.tables.file import read_table
+from quietbits.design.tables.file import read_table, write_table
+from quietbits.design.tables.randomised_response import generalised_randomised_response
 from quietbits.figures.drawing import save
 
 HEAVY = {
@@ -173,7 +174,7 @@ def test_design_writes_a_table_that_verifies(folder: Path) -> None:
     assert result.returncode == 0, result.stderr
     table = read_table(folder / "t.json")
     assert (table.epsilon, table.bits_in, table.bits_out, table.interval, table.provenance.seed) == (2.0, 2, 2, (-1.0, 1.0), 5)
-    for part in ("realised epsilon", "mean variance", "lower bound", "optimality gap", "replace-one", "written to t.json"):
+    for part in ("realised epsilon", "mean variance", "lower bound", "gaps", "replace-one", "written to t.json"):
         assert part in result.stdout
 
 
@@ -254,7 +255,7 @@ def test_verify_for_machines(table: Path) -> None:
 
 def test_verify_says_which_check_failed_and_by_how_much(table: Path, folder: Path) -> None:
     document = json.loads(table.read_text())
-    document["weights"][0][0] += 1
+    document["weights"][0][0] = str(int(document["weights"][0][0]) + 1)
     table.write_text(json.dumps(document))
     result = typed("verify", "table.json", folder=folder)
     assert result.returncode == 1
@@ -266,6 +267,50 @@ def test_verify_says_which_check_failed_and_by_how_much(table: Path, folder: Pat
     refusal = json.loads(result.stdout)
     assert (refusal["verified"], refusal["check"]) == (False, "checksum")
     assert "sha256" in refusal["detail"]
+
+
+def test_certify_writes_the_bound_among_tables_of_as_many_letters(folder: Path) -> None:
+    table = folder / "three.json"
+    assert run("design", "mvu", "--epsilon", 5, "--bits-in", 3, "--bits-out", 3, "--output", table).exit_code == 0
+    weights = json.loads(table.read_text())["weights"]
+    document = json.loads(run("certify", table, "--json", "--seconds", 60).stdout)
+    assert list(document) == ["file", "lower_bound", "gap", "letters_lower_bound", "letters_gap", "nodes", "seconds", "better"]
+    assert 0 <= document["letters_gap"] <= 1e-3 < document["gap"]
+    assert document["better"] is None
+    certified = read_table(table)
+    assert certified.certificate.letters_lower_bound == document["letters_lower_bound"]
+    assert json.loads(table.read_text())["weights"] == weights
+    result = run("verify", table)
+    assert "no 3-bit table is more than 0.1 % better; no table of any size more than 1.5 %" in " ".join(result.stdout.split())
+    again = run("certify", table, "--output", folder / "again.json")
+    assert (again.exit_code, "after 0 nodes" in " ".join(again.stdout.split())) == (0, True)
+    assert (folder / "again.json").read_bytes() == table.read_bytes()
+
+
+def test_certify_writes_a_better_table_beside(folder: Path) -> None:
+    poor = generalised_randomised_response(1.0, 3)
+    write_table(poor, folder / "poor.json")
+    document = json.loads(run("certify", folder / "poor.json", "--tolerance", 0.05, "--json").stdout)
+    assert document["better"]["file"] == str(folder / "poor-better.json")
+    assert document["better"]["letters_gap"] <= 0.05 < document["letters_gap"]
+    assert (read_table(folder / "poor.json").weights == poor.weights).all()
+    better = read_table(folder / "poor-better.json")
+    assert better.certificate.mean_variance < poor.certificate.mean_variance
+
+
+def test_certify_refuses_bad_numbers_before_it_reads_anything(folder: Path) -> None:
+    (folder / "t.json").write_text("no table")
+    for option, value in (("--seconds", "-1"), ("--tolerance", "0")):
+        result = typed("certify", "t.json", option, value, folder=folder)
+        assert fault(result).startswith(f"{option.removeprefix('--')} must be a number from")
+    assert fault(typed("certify", "t.json", "--better", "t.json", folder=folder)).startswith("output t.json must be another file")
+
+
+def test_a_design_can_search_for_its_proof(folder: Path) -> None:
+    result = run("design", "mvu", "--epsilon", 5, "--bits-in", 3, "--bits-out", 3, "--certify-seconds", 60, "--output", folder / "t.json")
+    assert result.exit_code == 0
+    assert (read_table(folder / "t.json").certificate.letters_gap or 1) <= 1e-3
+    assert "certify_seconds" not in fault(typed(*DESIGN, "--certify-seconds", "-1", folder=folder))
 
 
 def test_verify_without_a_file_is_a_fault(folder: Path) -> None:

@@ -70,6 +70,7 @@ WRITING = {
     "audit": ("audit laplace --epsilon 1 --repetitions 1000 --output {}", "quietbits.analysis.audits.mechanism_audit.audit"),
     "audit, table": ("audit table table.json --output {}", "quietbits.design.tables.file.read_table"),
     "calibrate": ("calibrate gaussian --epsilon 1 --delta 1e-5 --output {}", "quietbits.analysis.catalogue.accounts.calibrate"),
+    "certify": ("certify table.json --output {}", "quietbits.design.tables.letter_certification.certify_letters"),
     "demo": ("demo --bits-in 2 --bits-out 1 --output {}", "quietbits.analysis.study.mean_study.study_mean"),
     "design grid": ("design grid grid.toml --output {}", "quietbits.analysis.sweeps.run._run_pending"),
     "design mvu": (f"design mvu {BUDGET} --output {{}}", "quietbits.design.tables.mvu.design_mvu"),

@@ -52,7 +52,7 @@ def test_each_refused_file_takes_a_line(folder: Path) -> None:
     changed = [folder / "epsilon_1_bits_1_2.json", folder / "epsilon_2_bits_1_1.h"]
     sound = [path.read_bytes() for path in changed]
     for path, content in zip(changed, sound, strict=True):
-        path.write_bytes(content.replace(b"1", b"2"))
+        path.write_bytes(content.replace(b"2", b"3"))
     run = invoke("verify", folder)
     assert run.exit_code == 1
     first, second = refusals(run)

@@ -27,7 +27,7 @@ LARGE = {
 def test_every_combination_is_a_task_in_the_order_of_the_file() -> None:
     tasks = parse_grid({"seed": 3, "grid": LARGE}).tasks()
     wanted = itertools.product([0.5, 1.0, 20.0], [1, 2], [2, 1], [None, "l1", "l2"], ["mean", "worst"], [(0.0, 1.0), (-1.5, 2.0)])
-    assert list(tasks) == [TableTask(*values, 3, True) for values in wanted]
+    assert list(tasks) == [TableTask(*values, seed=3, shared=True) for values in wanted]
     assert tasks[5:7] == [tasks[5], tasks[6]]
     assert len({task.stem for task in tasks}) == len({task.name for task in tasks}) == len(tasks) == 144
     assert tasks[-1].stem == "epsilon_20_bits_2_1_l2_worst_from_-1.5_to_2"

@@ -13,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quietbits.design.tables.certificate import certified_table, with_lower_bound
-from quietbits.design.tables.file import checksum, read_table, table_document, verify_file, write_table
+from quietbits.design.tables.file import (
+    FIRST_FORMAT,
+    LETTERS_KEYS,
+    checksum,
+    read_table,
+    read_table_and_format,
+    table_document,
+    verify_file,
+    write_table,
+)
 from quietbits.design.tables.lookup_table import DualCertificate, LookupTable
 from quietbits.design.tables.mvu import design_mvu
 from quietbits.design.tables.provenance import record_provenance
@@ -72,7 +81,7 @@ def test_the_bytes_say_nothing_of_the_time_it_took(tmp_path: Path) -> None:
 
 
 def test_a_file_of_an_earlier_version_with_a_duration_still_verifies(tmp_path: Path) -> None:
-    document = table_document(certified())
+    document = table_document(certified(), FIRST_FORMAT)
     document["provenance"]["duration"] = 0.25
     assert verify_file(written(tmp_path / "table.json", document, mend_checksum=True)) == certified().certificate
     # The checksum of older files covers the duration.
@@ -86,8 +95,35 @@ def test_the_keys_are_those_of_the_format() -> None:
     required = ["format", "mechanism", "epsilon", "metric", "bits_in", "bits_out", "interval", "alphabet", "total", "weights", "prior"]
     assert sorted(document) == sorted([*required, "certificate", "adjacency", "trust_model", "provenance", "sha256"])
     assert sorted(document["certificate"]) == sorted(
-        ["realised_epsilon", "max_bias", "mean_variance", "worst_variance", "lower_bound", "optimality_gap", "objective", "dual"]
+        [
+            *("realised_epsilon", "max_bias", "mean_variance", "worst_variance", "lower_bound", "optimality_gap", "objective", "dual"),
+            *("letters_lower_bound", "letters_gap", "letters_proof"),
+        ]
     )
+
+
+def test_a_file_of_the_first_format_is_the_same_table(tmp_path: Path) -> None:
+    """The first format has weights as numbers, and no bound for a number of letters, which reading computes."""
+    document = table_document(certified(), FIRST_FORMAT)
+    assert document["format"] == "quietbits-table/1"
+    assert document["weights"] == certified().weights.tolist()
+    assert not set(LETTERS_KEYS) & set(document["certificate"])
+    path = written(tmp_path / "table.json", document, mend_checksum=True)
+    content, table_format = read_table_and_format(path)
+    assert table_format == FIRST_FORMAT
+    assert table_document(content) == table_document(certified())
+    for key in LETTERS_KEYS:
+        changed = json.loads(json.dumps(document))
+        changed["certificate"][key] = None
+        assert refusal(written(path, changed, mend_checksum=True)).check == "schema"
+
+
+def test_weights_are_strings_that_readers_with_doubles_keep() -> None:
+    document = table_document(TABLES[2])
+    assert [[int(weight) for weight in row] for row in document["weights"]] == TABLES[2].weights.tolist()
+    assert all(isinstance(weight, str) for row in document["weights"] for weight in row)
+    # As doubles, most weights would be others.
+    assert np.mean(TABLES[2].weights.astype(float).astype(object) == TABLES[2].weights.astype(object)) < 0.5
 
 
 def refusal(path: Path) -> TableError:
@@ -178,8 +214,14 @@ TAMPERING: list[tuple[str, Change, str, str]] = [
     ("prior", set_in("prior", value=[0.125] * 8), "certificate", "prior must be given for the objective 'prior' and for no other"),
     ("bound-alone", set_in("certificate", "lower_bound", value=0.01), "lower-bound", "must be given together"),
     ("gap-alone", set_in("certificate", "optimality_gap", value=0.5), "optimality-gap", "there is no lower bound"),
-    ("negative", lambda d: spread(d, 4, 2, -5), "schema", "-5 is less than the minimum"),
-    ("text-weight", lambda d: d["weights"][0].__setitem__(0, "1"), "schema", "is not of type 'integer'"),
+    ("negative", lambda d: spread(d, 4, 2, -5), "schema", "'-5' does not match"),
+    ("text-weight", lambda d: d["weights"][0].__setitem__(0, "0x1"), "schema", "'0x1' does not match"),
+    (
+        "vast-weight",
+        lambda d: d["weights"][0].__setitem__(0, 10**19 - 1),
+        "schema",
+        r"weights must be at most 2\*\*62, got 9999999999999999999",
+    ),
     ("text-letter", lambda d: d["alphabet"].__setitem__(0, "1.5"), "schema", "does not match"),
     ("no-total", lambda d: d.pop("total"), "schema", "'total' is a required property"),
     ("extra-key", set_in("note", value="hello"), "schema", "'note' was unexpected"),
@@ -187,14 +229,22 @@ TAMPERING: list[tuple[str, Change, str, str]] = [
     ("comment", set_in("mechanism", value="*/ int x;"), "schema", "does not match"),
     ("another-name", set_in("mechanism", value="laplace"), "mechanism", "a lookup table is mvu, .*, got 'laplace'"),
     ("bitwise-name", set_in("mechanism", value=BITWISE), "mechanism", "the weights and letters are not those of bitwise"),
-    ("next-format", set_in("format", value="quietbits-table/2"), "format", "expected 'quietbits-table/1', got 'quietbits-table/2'"),
+    (
+        "next-format",
+        set_in("format", value="quietbits-table/3"),
+        "format",
+        "expected 'quietbits-table/2' or 'quietbits-table/1', got 'quietbits-table/3'",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("change", "check", "detail"), [case[1:] for case in TAMPERING], ids=[case[0] for case in TAMPERING])
 def test_a_changed_file_is_refused_even_with_a_recomputed_checksum(change: Change, check: str, detail: str, tmp_path: Path) -> None:
     document = json.loads(json.dumps(table_document(TABLES[2])))
+    # Changes compute with weights, which are strings in the file.
+    document["weights"] = [[int(weight) for weight in row] for row in document["weights"]]
     change(document)
+    document["weights"] = [[str(weight) for weight in row] for row in document["weights"]]
     mended = refusal(written(tmp_path / "mended.json", document, mend_checksum=True))
     assert mended.check == check
     with pytest.raises(TableError, match=detail):
@@ -304,8 +354,8 @@ def test_what_a_mended_file_holds_is_not_dumped(tmp_path: Path) -> None:
     # A biased table has no bound; the error once printed all dual values, 1,937 characters and more.
     document = table_document(certified())
     # The change makes the table more private, and biased.
-    document["weights"][0][0] -= 1
-    document["weights"][0][-1] += 1
+    first, *others, last = map(int, document["weights"][0])
+    document["weights"][0] = list(map(str, (first - 1, *others, last + 1)))
     fault = refusal(written(tmp_path / "table.json", document, mend_checksum=True))
     assert fault.detail == "dual must be left out for a table with bias: the lower bound is one on unbiased tables"
     document = table_document(certified()) | {"mechanism": "a\n" * 2000, "metric": "l" + "1" * 2000}

@@ -18,7 +18,7 @@ from quietbits.errors import TableError
 from quietbits.figures.report.frequency_report import frequency_report_html
 from quietbits.figures.report.report import headline, report_html, write_report
 from quietbits.figures.report.report_figures import drawable
-from quietbits.shown import printable
+from quietbits.shown import percent_up, printable
 
 VOID = {"meta", "br", "hr"}
 LOADING = {"script", "link", "img", "iframe", "object", "embed", "audio", "video", "source", "base", "form"}
@@ -188,7 +188,7 @@ def test_metric_privacy_is_explained() -> None:
     text = Page(report_html(study_mean(data, 2.0, 2, 1, metric="l2", objective="worst"))).text
     assert re.search(r"is more than exp\(2 . \|y . y'\| 2 \) times as likely", text)
     assert "a row without the metric promises less" in text
-    assert "worst-case variance over the input grid" in text
+    assert "the largest variance over the input grid" in text
     assert "All values lie inside the interval." in text
 
 
@@ -204,13 +204,13 @@ def test_long_tables_are_thinned_but_their_weights_are_complete() -> None:
 def test_the_headline_never_promises_too_much(study: MeanStudy) -> None:
     gap = study.table.certificate.optimality_gap
     assert gap is not None
-    stated = re.search(r"that is more than ([\d.e-]+) % lower", " ".join(headline(study)))
+    stated = re.search(r"no table of any size is more than ([\d.]+) % better", " ".join(headline(study)))
     assert stated is not None
     assert gap <= float(stated[1]) / 100 <= gap * 1.11 + 1e-12
     for shown in (0.0999, 0.1, 1e-9, 0.123456):
-        table = replace(study.table, certificate=replace(study.table.certificate, optimality_gap=shown))
+        table = replace(study.table, certificate=replace(study.table.certificate, optimality_gap=shown, letters_gap=shown))
         text = " ".join(headline(replace(study, tables={"MVU, 2 bits": table})))
-        stated = re.search(r"that is more than ([\d.e-]+) % lower", text)
+        stated = re.search(r"is more than ([\d.]+) % better", text)
         assert stated is not None
         assert shown <= float(stated[1]) / 100 * (1 + 1e-12)
 
@@ -219,14 +219,15 @@ def test_tables_of_one_bit_are_stated_to_be_the_best_of_as_many_letters() -> Non
     study = study_mean(DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0)), 3.0, 2, 1)
     gap = study.table.certificate.letters_gap
     assert gap is not None
-    stated = re.search(r"messages of 1 bit has a variance that is more than ([\d.e-]+) % lower", " ".join(headline(study)))
+    stated = re.search(r"no 1-bit table is more than ([\d.]+) % better; no table of any size more than [\d.]+ %", " ".join(headline(study)))
     assert stated is not None
-    assert gap <= float(stated[1]) / 100 < 1e-8
+    assert gap <= float(stated[1]) / 100 <= 1e-6
     # All tables of the study have one bit: MVU and both kinds of randomised response.
-    statements = re.findall(r"no table with as many letters has a [\d.e-]+ % lower objective", report_html(study))
-    assert len(statements) == len(study.tables) == 3
+    statements = re.findall(r'data-label="Gap, same bits">([^<]+)<', report_html(study))
+    assert statements == [percent_up(table.certificate.letters_gap or 0) for table in study.tables.values()]
+    assert len(statements) == 3
     other = study_mean(DataColumn("x", "numbers", np.linspace(0, 1, 50), (0.0, 1.0)), 3.0, 2, 2)
-    assert "messages of" not in " ".join(headline(other))
+    assert "2-bit table" not in " ".join(headline(other))
 
 
 def test_a_report_is_written_whole_or_not_at_all(study: MeanStudy, text: str, tmp_path: Path) -> None:

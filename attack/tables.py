@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..design.tables.file import checksum, read_table, table_json
+from ..design.tables.file import FIRST_FORMAT, checksum, read_table, table_document
+from ..design.tables.letter_certification import certify_letters
 from ..design.tables.mvu import design_mvu
 from ..design.tables.randomised_response import generalised_randomised_response
 from ..design.tables.table_facts import realised_epsilon, rounded_up, row_moments
 from ..errors import TableError
+from ..progress import silent
 from .cases import Arguments, Attack, refusal
 from .damage import damaged, odd_value, paths
 
@@ -26,12 +28,23 @@ ROUNDING = 1e-12
 def _bases() -> tuple[str, ...]:
     tables = [generalised_randomised_response(epsilon, bits) for epsilon, bits in ((0.001, 1), (1.0, 2), (20.0, 3))]
     tables += [design_mvu(1.0, 2, 1), design_mvu(2.0, 2, 2, metric="l1"), design_mvu(1.5, 2, 2, metric="l2")]
-    return tuple(table_json(table).decode("ascii") for table in tables)
+    documents = [table_document(table) for table in tables] + [table_document(tables[-1], FIRST_FORMAT)]
+    return tuple(map(json.dumps, documents))
+
+
+@cache
+def _proven() -> str:
+    """Return a table with a proof among tables of as many letters."""
+    return json.dumps(table_document(certify_letters(design_mvu(5.0, 3, 3), on_step=silent).table))
 
 
 def draw(rng: random.Random) -> Arguments:
     """Draw a file with true facts, with a false claim, with an odd value, or with damage."""
+    if rng.random() < 0.15:
+        return {"content": _in_file(_changed_proof(rng, json.loads(_proven())))}
     document: dict[str, Any] = json.loads(rng.choice(_bases()))
+    # Changes compute with weights, which are strings in the file.
+    document["weights"] = [list(map(int, row)) for row in document["weights"]]
     kind = rng.random()
     if kind < 0.08:
         return {"content": damaged(rng, json.dumps(document).encode())}
@@ -39,8 +52,7 @@ def draw(rng: random.Random) -> Arguments:
         # This case is a designed table with its lower bound, unchanged or with another claim.
         if kind > 0.93:
             _scale(rng, document)
-        document["sha256"] = _sum_of(document)
-        return {"content": json.dumps(document).encode()}
+        return {"content": _in_file(document)}
     for _ in range(rng.choice((0, 1, 1, 2, 5))):
         rng.choice((_move_weight, _swap_columns, _swap_rows, _redraw_row))(rng, document)
     if rng.random() < 0.8:
@@ -50,9 +62,44 @@ def draw(rng: random.Random) -> Arguments:
         _state_as_it_is(rng, document, share=rng.choice((1 - 1e-15, 1 - 1e-9, 0.9)))
     elif kind < 0.25:
         rng.choice((_scale, _replace_anywhere, _restate))(rng, document)
-    if rng.random() < 0.98:
-        document["sha256"] = _sum_of(document)
-    return {"content": json.dumps(document).encode()}
+    return {"content": _in_file(document, mend=rng.random() < 0.98)}
+
+
+def _changed_proof(rng: random.Random, document: dict[str, Any]) -> dict[str, Any]:
+    """Change a proof among tables of as many letters, the bound that it proves, or the task that it is about."""
+    certificate = document["certificate"]
+    proof = certificate["letters_proof"]
+    factor = rng.choice((1.0, 1 + 1e-15, 1 + 1e-9, 1.0005, 1.002, 1.5, 0.9))
+    if rng.random() < 0.5:
+        certificate["letters_lower_bound"] *= factor
+        proof["target"] *= rng.choice((1.0, factor))
+        if certificate["objective"] == "mean":
+            certificate["letters_gap"] = 1 - certificate["letters_lower_bound"] / certificate["mean_variance"]
+    for _ in range(rng.choice((0, 1, 1, 3))):
+        key = rng.choice(list(proof))
+        kind = rng.random()
+        if not isinstance(proof[key], list) or not proof[key] or kind < 0.2:
+            proof[key] = odd_value(rng, proof[key])
+        elif kind < 0.4:
+            rng.shuffle(proof[key])
+        elif kind < 0.6:
+            del proof[key][rng.randrange(len(proof[key])) :]
+        elif key in ("normalisation", "unbiasedness"):
+            row = rng.choice(proof[key])
+            row[rng.randrange(len(row))] *= rng.choice((0.0, -1.0, 0.999, 1.001, 1e60, 1e200))
+        else:
+            proof[key][rng.randrange(len(proof[key]))] += rng.choice((-1, 1, 10**6))
+    if rng.random() < 0.3:
+        document["epsilon"] = rng.choice((5.0000001, 5.5, 6.0, 8.0, 10.0, 20.0))
+        certificate |= {"lower_bound": None, "dual": None, "optimality_gap": None}
+    return document
+
+
+def _in_file(document: dict[str, Any], *, mend: bool = True) -> bytes:
+    """Return the file of a document, with weights as its format has them."""
+    if document.get("format") != FIRST_FORMAT and (rows := _rows(document)):
+        document = document | {"weights": [list(map(str, row)) for row in rows]}
+    return json.dumps(document | ({"sha256": _sum_of(document)} if mend else {})).encode()
 
 
 def _sum_of(document: dict[str, Any]) -> str:
@@ -210,7 +257,7 @@ def _state_as_it_is(rng: random.Random, document: dict[str, Any], share: float |
     moments = row_moments(weights, tuple(Fraction(letter) for letter in document["alphabet"]), total)
     facts = {"mean_variance": moments.mean_variance, "worst_variance": moments.worst_variance}
     stated |= {"realised_epsilon": realised, "max_bias": rounded_up(moments.max_bias)}
-    stated |= {"lower_bound": None, "dual": None, "optimality_gap": None}
+    stated |= {key: None for key in stated if key in ("lower_bound", "dual", "optimality_gap") or key.startswith("letters")}
     stated |= {name: float(value) for name, value in facts.items()}
     document["epsilon"] = (realised or 1.0) * (rng.choice((1.0, 1.0, 1 + 1e-15, 1.5)) if share is None else share)
 
@@ -233,7 +280,7 @@ def check(folder: Path, content: bytes) -> None:
 
 def check_claims(document: dict[str, Any]) -> None:
     """Recompute an accepted table's claims from its integers, without quietbits."""
-    rows, total, certificate = document["weights"], document["total"], document["certificate"]
+    rows, total, certificate = [list(map(int, row)) for row in document["weights"]], document["total"], document["certificate"]
     assert all(sum(row) == total and min(row) >= 0 for row in rows)
     assert (len(rows), {len(row) for row in rows}) == (2 ** document["bits_in"], {2 ** document["bits_out"]})
     power = None if document["metric"] is None else float(document["metric"][1:])
@@ -257,6 +304,24 @@ def check_claims(document: dict[str, Any]) -> None:
     if certificate["lower_bound"] is not None:
         value = {"mean": certificate["mean_variance"], "worst": certificate["worst_variance"]}.get(certificate["objective"], math.inf)
         assert certificate["lower_bound"] <= value * (1 + ROUNDING), "a table is better than its lower bound"
+    if certificate.get("letters_lower_bound") is not None:
+        value = {"mean": certificate["mean_variance"], "worst": certificate["worst_variance"]}.get(certificate["objective"], math.inf)
+        if document["metric"] is None and certificate["objective"] == "mean" and document["bits_in"] == document["bits_out"]:
+            value = min(value, _response_variance(document["epsilon"], len(rows)))
+        assert certificate["letters_lower_bound"] <= value * (1 + ROUNDING), "a table of as many letters is better than the bound"
+
+
+def _response_variance(epsilon: float, letters: int) -> float:
+    """Return the mean variance of generalised randomised response on a grid, which sends an input's own letter exp(epsilon) times as often.
+
+    With p the probability of each other letter and d = 1 - B p, letter j stands for (x_j - B p / 2) / d.
+    """
+    other = 1 / (math.exp(epsilon) + letters - 1)
+    kept = 1 - letters * other
+    inputs = np.arange(letters) / (letters - 1)
+    decoded = (inputs - letters * other / 2) / kept
+    squares = other * (decoded**2).sum() + kept * decoded**2
+    return float(np.mean(squares - inputs**2))
 
 
 ATTACK = Attack("tables", draw, check)

@@ -56,6 +56,11 @@ _LISTED = {
         "ε of binomial noise by cpSGD's theorem and by an exact account",
         "five seconds",
     ),
+    "letters-gap": ListedFigure(
+        "beyond.letters_gap",
+        "Gap of tables to the best of as many bits, and of any size, against ε",
+        "three minutes",
+    ),
     "secure-sum-bits": ListedFigure(
         "beyond.secure_sum_bits",
         "Secure sums: error against bits",

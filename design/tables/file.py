@@ -233,6 +233,7 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
     if heaviest > 2**LARGEST_TOTAL_BITS:
         raise TableError("schema", f"weights must be at most 2**{LARGEST_TOTAL_BITS}, got {heaviest}")
     stated, provenance, prior = document["certificate"], document["provenance"], document["prior"]
+    proof = stated.get("letters_proof")
     dual = stated["dual"] and DualCertificate(**{kind: _floats(values) for kind, values in stated["dual"].items()})
     return LookupTable(
         mechanism=document["mechanism"],
@@ -245,24 +246,10 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
         total=int(document["total"]),
         weights=np.array(weights, dtype=np.int64),
         prior=None if prior is None else _floats(prior),
-        certificate=Certificate(**{**stated, "dual": dual, "letters_proof": _letters_proof(stated.get("letters_proof"))}),
+        certificate=Certificate(**{**stated, "dual": dual, "letters_proof": proof and LettersProof.from_document(proof)}),
         provenance=Provenance(tuple(provenance["versions"].items()), provenance["solver"], int(provenance["seed"]), duration=None),
         adjacency=document["adjacency"],
         trust_model=document["trust_model"],
-    )
-
-
-def _letters_proof(document: dict[str, Any] | None) -> LettersProof | None:
-    if document is None:
-        return None
-    weights = document["input_weights"]
-    return LettersProof(
-        target=float(document["target"]),
-        normalisation=tuple(map(_floats, document["normalisation"])),
-        unbiasedness=tuple(map(_floats, document["unbiasedness"])),
-        input_weights=None if weights is None else tuple(map(_floats, weights)),
-        split_points=_floats(document["split_points"]),
-        **{key: tuple(int(number) for number in document[key]) for key in ("split_letters", "splits_below", "splits_above")},
     )
 
 

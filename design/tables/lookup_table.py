@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +90,23 @@ class LettersProof:
     split_points: tuple[float, ...]
     splits_below: tuple[int, ...]
     splits_above: tuple[int, ...]
+
+    @staticmethod
+    def from_document(document: dict[str, Any]) -> "LettersProof":
+        """Return the proof of a JSON document whose keys are the fields."""
+        weights = document["input_weights"]
+        return LettersProof(
+            target=float(document["target"]),
+            normalisation=_rows(document["normalisation"]),
+            unbiasedness=_rows(document["unbiasedness"]),
+            input_weights=None if weights is None else _rows(weights),
+            split_points=tuple(float(point) for point in document["split_points"]),
+            **{key: tuple(int(number) for number in document[key]) for key in ("split_letters", "splits_below", "splits_above")},
+        )
+
+
+def _rows(values: list[list[float]]) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(float(value) for value in row) for row in values)
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,11 +23,12 @@ from ...solvers.table_search.letter_search import Effort
 from ...solvers.table_search.multistart import SearchedTable
 from ...solvers.table_search.table_program import TableProgram
 from ...solvers.table_search.table_strategy import NEARLY_PUBLIC, StaircaseDesign, choose_design, table_at_letters
-from .certificate import certified_table, objective_value, with_lower_bound
+from .certificate import certified_table, objective_value, with_letters_proof, with_lower_bound
 from .exact_rounding import TOTAL_BITS, round_table
 from .lookup_table import DualCertificate, LookupTable
 from .provenance import Provenance, record_provenance
 from .randomised_response import generalised_randomised_response
+from .stored_proofs import stored_proof
 from .table_facts import realised_epsilon
 
 # Shares of epsilon reserved for the rounding, tried in turn. The first share suffices unless a table has few letters and tiny entries.
@@ -132,6 +133,9 @@ def design_mvu(
         made = StaircaseDesign(table_at_letters(solved, 2**bits_in, constraint, input_weights), None)
     search = MvuSearch(constraint, bits_in, bits_out, metric, chosen, made, symmetric, record_provenance(solver, seed, 0.0))
     table = search.table(epsilon, interval)
+    proof = stored_proof(epsilon, bits_in, bits_out) if metric is None and chosen.name == "mean" else None
+    if proof is not None:
+        table = with_letters_proof(table, proof)
     return replace(table, provenance=replace(table.provenance, duration=time.perf_counter() - began))
 
 

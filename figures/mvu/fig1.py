@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ...analysis.catalogue.registry import entry_named
+from ...shown import percent_up
 from ..drawing.directed_rounding import rounded_down, rounded_up
 from ..drawing.marks import BLUE
 from ..drawing.style import GREY, WIDTH, add_caption
@@ -18,6 +19,8 @@ from .table_entries import PROBABILITY_TICKS, DesignPoint, certificates, draw_pr
 
 EPSILONS = (1.0, 3.0, 5.0, 10.0)
 BITS = 3
+# Gaps to the best table of as many bits at which the search for a proof stops; they take seconds.
+TOLERANCES = {1.0: 1.5e-3, 3.0: 3.5e-3, 5.0: 1e-4, 10.0: 1e-4}
 
 
 def draw_tables(entries: pd.DataFrame) -> Figure:
@@ -41,10 +44,9 @@ def draw_tables(entries: pd.DataFrame) -> Figure:
     first = entries.iloc[0]
     add_caption(
         figure,
-        f"MVU tables, {first['bits_in']} bits in, {first['bits_out']} bits out. Top: probability of a letter given the input. Middle: "
-        "what letters decode to. Bottom: mean variance, the interval's length squared as unit; certified lower bound for every "
-        f"unbiased mechanism; relative gap. Guarantee: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} "
-        "trust model.",
+        f"MVU tables, {first['bits_in']} bits in, {first['bits_out']} bits out. Bottom: mean variance (interval length²), its certified "
+        "lower bound for tables of any size, and the shares by which tables of any size, and of as many bits, can be better at most. "
+        f"Guarantee: ε as above each panel, {first['adjacency']} adjacency, {first['trust_model']} trust model.",
     )
     return figure
 
@@ -80,19 +82,20 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
     lines = (
         ("variance", rounded_up(table["mean_variance"], 5)),
         ("bound", rounded_down(table["lower_bound"], 5)),
-        ("gap", f"{rounded_up(100 * table['optimality_gap'], 2)} %"),
+        ("gap, any size", percent_up(table["optimality_gap"])),
+        (f"gap, {table['bits_out']} bits", percent_up(table["letters_gap"])),
         # Slack below the declared epsilon. The realised epsilon errs upward, so the slack errs downward.
         ("realised", f"ε \N{MINUS SIGN} {rounded_down(table['epsilon'] - table['realised_epsilon'], 2)}"),
     )
     for row, (name, value) in enumerate(lines):
-        height = 0.95 - 0.27 * row
+        height = 0.97 - 0.22 * row
         axes.text(0.0, height, name, color=GREY, transform=axes.transAxes, verticalalignment="top")
         axes.text(1.0, height, value, transform=axes.transAxes, verticalalignment="top", horizontalalignment="right")
 
 
 def design_tasks(seed: int, _: bool) -> list[DesignPoint]:
     """Return the designs, all of which are quick."""
-    return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=BITS, bits_out=BITS) for epsilon in EPSILONS]
+    return [DesignPoint(seed=seed, epsilon=epsilon, bits_in=BITS, bits_out=BITS, tolerance=TOLERANCES[epsilon]) for epsilon in EPSILONS]
 
 
 FIGURE = FigureEntry(
@@ -102,5 +105,8 @@ FIGURE = FigureEntry(
     tasks=design_tasks,
     draw=draw_tables,
     summary=certificates,
-    findings=(Finding("Optimality gap of the mean variance (%)", lambda entries: 100 * entries["optimality_gap"]),),
+    findings=(
+        Finding("Gap of the mean variance to tables of any size (%)", lambda entries: 100 * entries["optimality_gap"]),
+        Finding(f"to tables of {BITS} bits (%)", lambda entries: 100 * entries["letters_gap"]),
+    ),
 )

@@ -10,11 +10,15 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import PowerNorm
 
 from ...analysis.provenance_columns import guarantee_columns
+from ...design.tables.letter_certification import certify_letters
 from ...design.tables.lookup_table import LookupTable
 from ...design.tables.mvu import design_mvu
+from ...progress import silent
 from ..drawing.style import PROBABILITY_COLOURS
 from ..point import Point
 
+# A search for a proof ends after this time, whatever it has proven. Figures ask for tolerances that take a fraction of it.
+MOST_SECONDS = 300.0
 # The colours use a cube root: tables with many letters have no entry above 0.1, and with large epsilon most entries are below 0.01.
 PROBABILITY_NORM = PowerNorm(1 / 3, vmin=0.0, vmax=1.0)
 PROBABILITY_TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 1.0)
@@ -32,15 +36,21 @@ class DesignPoint(Point):
         Privacy parameter, 0.001 to 20.
     bits_in, bits_out : int
         Bits of the input grid and of the message, 1 to 9.
+    tolerance : float or None
+        Gap at which a search for a proof among tables of as many bits stops; None without a search.
     """
 
     epsilon: float
     bits_in: int
     bits_out: int
+    tolerance: float | None = None
 
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return the table's entries (`table_entries`)."""
-        return table_entries(design_mvu(self.epsilon, self.bits_in, self.bits_out, seed=self.seed))
+        table = design_mvu(self.epsilon, self.bits_in, self.bits_out, seed=self.seed)
+        if self.tolerance is not None:
+            table = certify_letters(table, tolerance=self.tolerance, seconds=MOST_SECONDS, on_step=silent).best
+        return table_entries(table)
 
 
 def table_entries(table: LookupTable) -> list[dict[str, Any]]:
@@ -65,6 +75,8 @@ def table_entries(table: LookupTable) -> list[dict[str, Any]]:
         "worst_variance": certificate.worst_variance,
         "lower_bound": certificate.lower_bound,
         "optimality_gap": certificate.optimality_gap,
+        "letters_lower_bound": certificate.letters_lower_bound,
+        "letters_gap": certificate.letters_gap,
     }
     inputs = len(table.weights)
     variances, letters = [float(variance) for variance in table.moments.variances], [float(letter) for letter in table.alphabet]

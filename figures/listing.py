@@ -58,7 +58,7 @@ _LISTED = {
     ),
     "letters-gap": ListedFigure(
         "beyond.letters_gap",
-        "Gap of tables to the best of as many bits, and of any size, against ε",
+        "Gaps of tables of as many bits, and of unlimited bits, against ε",
         "three minutes",
     ),
     "secure-sum-bits": ListedFigure(

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from quietbits.figures.drawing.directed_rounding import rounded_up
 from quietbits.figures.drawing.style import print_style
 from quietbits.figures.mvu.fig5 import FIGURE, draw_bits_out
 from quietbits.figures.mvu.table_entries import certificates, sent_letters
+from quietbits.shown import percent_up
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,9 @@ def test_fig5_draws_variances_over_the_bound_and_marks_where_more_bits_stop_help
         assert any(np.array_equal(designs["mean_variance"], data) for data in drawn)
         assert any(np.all(data == designs["lower_bound"].max()) for data in drawn if data.size)
         first = designs.loc[designs["optimality_gap"] < 0.01, "optimality_gap"].iloc[0]
-        assert f"{rounded_up(100 * first, 2)} %" in bold
+        assert percent_up(first) in bold
+    # A table of one bit has a gap of its own among tables of one bit.
+    assert {text.get_text().split(" | ")[0] for text in axes.texts if "|" in text.get_text()} == {"0.0001 %"}
     assert len(axes.texts) == 8
 
 

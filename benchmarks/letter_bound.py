@@ -11,7 +11,7 @@ from shared.growth import slope
 from shared.processor_time import timed
 
 from quietbits.solvers.bounds.hitting_set import replay
-from quietbits.solvers.bounds.letter_clauses import LocalVariance
+from quietbits.solvers.bounds.letter_clauses import TableVariance
 from quietbits.solvers.bounds.letter_search_tree import LetterBound, bound_letters
 from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import staircase_bound
@@ -34,12 +34,12 @@ SECONDS = 120.0
 
 
 @cache
-def problem(bits_in: int, bits_out: int, epsilon: float) -> tuple[LocalVariance, np.ndarray]:
+def problem(bits_in: int, bits_out: int, epsilon: float) -> tuple[TableVariance, np.ndarray]:
     """Return the objective, and the letters of the designed table."""
     count, constraint = 2**bits_in, ratio_constraint(epsilon, bits_in, None)
     weights = np.full(count, 1 / count)
     design = choose_design(bits_in, bits_out, constraint, weights, False, 16, np.random.default_rng(0), 1)
-    return LocalVariance(np.arange(count) / (count - 1), weights, epsilon), design.design(constraint).alphabet
+    return TableVariance(np.arange(count) / (count - 1), weights, constraint), design.design(constraint).alphabet
 
 
 def searched(bits_in: int, bits_out: int, epsilon: float, tolerance: float) -> tuple[LetterBound, float]:

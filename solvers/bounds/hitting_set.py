@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
-from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of
+from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of
 
 # Limits of a replay: a list of more clauses, or a search of more nodes, is refused.
 MOST_CLAUSES, MOST_NODES = 20_000, 200_000
@@ -96,7 +96,7 @@ class Replay:
     nodes: int
 
 
-def root_boxes(variance: LocalVariance, letters: int) -> Boxes:
+def root_boxes(variance: TableVariance, letters: int) -> Boxes:
     """Return boxes that hold the sorted letters of every unbiased private table.
 
     The lowest letter is at most -1 / (exp(epsilon) - 1), the highest at least 1 + 1 / (exp(epsilon) - 1), both widened by more than their
@@ -162,7 +162,7 @@ def split_boxes(boxes: Boxes, letter: int, point: float) -> tuple[Boxes, Boxes]:
 
 
 def replay(
-    vectors: DualVectors, splits: Splits, variance: LocalVariance, letters: int, target: float, *, most_nodes: int = MOST_NODES
+    vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int, target: float, *, most_nodes: int = MOST_NODES
 ) -> Replay:
     """Check that the clauses of dual vectors prove a target as a lower bound for a number of letters.
 
@@ -175,7 +175,7 @@ def replay(
         The certificate; any dual vectors are allowed.
     splits : Splits
         Splits that steer the search; `NO_SPLITS` if there are none.
-    variance : LocalVariance
+    variance : TableVariance
         Objective, grid and privacy.
     letters : int
         Number of letters, at least 2.
@@ -216,7 +216,7 @@ def replay(
     return Replay(proven=True, nodes=nodes)
 
 
-def _check(vectors: DualVectors, splits: Splits, variance: LocalVariance, letters: int) -> None:
+def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int) -> None:
     count = len(variance.inputs)
     if letters < 2:
         raise ValueError(f"letters must be at least 2, got {letters}")

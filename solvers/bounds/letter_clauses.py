@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...arrays import FloatArray, IndexArray
+from .privacy_constraint import RatioConstraint
+from .two_letters import least_reach
 
 # A clause has at most this many intervals: the intervals with the shortest gaps between them are merged, which keeps the clause valid.
 MOST_INTERVALS = 12
@@ -22,29 +24,33 @@ LEAST_WEIGHT_SHARE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class LocalVariance:
-    """The weighted variance of tables under local privacy.
+class TableVariance:
+    """The variance of tables: its objective, its grid and its privacy.
 
     Attributes
     ----------
     inputs : ndarray of shape (inputs,)
         The grid x_i = i / (inputs - 1).
-    input_weights : ndarray of shape (inputs,)
-        Weights r_i of the rows' variances, positive, with sum 1.
-    log_ratio : float
-        Epsilon of local privacy.
+    input_weights : ndarray of shape (inputs,) or None
+        Weights r_i of the rows' variances, positive, with sum 1; None for the largest variance.
+    constraint : RatioConstraint
+        Local or metric privacy.
     """
 
     inputs: FloatArray
-    input_weights: FloatArray
-    log_ratio: float
+    input_weights: FloatArray | None
+    constraint: RatioConstraint
 
     def __post_init__(self) -> None:
         """Check the grid and the weights."""
         count = len(self.inputs)
         if count < 2 or np.any(self.inputs != np.arange(count) / (count - 1)):
             raise ValueError(f"inputs must be i / (B - 1) for i = 0, ..., B - 1, got {self.inputs!r}")
+        if self.constraint.neighbours_only:
+            raise ValueError(f"constraint must be local privacy, got {self.constraint}")
         weights = self.input_weights
+        if weights is None:
+            raise ValueError(f"input_weights must be {count} numbers with sum 1, got None")
         if weights.shape != (count,) or not np.all(weights >= LEAST_WEIGHT_SHARE * weights.max()) or abs(weights.sum() - 1) > 1e-9:
             raise ValueError(
                 f"input_weights must be {count} numbers with sum 1, each at least {LEAST_WEIGHT_SHARE:g} times the largest, got {weights!r}"
@@ -53,12 +59,12 @@ class LocalVariance:
     @property
     def symmetric(self) -> bool:
         """Whether a table and its mirror image under x -> 1-x have the same variance."""
-        return bool(np.all(self.input_weights == self.input_weights[::-1]))
+        return self.input_weights is None or bool(np.all(self.input_weights == self.input_weights[::-1]))
 
     @property
     def unit(self) -> float:
         """Size of a letter: the width of the unit interval and the least reach beyond it."""
-        return 1 + 1 / math.expm1(self.log_ratio)
+        return 1 + least_reach(len(self.inputs), self.constraint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +77,13 @@ class DualVectors:
         Prices lambda of the rows' sums.
     unbiasedness : ndarray of shape (vectors, inputs)
         Prices mu of sum_j P[i, j] (a_j - x_i) = 0.
+    input_weights : ndarray of shape (vectors, inputs) or None
+        Weights of the rows' variances for the largest variance, non-negative, with sum 1 in each row; None for other objectives.
     """
 
     normalisation: FloatArray
     unbiasedness: FloatArray
+    input_weights: FloatArray | None = None
 
     def __len__(self) -> int:
         """Return the number of dual vectors."""
@@ -140,7 +149,7 @@ def at_target(vectors: DualVectors, target: float) -> DualVectors:
     return DualVectors(shifted + allowance[:, None], vectors.unbiasedness)
 
 
-def ray_value(vectors: DualVectors, variance: LocalVariance) -> RayValue:
+def ray_value(vectors: DualVectors, variance: TableVariance) -> RayValue:
     """Return the pieces of F_y for each dual vector."""
     inputs, weights = variance.inputs, variance.input_weights
     prices, slopes = vectors.normalisation, vectors.unbiasedness
@@ -151,7 +160,7 @@ def ray_value(vectors: DualVectors, variance: LocalVariance) -> RayValue:
     ends = np.full((len(vectors), 1), np.inf)
     lefts, rights = np.concatenate([-ends, edges], axis=1), np.concatenate([edges, ends], axis=1)
     positive = (lefts[:, :, None] >= lows[:, None, :]) & (rights[:, :, None] <= highs[:, None, :])
-    factors = np.where(positive, 1.0, math.exp(-variance.log_ratio))
+    factors = np.where(positive, 1.0, math.exp(-variance.constraint.log_ratio))
     # Each coefficient is a sum of B terms, whose relative errors are a few units in the last place. |a| is at most
     # (unit + a**2 / unit) / 2.
     rounding = 16 * (len(inputs) + 8) * 2.0**-53
@@ -168,7 +177,7 @@ def ray_value(vectors: DualVectors, variance: LocalVariance) -> RayValue:
     )
 
 
-def clauses_of(vectors: DualVectors, variance: LocalVariance, target: float) -> Clauses:
+def clauses_of(vectors: DualVectors, variance: TableVariance, target: float) -> Clauses:
     """Return the clauses of dual vectors for a target: every table with a variance below it has a letter in each clause.
 
     Intervals are closed and widened outward: a clause contains all letters with F_y > 0.

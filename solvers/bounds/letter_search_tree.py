@@ -23,8 +23,7 @@ from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
 from ..table_search.multistart import widened
 from ..table_search.table_program import TableProgram
 from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed, root_boxes, split_boxes
-from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of, ray_value
-from .privacy_constraint import RatioConstraint
+from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, ray_value
 
 # Artificial columns, which keep the master program feasible, cost this many units (the variance over the number of inputs). For B inputs
 # the cost grows with max(1, (B / 4)**2), and for small epsilon, where all rays are alike and prices are high, with 1 / (exp(epsilon) - 1).
@@ -84,7 +83,7 @@ class LetterBound:
 
 
 def bound_letters(
-    variance: LocalVariance,
+    variance: TableVariance,
     alphabet: FloatArray,
     *,
     tolerance: float = 1e-3,
@@ -97,7 +96,7 @@ def bound_letters(
 
     Parameters
     ----------
-    variance : LocalVariance
+    variance : TableVariance
         Objective, grid and privacy.
     alphabet : ndarray of shape (letters,)
         Letters of a good table, 2 or more.
@@ -163,10 +162,10 @@ class _OpenNode:
 class _Search:
     """The state of a search: its clauses, its best table, and its linear programs."""
 
-    def __init__(self, variance: LocalVariance, alphabet: FloatArray, deadline: float, on_step: OnStep) -> None:
+    def __init__(self, variance: TableVariance, alphabet: FloatArray, deadline: float, on_step: OnStep) -> None:
         self.variance, self.deadline, self._on_step = variance, deadline, on_step
         self._mirrored = variance.symmetric
-        self._constraint = RatioConstraint(variance.log_ratio, neighbours_only=False)
+        self._constraint = variance.constraint
         self._program = TableProgram(variance.inputs, len(alphabet), self._constraint, variance.input_weights)
         self.alphabet, self.value = alphabet, self._program.solve(alphabet).value
         self._master = _BoxMaster(variance, self.value)
@@ -262,7 +261,7 @@ class _Search:
 class _ClausePool:
     """Dual vectors and their clauses, in arrays that grow; a vector's mirror image follows it for symmetric weights."""
 
-    def __init__(self, variance: LocalVariance) -> None:
+    def __init__(self, variance: TableVariance) -> None:
         self._variance = variance
         self._vectors: list[DualVectors] = []
         none = np.empty((0, len(variance.inputs)))
@@ -307,7 +306,7 @@ class _ClausePool:
 class _BoxMaster:
     """Column generation over staircase rays whose letters lie in a union of intervals."""
 
-    def __init__(self, variance: LocalVariance, scale: float) -> None:
+    def __init__(self, variance: TableVariance, scale: float) -> None:
         count = len(variance.inputs)
         self._variance, self._scale = variance, scale / count
         self._reach = np.sqrt(scale)
@@ -368,7 +367,7 @@ class _BoxMaster:
         inputs, weights = self._variance.inputs, self._variance.input_weights
         offsets = letters[:, None] - inputs
         gains = vector.normalisation + offsets * (vector.unbiasedness - weights * offsets)
-        rays = np.where(gains > 0, 1.0, np.exp(-self._variance.log_ratio))
+        rays = np.where(gains > 0, 1.0, np.exp(-self._variance.constraint.log_ratio))
         columns = np.concatenate([rays, rays * offsets / self._reach], axis=1)
         costs = (rays * offsets**2) @ weights / self._scale
         sizes = np.abs(columns).max(axis=1)

@@ -23,13 +23,14 @@ from quietbits.solvers.bounds.hitting_set import (
     root_boxes,
     split_boxes,
 )
-from quietbits.solvers.bounds.letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of
+from quietbits.solvers.bounds.letter_clauses import Clauses, DualVectors, TableVariance, clauses_of
 from quietbits.solvers.bounds.letter_search_tree import LetterBound, bound_letters
+from quietbits.solvers.bounds.privacy_constraint import RatioConstraint
 
 
 @cache
-def bounded(count: int, letters: int, epsilon: float, tolerance: float) -> tuple[LocalVariance, LetterBound]:
-    variance = LocalVariance(np.arange(count) / (count - 1), np.full(count, 1 / count), epsilon)
+def bounded(count: int, letters: int, epsilon: float, tolerance: float) -> tuple[TableVariance, LetterBound]:
+    variance = TableVariance(np.arange(count) / (count - 1), np.full(count, 1 / count), RatioConstraint(epsilon, False))
     reach = 1.1 / np.expm1(epsilon)
     return variance, bound_letters(variance, np.linspace(-reach, 1 + reach, letters), tolerance=tolerance, seconds=100)
 

@@ -13,7 +13,7 @@ from quietbits.solvers.bounds.letter_clauses import (
     MOST_INTERVALS,
     Clauses,
     DualVectors,
-    LocalVariance,
+    TableVariance,
     at_target,
     clauses_of,
     ray_value,
@@ -24,15 +24,15 @@ from quietbits.solvers.table_search.multistart import widened
 from quietbits.solvers.table_search.table_program import TableProgram
 
 
-def average(count: int, epsilon: float) -> LocalVariance:
-    return LocalVariance(np.arange(count) / (count - 1), np.full(count, 1 / count), epsilon)
+def average(count: int, epsilon: float) -> TableVariance:
+    return TableVariance(np.arange(count) / (count - 1), np.full(count, 1 / count), RatioConstraint(epsilon, False))
 
 
-def exact_violation(vector: DualVectors, variance: LocalVariance, letter: float) -> mpmath.mpf:
+def exact_violation(vector: DualVectors, variance: TableVariance, letter: float) -> mpmath.mpf:
     """Return F_y of the only dual vector at a letter, with 60 digits."""
     with mpmath.workdps(60):
         count, letter = len(variance.inputs), mpmath.mpf(letter)
-        ratio, total = mpmath.exp(mpmath.mpf(variance.log_ratio)), mpmath.mpf(0)
+        ratio, total = mpmath.exp(mpmath.mpf(variance.constraint.log_ratio)), mpmath.mpf(0)
         for i in range(count):
             offset = letter - mpmath.mpf(i) / (count - 1)
             price, slope = mpmath.mpf(vector.normalisation[0, i]), mpmath.mpf(vector.unbiasedness[0, i])
@@ -148,4 +148,4 @@ def test_close_intervals_are_merged_into_a_larger_clause() -> None:
 )
 def test_a_wrong_grid_or_weights_are_refused(inputs: np.ndarray, weights: np.ndarray, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        LocalVariance(inputs, weights, 1.0)
+        TableVariance(inputs, weights, RatioConstraint(1.0, False))

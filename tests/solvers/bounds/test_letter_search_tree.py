@@ -15,7 +15,7 @@ from scipy.optimize import minimize
 from quietbits.errors import ConvergenceError, InfeasibleError
 from quietbits.solvers.bounds import letter_search_tree
 from quietbits.solvers.bounds.hitting_set import replay
-from quietbits.solvers.bounds.letter_clauses import LocalVariance
+from quietbits.solvers.bounds.letter_clauses import TableVariance
 from quietbits.solvers.bounds.letter_search_tree import LetterBound, bound_letters
 from quietbits.solvers.bounds.privacy_constraint import RatioConstraint
 from quietbits.solvers.bounds.staircase import solve_staircase, staircase_bound
@@ -24,24 +24,26 @@ from quietbits.solvers.numerics.highs_program import LinearOptimum, run_highs
 from quietbits.solvers.table_search.table_program import TableProgram
 
 
-def objective(count: int, epsilon: float, weights: np.ndarray | None = None) -> LocalVariance:
-    return LocalVariance(np.arange(count) / (count - 1), np.full(count, 1 / count) if weights is None else weights, epsilon)
+def objective(count: int, epsilon: float, weights: np.ndarray | None = None) -> TableVariance:
+    return TableVariance(
+        np.arange(count) / (count - 1), np.full(count, 1 / count) if weights is None else weights, RatioConstraint(epsilon, False)
+    )
 
 
-def table_program(variance: LocalVariance, letters: int) -> TableProgram:
-    return TableProgram(variance.inputs, letters, RatioConstraint(variance.log_ratio, neighbours_only=False), variance.input_weights)
+def table_program(variance: TableVariance, letters: int) -> TableProgram:
+    return TableProgram(variance.inputs, letters, variance.constraint, variance.input_weights)
 
 
-def poor_letters(variance: LocalVariance, letters: int) -> np.ndarray:
+def poor_letters(variance: TableVariance, letters: int) -> np.ndarray:
     reach = 1.5 * (variance.unit - 1)
     return np.linspace(-reach, 1 + reach, letters)
 
 
-def proven(variance: LocalVariance, bound: LetterBound) -> bool:
+def proven(variance: TableVariance, bound: LetterBound) -> bool:
     return replay(bound.vectors, bound.splits, variance, len(bound.alphabet), bound.lower_bound).proven
 
 
-def brute_force(variance: LocalVariance, letters: int) -> tuple[float, float]:
+def brute_force(variance: TableVariance, letters: int) -> tuple[float, float]:
     """Return the least variance over a grid of letters, and after a descent from the best letters of the grid."""
     program = table_program(variance, letters)
 

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
-from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of
+from .letter_clauses import Clauses, DualVectors, TableVariance, check_weights, clauses_of
 
 # Limits of a replay: a list of more clauses, or a search of more nodes, is refused.
-MOST_CLAUSES, MOST_NODES = 20_000, 200_000
+MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_NODES = 20_000, 320_000, 200_000
+# No table has a variance below the least target.
+LEAST_TARGET = 1e-60
 
 # Narrowing repeats while it moves an end by more than this share of the box.
 LEAST_PROGRESS = 1e-2
@@ -99,8 +101,8 @@ class Replay:
 def root_boxes(variance: TableVariance, letters: int) -> Boxes:
     """Return boxes that hold the sorted letters of every unbiased private table.
 
-    The lowest letter is at most -1 / (exp(epsilon) - 1), the highest at least 1 + 1 / (exp(epsilon) - 1), both widened by more than their
-    rounding error.
+    The lowest letter is at most minus the least reach, the highest at least 1 plus the least reach, both widened by more than their rounding
+    error.
     """
     lows, highs = np.full(letters, -np.inf), np.full(letters, np.inf)
     margin = 1e-14 * variance.unit
@@ -189,7 +191,7 @@ def replay(
     ValueError
         If there are too many dual vectors or splits, or some are out of range.
     """
-    _check(vectors, splits, variance, letters)
+    _check(vectors, splits, variance, letters, target)
     mirrored = variance.symmetric
     clauses = clauses_of(vectors.with_mirrors() if mirrored else vectors, variance, target)
     finite = [ends[np.isfinite(ends)] for ends in (clauses.starts, clauses.ends)]
@@ -216,22 +218,30 @@ def replay(
     return Replay(proven=True, nodes=nodes)
 
 
-def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int) -> None:
-    count = len(variance.inputs)
+def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int, target: float) -> None:
+    count, shape = len(variance.inputs), (len(vectors), len(variance.inputs))
     if letters < 2:
         raise ValueError(f"letters must be at least 2, got {letters}")
-    if {vectors.normalisation.shape, vectors.unbiasedness.shape} != {(len(vectors), count)}:
-        raise ValueError(
-            f"vectors must have a price of each kind per input ({count}), got shapes {vectors.normalisation.shape} and "
-            f"{vectors.unbiasedness.shape}"
-        )
+    if not LEAST_TARGET <= target <= LARGEST_PRICE:
+        raise ValueError(f"target must be from {LEAST_TARGET:g} to {LARGEST_PRICE:g}, got {target!r}")
     if len(vectors) > MOST_CLAUSES:
         raise ValueError(f"vectors must have at most {MOST_CLAUSES} rows, got {len(vectors)}")
-    largest = float(np.abs([vectors.normalisation, vectors.unbiasedness]).max(initial=0.0))
-    if not largest <= LARGEST_PRICE:
-        raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
+    if len(vectors) * letters > MOST_CLAUSES_TIMES_LETTERS:
+        raise ValueError(f"vectors must have at most {MOST_CLAUSES_TIMES_LETTERS // letters} rows for {letters} letters, got {len(vectors)}")
+    for prices in (vectors.normalisation, vectors.unbiasedness):
+        if prices.shape != shape:
+            raise ValueError(f"vectors must have a price of each kind per input ({count}), got shape {prices.shape}")
+        largest = float(np.abs(prices).max(initial=0.0))
+        if not largest <= LARGEST_PRICE:
+            raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
+    if (vectors.input_weights is None) != (variance.input_weights is not None):
+        raise ValueError("vectors must have input_weights for the largest variance, and for no other objective")
+    if vectors.input_weights is not None:
+        check_weights(vectors.input_weights, shape)
     if len(splits) > MOST_NODES:
         raise ValueError(f"splits must be at most {MOST_NODES}, got {len(splits)}")
+    if {array.shape for array in (splits.boxes, splits.points, splits.below, splits.above)} != {(len(splits),)}:
+        raise ValueError("splits must have a box, a point and two following splits each, got arrays of other shapes")
     if not np.all((splits.boxes >= 0) & (splits.boxes < letters) & np.isfinite(splits.points)):
         raise ValueError(f"splits must divide boxes 0 to {letters - 1} at finite points, got others: compute the bound again")
     following = np.concatenate([splits.below, splits.above])

@@ -9,6 +9,7 @@ rounding errors; docs/proofs/letter-bound.md has the proof.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -65,7 +66,13 @@ class TableVariance:
         """Whether a table and its mirror image under x -> 1-x have the same variance."""
         return self.input_weights is None or bool(np.all(self.input_weights == self.input_weights[::-1]))
 
-    @property
+    @cached_property
+    def used_weights(self) -> FloatArray:
+        """Input weights that count in clauses, as a row; not for the largest variance."""
+        assert self.input_weights is not None  # noqa: S101 - dual vectors of the largest variance have weights of their own
+        return _used(self.input_weights[None, :])
+
+    @cached_property
     def unit(self) -> float:
         """Size of a letter: the width of the unit interval and the least reach beyond it."""
         return 1 + least_reach(len(self.inputs), self.constraint)
@@ -171,9 +178,8 @@ def at_target(vectors: DualVectors, target: float) -> DualVectors:
 
 def ray_value(vectors: DualVectors, variance: TableVariance) -> RayValue:
     """Return the pieces of F_y for each dual vector; for local privacy, of exp(-epsilon) F_y."""
-    inputs, weights = variance.inputs, variance.input_weights if vectors.input_weights is None else vectors.input_weights
-    assert weights is not None  # noqa: S101 - dual vectors of the largest variance have weights
-    weights = np.broadcast_to(_used(weights), vectors.normalisation.shape)
+    inputs = variance.inputs
+    weights = variance.used_weights if vectors.input_weights is None else _used(vectors.input_weights)
     prices = np.where(np.abs(vectors.normalisation) < LEAST_PRICE, LEAST_PRICE, vectors.normalisation)
     slopes = np.where(np.abs(vectors.unbiasedness) < LEAST_PRICE, 0.0, vectors.unbiasedness)
     pulls = weights * inputs

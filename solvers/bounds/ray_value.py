@@ -26,8 +26,10 @@ class Gains:
 
     Attributes
     ----------
-    constant, linear, weights : ndarray of shape (vectors, inputs)
-        w_i(a) = constant + linear a - weights a**2; weights are non-negative.
+    constant, linear : ndarray of shape (vectors, inputs)
+        Coefficients of w_i(a) = constant + linear a - weights a**2.
+    weights : ndarray of shape (vectors, inputs) or (1, inputs)
+        Non-negative weights, for each vector or for all.
     constant_size, linear_size : ndarray of shape (vectors, inputs)
         Sums of the absolute terms of `constant` and `linear`.
     unit : float
@@ -69,7 +71,9 @@ def staircase_value(gains: Gains, log_ratio: float) -> RayValue:
     lefts, rights = np.concatenate([-ends, edges], axis=1), np.concatenate([edges, ends], axis=1)
     positive = (lefts[:, :, None] >= lows[:, None, :]) & (rights[:, :, None] <= highs[:, None, :])
     factors = np.where(positive, 1.0, math.exp(-log_ratio))
-    coefficients = np.matmul(factors, np.stack([gains.constant, gains.linear, gains.weights], axis=-1))
+    coefficients = np.empty((*gains.constant.shape, 3))
+    coefficients[:, :, 0], coefficients[:, :, 1], coefficients[:, :, 2] = gains.constant, gains.linear, gains.weights
+    coefficients = np.matmul(factors, coefficients)
     # Each coefficient is a sum of B terms, whose relative errors are a few units in the last place. |a| is at most
     # (unit + a**2 / unit) / 2.
     rounding = 16 * (lows.shape[1] + 8) * UNIT_ROUNDING
@@ -150,9 +154,11 @@ def positive_interval(constant: FloatArray, linear: FloatArray, weights: FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         half = 0.5 * (linear + np.where(linear >= 0, 1.0, -1.0) * np.sqrt(linear**2 + 4 * weights * constant))
         first, second = half / weights, -constant / half
-    # A line's second root is finite, and its first root infinite with the sign of its slope.
-    flat = half == 0
+    # A line's second root is finite, and its first root infinite with the sign of its slope; a constant has no root.
     real = ~np.isnan(first) & np.isfinite(second)
-    lows, highs = np.where(real, np.minimum(first, second), np.inf), np.where(real, np.maximum(first, second), -np.inf)
-    everywhere = flat & (constant > 0)
-    return np.where(everywhere, -np.inf, lows), np.where(everywhere, np.inf, highs)
+    everywhere = (half == 0) & (constant > 0)
+    nowhere = ~(real | everywhere)
+    lows, highs = np.minimum(first, second), np.maximum(first, second)
+    lows[everywhere], highs[everywhere] = -np.inf, np.inf
+    lows[nowhere], highs[nowhere] = np.inf, -np.inf
+    return lows, highs

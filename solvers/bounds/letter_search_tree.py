@@ -5,7 +5,7 @@ column generation bounds the tables whose letters lie in any of the boxes: it st
 when its table is better than the target. Its dual values become a clause either way, and the box in which its letters scatter most is
 split.
 When the tree is empty, no table has a variance below the target, and the dual vectors alone prove it: `hitting_set.replay` checks them
-without a linear program.
+without a linear program. `proof_thinning` leaves out dual vectors that the replay does not need.
 """
 
 import time
@@ -24,6 +24,7 @@ from ..table_search.multistart import widened
 from ..table_search.table_program import TableProgram
 from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed, root_boxes, split_boxes
 from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, joined, no_vectors, ray_value
+from .proof_thinning import Proof, splits_of, thinned
 from .ray_pricing import DualValues, best_staircases, best_walks
 
 # Artificial columns, which keep the master program feasible, cost this many units (the variance over the number of inputs). For B inputs
@@ -56,7 +57,7 @@ class LetterBound:
     lower_bound : float
         The bound; errs downward. 0 if no target was proven in time.
     vectors : DualVectors
-        Dual vectors whose clauses prove the bound.
+        Dual vectors whose clauses prove the bound; no more than the replay needs.
     splits : Splits
         Splits of boxes that steer the replay of the proof.
     alphabet : ndarray of shape (letters,)
@@ -129,6 +130,9 @@ def bound_letters(
         if sought <= max(tolerance, LEAST_TOLERANCE):
             break
         sought = max(sought * NEXT_TOLERANCE, tolerance, LEAST_TOLERANCE)
+    fewer = thinned(Proof(vectors, splits), variance, len(alphabet), lower_bound) if lower_bound > 0 else None
+    if fewer is not None:
+        vectors, splits = fewer.vectors, fewer.splits
     duration = time.monotonic() - search.deadline + seconds
     return LetterBound(lower_bound, vectors, splits, search.alphabet, search.value, search.nodes, duration)
 
@@ -186,9 +190,7 @@ class _Search:
 
     def splits(self) -> Splits:
         """Return the splits of the last search."""
-        following = np.array(self._following, dtype=np.intp).reshape(-1, 2)
-        boxes = np.array([letter for letter, _ in self._splits], dtype=np.intp)
-        return Splits(boxes, np.array([point for _, point in self._splits]), following[:, 0], following[:, 1])
+        return splits_of(self._splits, self._following)
 
     def proves(self, target: float, too_close: float) -> bool:
         """Search the tree for a target; return False if time ran out, or a table was found that is better than `too_close`.

@@ -14,9 +14,10 @@ from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
 from .letter_clauses import Clauses, DualVectors, TableVariance, check_weights, clauses_of
 
-# Limits of a replay: more dual vectors, or more of them times letters, are refused. A search ends without a proof after this many nodes, or
-# after it has compared clauses with boxes this many times.
-MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_NODES, MOST_CHECKS = 20_000, 320_000, 200_000, 10**9
+# Limits of a replay: more dual vectors, or more of them times letters or inputs, are refused. A search ends without a proof after this many
+# nodes, or after it has compared clauses with boxes this many times.
+MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_PRICES = 20_000, 320_000, 2_000_000
+MOST_NODES, MOST_CHECKS = 200_000, 10**9
 # No table has a variance below the least target.
 LEAST_TARGET = 1e-60
 
@@ -270,18 +271,23 @@ def replay(
 
 
 def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int, target: float) -> None:
-    count, shape = len(variance.inputs), (len(vectors), len(variance.inputs))
     if not 2 <= letters <= MOST_CLAUSES_TIMES_LETTERS:
         raise ValueError(f"letters must be from 2 to {MOST_CLAUSES_TIMES_LETTERS}, got {letters}")
     if not LEAST_TARGET <= target <= LARGEST_PRICE:
         raise ValueError(f"target must be from {LEAST_TARGET:g} to {LARGEST_PRICE:g}, got {target!r}")
-    if len(vectors) * letters > MOST_CLAUSES_TIMES_LETTERS:
-        raise ValueError(
-            f"vectors must have at most {MOST_CLAUSES_TIMES_LETTERS // letters} rows for {letters} letters, got {len(vectors)}"
-        )
+    _check_vectors(vectors, variance, letters)
+    _check_splits(splits, letters)
+
+
+def _check_vectors(vectors: DualVectors, variance: TableVariance, letters: int) -> None:
+    shape = vectors.normalisation.shape
+    if len(shape) != 2 or shape[1] != len(variance.inputs) or vectors.unbiasedness.shape != shape:
+        count, shapes = len(variance.inputs), f"{shape} and {vectors.unbiasedness.shape}"
+        raise ValueError(f"vectors must have a price of each kind per input ({count}), got shapes {shapes}")
+    most = most_vectors(letters, shape[1])
+    if len(vectors) > most:
+        raise ValueError(f"vectors must have at most {most} rows for {letters} letters and {shape[1]} inputs, got {len(vectors)}")
     for prices in (vectors.normalisation, vectors.unbiasedness):
-        if prices.shape != shape:
-            raise ValueError(f"vectors must have a price of each kind per input ({count}), got shape {prices.shape}")
         largest = float(np.abs(prices).max(initial=0.0))
         if not largest <= LARGEST_PRICE:
             raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
@@ -289,11 +295,20 @@ def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letter
         raise ValueError("vectors must have input_weights for the largest variance, and for no other objective")
     if vectors.input_weights is not None:
         check_weights(vectors.input_weights, shape)
+
+
+def most_vectors(letters: int, inputs: int) -> int:
+    """Return the largest number of dual vectors that a replay accepts."""
+    return min(MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS // letters, MOST_PRICES // inputs)
+
+
+def _check_splits(splits: Splits, letters: int) -> None:
+    shape = splits.points.shape
+    if len(shape) != 1 or {array.shape for array in (splits.boxes, splits.below, splits.above)} != {shape}:
+        raise ValueError("splits must have a box, a point and two following splits each, got arrays of other shapes")
     if len(splits) > MOST_NODES:
         raise ValueError(f"splits must be at most {MOST_NODES}, got {len(splits)}")
-    if {array.shape for array in (splits.boxes, splits.points, splits.below, splits.above)} != {(len(splits),)}:
-        raise ValueError("splits must have a box, a point and two following splits each, got arrays of other shapes")
-    if not np.all((splits.boxes >= 0) & (splits.boxes < letters) & np.isfinite(splits.points)):
+    if not np.all((splits.boxes >= 0) & (splits.boxes < letters) & (np.abs(splits.points) <= LARGEST_PRICE)):
         raise ValueError(f"splits must divide boxes 0 to {letters - 1} at finite points, got others: compute the bound again")
     following = np.concatenate([splits.below, splits.above])
     if not np.all((following >= -1) & (following < len(splits))):

@@ -24,6 +24,8 @@ MOST_INTERVALS = 12
 # Weights below this share of the largest weight count as 0, and no price is nearer to 0 than the least price, unless it is 0: roots then
 # neither overflow nor underflow. Dual vectors may be any numbers.
 LEAST_WEIGHT_SHARE, LEAST_PRICE = 1e-9, 1e-100
+# Most inputs: the time of a clause grows with their square.
+MOST_INPUTS = 1024
 # Weights have the sum 1 within this error.
 SUM_ERROR = 1e-9
 # Least log ratio over the whole grid, below which letters are too far out for double precision.
@@ -53,8 +55,8 @@ class TableVariance:
     def __post_init__(self) -> None:
         """Check the grid, the weights and the constraint."""
         count = len(self.inputs)
-        if count < 2 or np.any(self.inputs != np.arange(count) / (count - 1)):
-            raise ValueError(f"inputs must be i / (B - 1) for i = 0, ..., B - 1, got {self.inputs!r}")
+        if not 2 <= count <= MOST_INPUTS or np.any(self.inputs != np.arange(count) / (count - 1)):
+            raise ValueError(f"inputs must be i / (B - 1) for i = 0, ..., B - 1, at most {MOST_INPUTS}, got {self.inputs!r}")
         spread = self.constraint.log_ratio * (count - 1 if self.constraint.neighbours_only else 1)
         if not LEAST_SPREAD <= spread <= EPSILON_HIGH * (1 + 1e-9):
             raise ValueError(f"constraint must have a log ratio of {LEAST_SPREAD:g} to {EPSILON_HIGH:g} over the grid, got {spread!r}")
@@ -67,10 +69,9 @@ class TableVariance:
         return self.input_weights is None or bool(np.all(self.input_weights == self.input_weights[::-1]))
 
     @cached_property
-    def used_weights(self) -> FloatArray:
-        """Input weights that count in clauses, as a row; not for the largest variance."""
-        assert self.input_weights is not None  # noqa: S101 - dual vectors of the largest variance have weights of their own
-        return _used(self.input_weights[None, :])
+    def used_weights(self) -> FloatArray | None:
+        """Input weights that count in clauses, as a row; None for the largest variance."""
+        return None if self.input_weights is None else _used(self.input_weights[None, :])
 
     @cached_property
     def unit(self) -> float:
@@ -179,7 +180,7 @@ def at_target(vectors: DualVectors, target: float) -> DualVectors:
 def ray_value(vectors: DualVectors, variance: TableVariance) -> RayValue:
     """Return the pieces of F_y for each dual vector; for local privacy, of exp(-epsilon) F_y."""
     inputs = variance.inputs
-    weights = variance.used_weights if vectors.input_weights is None else _used(vectors.input_weights)
+    weights = weights_of(vectors, variance)
     prices = np.where(np.abs(vectors.normalisation) < LEAST_PRICE, LEAST_PRICE, vectors.normalisation)
     slopes = np.where(np.abs(vectors.unbiasedness) < LEAST_PRICE, 0.0, vectors.unbiasedness)
     pulls = weights * inputs
@@ -194,6 +195,15 @@ def ray_value(vectors: DualVectors, variance: TableVariance) -> RayValue:
     )
     value = walk_value if variance.constraint.neighbours_only else staircase_value
     return value(gains, variance.constraint.log_ratio)
+
+
+def weights_of(vectors: DualVectors, variance: TableVariance) -> FloatArray:
+    """Return the input weights that count in clauses, a row per dual vector, or one row for all."""
+    weights = variance.used_weights
+    if weights is not None:
+        return weights
+    assert vectors.input_weights is not None  # noqa: S101 - dual vectors of the largest variance have weights
+    return _used(vectors.input_weights)
 
 
 def _used(weights: FloatArray) -> FloatArray:

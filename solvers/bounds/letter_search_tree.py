@@ -23,7 +23,7 @@ from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
 from ..table_search.multistart import widened
 from ..table_search.table_program import TableProgram
 from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed, root_boxes, split_boxes
-from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, joined, no_vectors, ray_value
+from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, joined, no_vectors, ray_value, weights_of
 from .proof_thinning import Proof, splits_of, thinned
 from .ray_pricing import DualValues, best_staircases, best_walks
 
@@ -115,8 +115,8 @@ def bound_letters(
         If no table has the given letters.
     """
     search = _Search(variance, np.sort(alphabet), time.monotonic() + seconds, on_step)
-    sought = 0.5
-    lower_bound, vectors, splits = 0.0, search.vectors(), NO_SPLITS
+    sought, lower_bound = 0.5, 0.0
+    proven: list[_ProvenTarget] = []
     while True:
         # The margin makes the gap, after rounding, at most the tolerance.
         target = search.value * (1 - sought * (1 - 1e-9))
@@ -126,15 +126,28 @@ def bound_letters(
             # A better table was found: the next target is lower.
             continue
         if target > lower_bound:
-            lower_bound, vectors, splits = target, search.vectors(), search.splits()
+            lower_bound = target
+            proven.append(_ProvenTarget(target, len(search.vectors()), search.splits()))
         if sought <= max(tolerance, LEAST_TOLERANCE):
             break
         sought = max(sought * NEXT_TOLERANCE, tolerance, LEAST_TOLERANCE)
-    fewer = thinned(Proof(vectors, splits), variance, len(alphabet), lower_bound) if lower_bound > 0 else None
-    if fewer is not None:
-        vectors, splits = fewer.vectors, fewer.splits
+    vectors, splits, lower_bound = no_vectors(variance), NO_SPLITS, 0.0
+    for last in reversed(proven):
+        proof = thinned(Proof(search.vectors().take(slice(last.vectors)), last.splits), variance, len(alphabet), last.target)
+        if proof is not None:
+            vectors, splits, lower_bound = proof.vectors, proof.splits, last.target
+            break
     duration = time.monotonic() - search.deadline + seconds
     return LetterBound(lower_bound, vectors, splits, search.alphabet, search.value, search.nodes, duration)
+
+
+@dataclass(frozen=True, eq=False)
+class _ProvenTarget:
+    """A target that a search has proven, the number of dual vectors at the time, and the splits."""
+
+    target: float
+    vectors: int
+    splits: Splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,10 +386,8 @@ class _BoxMaster:
 
     def _add(self, letters: FloatArray, vector: DualVectors) -> bool:
         """Add the best rays of letters that violate a dual vector; return False if none do."""
-        inputs, weights = self._variance.inputs, self._variance.input_weights
-        duals = DualValues(
-            vector.normalisation[0], vector.unbiasedness[0], vector.input_weights[0] if vector.input_weights is not None else weights
-        )
+        inputs = self._variance.inputs
+        duals = DualValues(vector.normalisation[0], vector.unbiasedness[0], weights_of(vector, self._variance)[0])
         rays = self._best_rays(duals, inputs, letters, self._variance.constraint.log_ratio)
         offsets = letters[:, None] - inputs
         squares = offsets**2
@@ -384,12 +395,12 @@ class _BoxMaster:
         wanted = violations > 1e-9 * self._scale
         letters, rays, offsets, squares = letters[wanted], rays[wanted], offsets[wanted], squares[wanted]
         blocks = [rays, rays * offsets / self._reach]
-        if weights is None:
+        if self._variance.input_weights is None:
             # The unit of these rows is the scale times the number of inputs.
             blocks.append(rays * squares / (-self._scale * len(inputs)))
             costs = np.zeros(len(letters))
         else:
-            costs = (rays * squares) @ weights / self._scale
+            costs = (rays * squares) @ self._variance.input_weights / self._scale
         columns = np.concatenate(blocks, axis=1)
         sizes = np.abs(columns).max(axis=1, initial=0.0)
         columns, costs = columns / sizes[:, None], costs / sizes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...arrays import IndexArray
-from .hitting_set import MOST_NODES, Boxes, Splits, bisection, far_letter, meeting, narrowed, replay, root_boxes, split_boxes
+from .hitting_set import MOST_NODES, Boxes, Splits, bisection, far_letter, meeting, most_vectors, narrowed, replay, root_boxes, split_boxes
 from .letter_clauses import DualVectors, TableVariance, clauses_of
 
 # A clause is kept if it narrows a box by more than this share; if none does, the box is split.
@@ -29,12 +29,14 @@ class Proof:
 
 
 def thinned(proof: Proof, variance: TableVariance, letters: int, target: float) -> Proof | None:
-    """Return a proof of the same target with fewer dual vectors, or None if a few passes find none.
+    """Return a proof of the same target with fewer dual vectors, for which `hitting_set.replay` proves it.
+
+    The result is the proof itself if a few passes find no other, and None if a replay of the proof ends without success or is refused.
 
     Parameters
     ----------
     proof : Proof
-        Dual vectors and splits for which `hitting_set.replay` proves the target.
+        Dual vectors and splits.
     variance : TableVariance
         Objective, grid and privacy.
     letters : int
@@ -44,10 +46,17 @@ def thinned(proof: Proof, variance: TableVariance, letters: int, target: float) 
     """
     choice = _Choice(proof, variance, letters, target)
     for _ in range(MOST_PASSES):
-        result = choice.passed()
-        if result is None or replay(result.vectors, result.splits, variance, letters, target).proven:
-            return result
-    return None
+        fewer = choice.passed()
+        if fewer is None:
+            break
+        if _replayed(fewer, variance, letters, target):
+            return fewer
+    return proof if _replayed(proof, variance, letters, target) else None
+
+
+def _replayed(proof: Proof, variance: TableVariance, letters: int, target: float) -> bool:
+    accepted = len(proof.vectors) <= most_vectors(letters, len(variance.inputs)) and len(proof.splits) <= MOST_NODES
+    return accepted and replay(proof.vectors, proof.splits, variance, letters, target).proven
 
 
 @dataclass(frozen=True, eq=False)

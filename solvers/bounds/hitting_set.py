@@ -12,13 +12,19 @@ from numpy.typing import NDArray
 
 from ...arrays import FloatArray, IndexArray
 from .dual_bound import LARGEST_PRICE
-from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of
+from .letter_clauses import Clauses, DualVectors, TableVariance, check_weights, clauses_of
 
-# Limits of a replay: a list of more clauses, or a search of more nodes, is refused.
-MOST_CLAUSES, MOST_NODES = 20_000, 200_000
+# Limits of a replay: more dual vectors, or more of them times letters or inputs, are refused. A search ends without a proof after this many
+# nodes, or after it has compared clauses with boxes this many times.
+MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_PRICES = 20_000, 320_000, 2_000_000
+MOST_NODES, MOST_CHECKS = 200_000, 10**9
+# No table has a variance below the least target.
+LEAST_TARGET = 1e-60
 
 # Narrowing repeats while it moves an end by more than this share of the box.
 LEAST_PROGRESS = 1e-2
+# Most repetitions.
+MOST_ROUNDS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,13 +105,65 @@ class Replay:
 def root_boxes(variance: TableVariance, letters: int) -> Boxes:
     """Return boxes that hold the sorted letters of every unbiased private table.
 
-    The lowest letter is at most -1 / (exp(epsilon) - 1), the highest at least 1 + 1 / (exp(epsilon) - 1), both widened by more than their
-    rounding error.
+    The lowest letter is at most minus the least reach, the highest at least 1 plus the least reach. Both limits are widened by more than
+    their rounding error.
     """
     lows, highs = np.full(letters, -np.inf), np.full(letters, np.inf)
     margin = 1e-14 * variance.unit
     highs[0], lows[-1] = margin - (variance.unit - 1), variance.unit - margin
     return Boxes(lows, highs)
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """Clauses, a row each, and the boxes that they meet.
+
+    Attributes
+    ----------
+    hit : ndarray of bool, shape (clauses,)
+        Whether an interval of the clause contains a whole box.
+    boxes_met : ndarray of bool, shape (clauses, letters)
+        Whether the clause meets each box.
+    first, last : ndarray of int, shape (clauses,)
+        Numbers of the first and the last box that the clause meets.
+    tops, bottoms : ndarray of shape (clauses,)
+        Largest and least letter of the clause in the boxes.
+    """
+
+    hit: NDArray[np.bool_]
+    boxes_met: NDArray[np.bool_]
+    first: IndexArray
+    last: IndexArray
+    tops: FloatArray
+    bottoms: FloatArray
+
+    def take(self, rows: NDArray[np.bool_]) -> "Meeting":
+        """Return some of the clauses."""
+        return Meeting(self.hit[rows], self.boxes_met[rows], self.first[rows], self.last[rows], self.tops[rows], self.bottoms[rows])
+
+    def gains(self, boxes: Boxes, far: float) -> FloatArray:
+        """Return the share by which each clause narrows a box, within `far` of 0."""
+        lows, highs = np.clip(boxes.lows, -far, far), np.clip(boxes.highs, -far, far)
+        widths = np.maximum(highs - lows, 1e-300)
+        first, last = self.first, self.last
+        gains: FloatArray = np.maximum((highs[first] - self.tops) / widths[first], (self.bottoms - lows[last]) / widths[last])
+        return gains
+
+
+def meeting(boxes: Boxes, clauses: Clauses, rows: IndexArray) -> Meeting:
+    """Return which boxes some clauses meet, and where."""
+    starts, ends = clauses.starts[rows, :, None], clauses.ends[rows, :, None]
+    part_lows, part_highs = np.maximum(starts, boxes.lows), np.minimum(ends, boxes.highs)
+    meets = part_lows <= part_highs
+    boxes_met: NDArray[np.bool_] = np.any(meets, axis=1)
+    return Meeting(
+        np.any(meets & (starts <= boxes.lows) & (ends >= boxes.highs), axis=(1, 2)),
+        boxes_met,
+        boxes_met.argmax(axis=1),
+        len(boxes.lows) - 1 - boxes_met[:, ::-1].argmax(axis=1),
+        np.where(meets, part_highs, -np.inf).max(axis=(1, 2), initial=-np.inf),
+        np.where(meets, part_lows, np.inf).min(axis=(1, 2), initial=np.inf),
+    )
 
 
 def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirrored: bool) -> Narrowed | None:
@@ -115,31 +173,27 @@ def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirror
     least, an end of the clause's part in the boxes. `mirrored`: the lowest and the highest letter have a sum of at least 1.
     """
     lows, highs = boxes.lows.copy(), boxes.highs.copy()
-    while True:
+    for _ in range(MOST_ROUNDS):
         if not _ordered(lows, highs, mirrored=mirrored):
             return None
-        starts, ends = clauses.starts[open_clauses, :, None], clauses.ends[open_clauses, :, None]
-        part_lows, part_highs = np.maximum(starts, lows), np.minimum(ends, highs)
-        meets = part_lows <= part_highs
-        hit = np.any(meets & (starts <= lows) & (ends >= highs), axis=(1, 2))
-        if hit.any():
-            keep = ~hit
-            open_clauses, meets, part_lows, part_highs = open_clauses[keep], meets[keep], part_lows[keep], part_highs[keep]
+        meets = meeting(Boxes(lows, highs), clauses, open_clauses)
+        if meets.hit.any():
+            keep = ~meets.hit
+            open_clauses, meets = open_clauses[keep], meets.take(keep)
         if not len(open_clauses):
-            return Narrowed(Boxes(lows, highs), open_clauses)
-        boxes_met: NDArray[np.bool_] = np.any(meets, axis=1)
-        if not np.all(boxes_met.any(axis=1)):
+            break
+        if not np.all(meets.boxes_met.any(axis=1)):
             return None
-        first, last = boxes_met.argmax(axis=1), len(lows) - 1 - boxes_met[:, ::-1].argmax(axis=1)
         new_lows, new_highs = lows.copy(), highs.copy()
-        np.minimum.at(new_highs, first, np.where(meets, part_highs, -np.inf).max(axis=(1, 2)))
-        np.maximum.at(new_lows, last, np.where(meets, part_lows, np.inf).min(axis=(1, 2)))
+        np.minimum.at(new_highs, meets.first, meets.tops)
+        np.maximum.at(new_lows, meets.last, meets.bottoms)
         with np.errstate(invalid="ignore"):
             # The move of an infinite end to a finite one is infinite; an infinite end that stays gives NaN, which is no progress.
             moved = np.fmax(new_lows - lows, highs - new_highs) > LEAST_PROGRESS * np.minimum(highs - lows, 1e300)
         lows, highs = new_lows, new_highs
         if not moved.any():
-            return Narrowed(Boxes(lows, highs), open_clauses) if _ordered(lows, highs, mirrored=mirrored) else None
+            break
+    return Narrowed(Boxes(lows, highs), open_clauses) if _ordered(lows, highs, mirrored=mirrored) else None
 
 
 def _ordered(lows: FloatArray, highs: FloatArray, *, mirrored: bool) -> bool:
@@ -189,19 +243,19 @@ def replay(
     ValueError
         If there are too many dual vectors or splits, or some are out of range.
     """
-    _check(vectors, splits, variance, letters)
+    _check(vectors, splits, variance, letters, target)
     mirrored = variance.symmetric
     clauses = clauses_of(vectors.with_mirrors() if mirrored else vectors, variance, target)
-    finite = [ends[np.isfinite(ends)] for ends in (clauses.starts, clauses.ends)]
-    far = max(variance.unit, *(np.abs(ends).max(initial=0.0) for ends in finite))
+    far = far_letter(clauses, variance)
     root = root_boxes(variance, letters)
     stack = [(root, np.arange(len(clauses)), 0 if len(splits) else -1)]
-    nodes = 0
+    nodes, checks = 0, 0
     while stack:
-        if nodes >= most_nodes:
+        if nodes >= most_nodes or checks >= MOST_CHECKS:
             return Replay(proven=False, nodes=nodes)
         boxes, open_clauses, split = stack.pop()
         nodes += 1
+        checks += len(open_clauses) * letters
         node = narrowed(boxes, clauses, open_clauses, mirrored=mirrored)
         if node is None:
             continue
@@ -216,27 +270,55 @@ def replay(
     return Replay(proven=True, nodes=nodes)
 
 
-def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int) -> None:
-    count = len(variance.inputs)
-    if letters < 2:
-        raise ValueError(f"letters must be at least 2, got {letters}")
-    if {vectors.normalisation.shape, vectors.unbiasedness.shape} != {(len(vectors), count)}:
-        raise ValueError(
-            f"vectors must have a price of each kind per input ({count}), got shapes {vectors.normalisation.shape} and "
-            f"{vectors.unbiasedness.shape}"
-        )
-    if len(vectors) > MOST_CLAUSES:
-        raise ValueError(f"vectors must have at most {MOST_CLAUSES} rows, got {len(vectors)}")
-    largest = float(np.abs([vectors.normalisation, vectors.unbiasedness]).max(initial=0.0))
-    if not largest <= LARGEST_PRICE:
-        raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
+def _check(vectors: DualVectors, splits: Splits, variance: TableVariance, letters: int, target: float) -> None:
+    if not 2 <= letters <= MOST_CLAUSES_TIMES_LETTERS:
+        raise ValueError(f"letters must be from 2 to {MOST_CLAUSES_TIMES_LETTERS}, got {letters}")
+    if not LEAST_TARGET <= target <= LARGEST_PRICE:
+        raise ValueError(f"target must be from {LEAST_TARGET:g} to {LARGEST_PRICE:g}, got {target!r}")
+    _check_vectors(vectors, variance, letters)
+    _check_splits(splits, letters)
+
+
+def _check_vectors(vectors: DualVectors, variance: TableVariance, letters: int) -> None:
+    shape = vectors.normalisation.shape
+    if len(shape) != 2 or shape[1] != len(variance.inputs) or vectors.unbiasedness.shape != shape:
+        count, shapes = len(variance.inputs), f"{shape} and {vectors.unbiasedness.shape}"
+        raise ValueError(f"vectors must have a price of each kind per input ({count}), got shapes {shapes}")
+    most = most_vectors(letters, shape[1])
+    if len(vectors) > most:
+        raise ValueError(f"vectors must have at most {most} rows for {letters} letters and {shape[1]} inputs, got {len(vectors)}")
+    for prices in (vectors.normalisation, vectors.unbiasedness):
+        largest = float(np.abs(prices).max(initial=0.0))
+        if not largest <= LARGEST_PRICE:
+            raise ValueError(f"vectors must hold numbers from {-LARGEST_PRICE:g} to {LARGEST_PRICE:g}, got {largest:g}")
+    if (vectors.input_weights is None) != (variance.input_weights is not None):
+        raise ValueError("vectors must have input_weights for the largest variance, and for no other objective")
+    if vectors.input_weights is not None:
+        check_weights(vectors.input_weights, shape)
+
+
+def most_vectors(letters: int, inputs: int) -> int:
+    """Return the largest number of dual vectors that a replay accepts."""
+    return min(MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS // letters, MOST_PRICES // inputs)
+
+
+def _check_splits(splits: Splits, letters: int) -> None:
+    shape = splits.points.shape
+    if len(shape) != 1 or {array.shape for array in (splits.boxes, splits.below, splits.above)} != {shape}:
+        raise ValueError("splits must have a box, a point and two following splits each, got arrays of other shapes")
     if len(splits) > MOST_NODES:
         raise ValueError(f"splits must be at most {MOST_NODES}, got {len(splits)}")
-    if not np.all((splits.boxes >= 0) & (splits.boxes < letters) & np.isfinite(splits.points)):
+    if not np.all((splits.boxes >= 0) & (splits.boxes < letters) & (np.abs(splits.points) <= LARGEST_PRICE)):
         raise ValueError(f"splits must divide boxes 0 to {letters - 1} at finite points, got others: compute the bound again")
     following = np.concatenate([splits.below, splits.above])
     if not np.all((following >= -1) & (following < len(splits))):
         raise ValueError(f"splits must be followed by splits -1 to {len(splits) - 1}, got others: compute the bound again")
+
+
+def far_letter(clauses: Clauses, variance: TableVariance) -> float:
+    """Return a letter beyond all ends of the clauses' intervals."""
+    finite = [ends[np.isfinite(ends)] for ends in (clauses.starts, clauses.ends)]
+    return float(max(variance.unit, *(np.abs(ends).max(initial=0.0) for ends in finite)))
 
 
 def bisection(boxes: Boxes, far: float) -> tuple[int, float]:

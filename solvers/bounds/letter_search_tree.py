@@ -5,7 +5,7 @@ column generation bounds the tables whose letters lie in any of the boxes: it st
 when its table is better than the target. Its dual values become a clause either way, and the box in which its letters scatter most is
 split.
 When the tree is empty, no table has a variance below the target, and the dual vectors alone prove it: `hitting_set.replay` checks them
-without a linear program.
+without a linear program. `proof_thinning` leaves out dual vectors that the replay does not need.
 """
 
 import time
@@ -23,7 +23,9 @@ from ..numerics.nonsmooth_bfgs import minimise_nonsmooth
 from ..table_search.multistart import widened
 from ..table_search.table_program import TableProgram
 from .hitting_set import NO_SPLITS, Boxes, Narrowed, Splits, bisection, narrowed, root_boxes, split_boxes
-from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, ray_value
+from .letter_clauses import Clauses, DualVectors, TableVariance, clauses_of, joined, no_vectors, ray_value, weights_of
+from .proof_thinning import Proof, splits_of, thinned
+from .ray_pricing import DualValues, best_staircases, best_walks
 
 # Artificial columns, which keep the master program feasible, cost this many units (the variance over the number of inputs). For B inputs
 # the cost grows with max(1, (B / 4)**2), and for small epsilon, where all rays are alike and prices are high, with 1 / (exp(epsilon) - 1).
@@ -40,7 +42,7 @@ NEXT_TOLERANCE = 0.5
 LEAST_TOLERANCE = 1e-7
 # Boxes without any letters are bisected within this many units of 0.
 FAR = 10.0
-# One node in this many looks for a better table.
+# One bounded node in this many looks for a better table.
 NODES_PER_TABLE = 4
 # Most evaluations of a descent from a better table's letters.
 EVALUATIONS = 60
@@ -55,7 +57,7 @@ class LetterBound:
     lower_bound : float
         The bound; errs downward. 0 if no target was proven in time.
     vectors : DualVectors
-        Dual vectors whose clauses prove the bound.
+        Dual vectors whose clauses prove the bound; no more than the replay needs.
     splits : Splits
         Splits of boxes that steer the replay of the proof.
     alphabet : ndarray of shape (letters,)
@@ -113,8 +115,8 @@ def bound_letters(
         If no table has the given letters.
     """
     search = _Search(variance, np.sort(alphabet), time.monotonic() + seconds, on_step)
-    sought = 0.5
-    lower_bound, vectors, splits = 0.0, search.vectors(), NO_SPLITS
+    sought, lower_bound = 0.5, 0.0
+    proven: list[_ProvenTarget] = []
     while True:
         # The margin makes the gap, after rounding, at most the tolerance.
         target = search.value * (1 - sought * (1 - 1e-9))
@@ -124,12 +126,28 @@ def bound_letters(
             # A better table was found: the next target is lower.
             continue
         if target > lower_bound:
-            lower_bound, vectors, splits = target, search.vectors(), search.splits()
+            lower_bound = target
+            proven.append(_ProvenTarget(target, len(search.vectors()), search.splits()))
         if sought <= max(tolerance, LEAST_TOLERANCE):
             break
         sought = max(sought * NEXT_TOLERANCE, tolerance, LEAST_TOLERANCE)
+    vectors, splits, lower_bound = no_vectors(variance), NO_SPLITS, 0.0
+    for last in reversed(proven):
+        proof = thinned(Proof(search.vectors().take(slice(last.vectors)), last.splits), variance, len(alphabet), last.target)
+        if proof is not None:
+            vectors, splits, lower_bound = proof.vectors, proof.splits, last.target
+            break
     duration = time.monotonic() - search.deadline + seconds
     return LetterBound(lower_bound, vectors, splits, search.alphabet, search.value, search.nodes, duration)
+
+
+@dataclass(frozen=True, eq=False)
+class _ProvenTarget:
+    """A target that a search has proven, the number of dual vectors at the time, and the splits."""
+
+    target: float
+    vectors: int
+    splits: Splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +190,7 @@ class _Search:
         self._pool = _ClausePool(variance)
         self._splits: list[tuple[int, float]] = []
         self._following: list[list[int]] = []
-        self.nodes, self.proven = 0, 0.0
+        self.nodes, self._bounds, self.proven = 0, 0, 0.0
 
     @property
     def late(self) -> bool:
@@ -185,9 +203,7 @@ class _Search:
 
     def splits(self) -> Splits:
         """Return the splits of the last search."""
-        following = np.array(self._following, dtype=np.intp).reshape(-1, 2)
-        boxes = np.array([letter for letter, _ in self._splits], dtype=np.intp)
-        return Splits(boxes, np.array([point for _, point in self._splits]), following[:, 0], following[:, 1])
+        return splits_of(self._splits, self._following)
 
     def proves(self, target: float, too_close: float) -> bool:
         """Search the tree for a target; return False if time ran out, or a table was found that is better than `too_close`.
@@ -212,12 +228,13 @@ class _Search:
         if inside is None:
             return []
         bound = self._master.bound(_union(inside.boxes), target)
+        self._bounds += 1
         before = len(self._pool)
         if bound.vector is not None:
             self._pool.add(bound.vector, target)
         if bound.proven:
             return []
-        if self.nodes % NODES_PER_TABLE == 0 or len(bound.letters) <= len(self.alphabet):
+        if self._bounds % NODES_PER_TABLE == 0 or len(np.unique(bound.letters)) <= len(self.alphabet):
             self._try(_means(inside.boxes, bound))
         again = self._narrowed(_OpenNode(inside.boxes, inside.open_clauses, before))
         if again is None:
@@ -264,8 +281,7 @@ class _ClausePool:
     def __init__(self, variance: TableVariance) -> None:
         self._variance = variance
         self._vectors: list[DualVectors] = []
-        none = np.empty((0, len(variance.inputs)))
-        self.clauses = clauses_of(DualVectors(none, none), variance, 1.0)
+        self.clauses = clauses_of(no_vectors(variance), variance, 1.0)
         self._count = 0
 
     def __len__(self) -> int:
@@ -273,11 +289,7 @@ class _ClausePool:
 
     def vectors(self) -> DualVectors:
         """Return the dual vectors, without their mirror images."""
-        none = np.empty((0, len(self._variance.inputs)))
-        return DualVectors(
-            np.concatenate([none, *(vector.normalisation for vector in self._vectors)]),
-            np.concatenate([none, *(vector.unbiasedness for vector in self._vectors)]),
-        )
+        return joined([no_vectors(self._variance), *self._vectors])
 
     def add(self, vector: DualVectors, target: float) -> None:
         """Add the clause of a dual vector and of its mirror image."""
@@ -311,8 +323,11 @@ class _BoxMaster:
         self._variance, self._scale = variance, scale / count
         self._reach = np.sqrt(scale)
         self._artificial_cost = ARTIFICIAL_COST * max(1.0, (count / 4) ** 2) * max(1.0, variance.unit - 1)
+        self._best_rays = best_walks if variance.constraint.neighbours_only else best_staircases
         self._letters = np.empty(0)
-        self._columns = np.empty((0, 2 * count))
+        # The largest variance has a row for each input's variance, and a column for the largest of them.
+        self._columns = np.empty((0, 2 * count if variance.input_weights is not None else 3 * count))
+        self._first_ray = 4 * count + (variance.input_weights is None)
         self._costs, self._masses = np.empty(0), np.empty(0)
         self._highs = new_highs()
         self._rebuild()
@@ -332,21 +347,29 @@ class _BoxMaster:
                 self._rebuild()
                 return _NodeBound(None, False, np.empty(0), np.empty(0))
             self._highs.setOptionValue("simplex_strategy", strategies.kSimplexStrategyPrimal)
-            vector = DualVectors(
-                optimum.row_duals[None, :count] * self._scale, optimum.row_duals[None, count:] * (self._scale / self._reach)
-            )
+            vector = self._dual_vector(optimum.row_duals)
             clause = clauses_of(vector, self._variance, target)
             proven = not np.any(np.maximum(clause.starts[0][:, None], union[:, 0]) <= np.minimum(clause.ends[0][:, None], union[:, 1]))
             artificial = optimum.variables[: 4 * count].max() > 1e-9
             if proven or (not artificial and optimum.value * self._scale < target) or not self._price(vector, union):
                 break
-        masses = optimum.variables[4 * count :]
+        masses = optimum.variables[self._first_ray :]
         masses = np.concatenate([masses, np.zeros(len(self._letters) - len(masses))]) * self._masses
         used = masses > 1e-12
         letters, masses = self._letters[used], masses[used]
         if len(self._letters) > 2 * COLUMNS_PER_INPUT * count:
             self._rebuild()
         return _NodeBound(vector, proven, letters, masses)
+
+    def _dual_vector(self, row_duals: FloatArray) -> DualVectors:
+        count = len(self._variance.inputs)
+        prices, slopes = row_duals[None, :count] * self._scale, row_duals[None, count : 2 * count] * (self._scale / self._reach)
+        if self._variance.input_weights is not None:
+            return DualVectors(prices, slopes)
+        # The sum falls short of 1 while the artificial columns alone serve the rows. More weight keeps dual values feasible.
+        weights = np.maximum(row_duals[2 * count :], 0.0) / count
+        weights = weights + max(0.0, 1 - weights.sum()) / count
+        return DualVectors(prices, slopes, (weights / weights.sum())[None, :])
 
     def _price(self, vector: DualVectors, union: FloatArray) -> bool:
         """Add the best letter on each piece of the violation in the union; return False if nothing is violated."""
@@ -359,28 +382,38 @@ class _BoxMaster:
             tops = np.clip(tops, lows, highs)
             values = pieces.constant + tops * (pieces.linear + tops * pieces.square)
         letters = tops[peaks & np.isfinite(tops) & (values > 1e-9 * self._scale)]
-        if len(letters):
-            self._add(letters, vector)
-        return len(letters) > 0
+        return len(letters) > 0 and self._add(letters, vector)
 
-    def _add(self, letters: FloatArray, vector: DualVectors) -> None:
-        inputs, weights = self._variance.inputs, self._variance.input_weights
+    def _add(self, letters: FloatArray, vector: DualVectors) -> bool:
+        """Add the best rays of letters that violate a dual vector; return False if none do."""
+        inputs = self._variance.inputs
+        duals = DualValues(vector.normalisation[0], vector.unbiasedness[0], weights_of(vector, self._variance)[0])
+        rays = self._best_rays(duals, inputs, letters, self._variance.constraint.log_ratio)
         offsets = letters[:, None] - inputs
-        gains = vector.normalisation + offsets * (vector.unbiasedness - weights * offsets)
-        rays = np.where(gains > 0, 1.0, np.exp(-self._variance.constraint.log_ratio))
-        columns = np.concatenate([rays, rays * offsets / self._reach], axis=1)
-        costs = (rays * offsets**2) @ weights / self._scale
-        sizes = np.abs(columns).max(axis=1)
+        squares = offsets**2
+        violations = (rays * (duals.normalisation + offsets * duals.unbiasedness - squares * duals.input_weights)).sum(axis=1)
+        wanted = violations > 1e-9 * self._scale
+        letters, rays, offsets, squares = letters[wanted], rays[wanted], offsets[wanted], squares[wanted]
+        blocks = [rays, rays * offsets / self._reach]
+        if self._variance.input_weights is None:
+            # The unit of these rows is the scale times the number of inputs.
+            blocks.append(rays * squares / (-self._scale * len(inputs)))
+            costs = np.zeros(len(letters))
+        else:
+            costs = (rays * squares) @ self._variance.input_weights / self._scale
+        columns = np.concatenate(blocks, axis=1)
+        sizes = np.abs(columns).max(axis=1, initial=0.0)
         columns, costs = columns / sizes[:, None], costs / sizes
         self._letters = np.concatenate([self._letters, letters])
         self._columns, self._costs = np.concatenate([self._columns, columns]), np.concatenate([self._costs, costs])
         self._masses = np.concatenate([self._masses, rays.sum(axis=1) / sizes])
         self._add_columns(costs, columns)
+        return len(letters) > 0
 
     def _set_upper_bounds(self, allowed: NDArray[np.bool_]) -> None:
-        count, first = len(self._letters), 4 * len(self._variance.inputs)
+        count = len(self._letters)
         if count:
-            indices = np.arange(first, first + count, dtype=np.int32)
+            indices = np.arange(self._first_ray, self._first_ray + count, dtype=np.int32)
             self._highs.changeColsBounds(count, indices, np.zeros(count), np.where(allowed, highspy.kHighsInf, 0.0))
 
     def _rebuild(self) -> None:
@@ -392,8 +425,13 @@ class _BoxMaster:
         self._highs.clearModel()
         for right_hand_side in [*np.ones(count), *np.zeros(count)]:
             self._highs.addRow(right_hand_side, right_hand_side, 0, np.empty(0, dtype=np.int32), np.empty(0))
-        identity = np.eye(2 * count)
+        rows = self._columns.shape[1]
+        for _ in range(rows - 2 * count):
+            self._highs.addRow(0.0, highspy.kHighsInf, 0, np.empty(0, dtype=np.int32), np.empty(0))
+        identity = np.eye(2 * count, rows)
         self._add_columns(np.full(4 * count, self._artificial_cost), np.concatenate([identity, -identity]))
+        if rows > 2 * count:
+            self._add_columns(np.full(1, float(count)), np.repeat([[0.0, 1.0]], [2 * count, count], axis=1))
         self._add_columns(self._costs, self._columns)
 
     def _add_columns(self, costs: FloatArray, columns: FloatArray) -> None:

@@ -175,7 +175,7 @@ class Certificate(Shown):
         --------
         >>> from quietbits import design_mvu
         >>> design_mvu(epsilon=1.0, bits_in=3, bits_out=1).certificate.gaps("1-bit table")
-        'no 1-bit table is more than 0.000001 % better; no table of any size more than 70 %'
+        'no 1-bit table is more than 0.0001 % better; no table of any size more than 7.7 %'
         """
         any_size = None if self.optimality_gap is None else percent_up(self.optimality_gap)
         this_size = None if self.letters_gap is None else percent_up(self.letters_gap)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 NOT_INSTALLED = {".ci", "attack", "benchmarks", "docs", "pyproject.toml", "tests"}
-DATA = {".jinja", ".json", ".pyi", ".toml", ".typed"}
+DATA = {".gz", ".jinja", ".json", ".pyi", ".toml", ".typed"}
 
 # The script's argument is the folder of the unpacked wheel. The script disables editable installs, which would supply modules missing from
 # the wheel. Only models made of torch's parts may fail to import, for lack of torch.

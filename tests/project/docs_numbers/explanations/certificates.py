@@ -32,4 +32,4 @@ def proven() -> Iterator[list[object]]:
         if bits_in == 3:
             table = quietbits.certify_letters(table).table
         gaps = table.certificate.letters_gap, table.certificate.optimality_gap
-        yield [epsilon, bits_in, bits_out, *(percent_up(gap) for gap in gaps if gap is not None)]
+        yield [f"{epsilon:g}", bits_in, bits_out, *(percent_up(gap) for gap in gaps if gap is not None)]

@@ -38,7 +38,7 @@ FIRST_COLUMNS = (
         "mean_variance",
         "worst_variance",
     ),
-    *("standard_error", "ratio_to_bound", "ratio_to_central", "optimality_gap"),
+    *("standard_error", "ratio_to_bound", "ratio_to_central", "letters_gap", "optimality_gap"),
     *("epsilon", "delta", "adjacency", "trust_model"),
     *("bytes_up", "bytes_down", "megabytes_up", "megabytes_down", "bits_per_client"),
 )
@@ -113,8 +113,16 @@ def percent_up(share: float) -> str:
     >>> percent_up(0.0321), percent_up(0.69501), percent_up(1e-9)
     ('3.3 %', '70 %', '0.0001 %')
     """
-    percent = Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
-    return f"{max(percent, LEAST_PERCENT).normalize():f} %"
+    return f"{_percent_up(share).normalize():f} %"
+
+
+def percent_number_up(share: float) -> float:
+    """Return the number that `percent_up` writes; NaN for NaN."""
+    return math.nan if math.isnan(share) else float(_percent_up(share))
+
+
+def _percent_up(share: float) -> Decimal:
+    return max(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(100 * share), LEAST_PERCENT)
 
 
 def in_figures(value: float | None, digits: int = 3) -> str:

@@ -54,8 +54,9 @@ def draw_bits_out(entries: pd.DataFrame, mapped_epsilon: float = MAPPED_EPSILON)
     axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.margins(x=0.06, y=0.16)
+    axes.margins(y=0.16)
     axes.set_xticks(sorted(entries["bits_out"].unique()))
+    axes.set_xlim(entries["bits_out"].min() - 0.85, entries["bits_out"].max() + 0.45)
     axes.set_xlabel("bits out")
     axes.set_ylabel("mean variance (interval length²)")
     axes.grid(visible=True, axis="y")
@@ -95,15 +96,17 @@ def _draw_variances(axes: Axes, panel: pd.DataFrame, mark: Mark, *, lowest: bool
     axes.plot(bits, variances, color=mark.colour, marker=mark.marker, linestyle=mark.line, label=label)
     enough = bits[gaps < SMALL_GAP].min()
     for x, y, text in zip(bits, variances, labels, strict=True):
+        steep = lowest and x == bits.min()
         axes.annotate(
             text,
             (x, y),
-            xytext=(0, -7 if lowest else 6),
+            # The lowest curve falls to the right of its first point.
+            xytext=(6 if steep else 0, -7 if lowest else 6),
             textcoords="offset points",
             color=mark.colour,
             path_effects=[withStroke(linewidth=2.0, foreground="white")],
             fontweight="bold" if x == enough else "normal",
-            horizontalalignment="center",
+            horizontalalignment="right" if steep else "center",
             verticalalignment="top" if lowest else "bottom",
         )
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from ...analysis.sweeps.budgets import budget_warnings, guarantee_sentence, with_flags
 from ...analysis.sweeps.run import TaskFailure
-from ...shown import in_figures, listed
+from ...shown import in_figures, listed, percent_number_up, percent_up
 from .comparison_plot import ComparisonPlot, Ruler, chosen_axis, draw_comparison, not_drawn, varied_columns, words_of
 from .pages import write_page
 from .results_page import MOST_ROWS, Column, ResultsPage, results_page_html, versions_of
@@ -147,15 +147,15 @@ def _with_tables(page: ResultsPage, rows: pd.DataFrame) -> ResultsPage:
         rows=shown.assign(
             is_best=False,
             interval=limits,
-            gap=100 * shown["optimality_gap"].astype(float),
-            letters_gap_percent=100 * shown["letters_gap"].astype(float),
+            gap=shown["optimality_gap"].astype(float).map(percent_number_up),
+            letters_gap_percent=shown["letters_gap"].astype(float).map(percent_number_up),
         ),
         total=len(rows),
         notes=(
             "Variance: that of the objective, on average over the input grid (mean) or at its worst input (worst), on the unit interval's "
             "scale: on an interval from low to high it is (high - low)² times as large.",
             "Proven lower bound: no unbiased mechanism with the table's privacy has a smaller variance, however many bits it sends. "
-            "Gap, any size: the share of the variance that is above this bound.",
+            "Gap, any size: the share of the variance that is above this bound, rounded up.",
             *([SAME_BITS_NOTE] if same_size else []),
             "Each table is unbiased, has integer weights, and comes as JSON and as a C header with a sampler. “quietbits verify” with the "
             "name of this folder recomputes all numbers from the files.",
@@ -181,10 +181,10 @@ def grid_statement(rows: pd.DataFrame) -> str:
     near = int((gaps < NEAR_OPTIMUM).sum())
     high = rows.iloc[int(rows["optimality_gap"].astype(float).argmax())]
     bits = f"{high['bits_out']} bit{'s' if high['bits_out'] > 1 else ''} out"
-    widest = f"the widest gap is {in_figures(100 * gaps.max(), 2)} %, with {bits} and ε = {in_figures(high['epsilon'])}"
+    widest = f"the widest gap is {percent_up(gaps.max())}, with {bits} and ε = {in_figures(high['epsilon'])}"
     least = "the least variance that any unbiased mechanism of the same privacy can have"
     statement = f"{near:,} of {count}: the proven gap to {least} is below {100 * NEAR_OPTIMUM:g} %; {widest}."
     same_size = rows["letters_gap"].astype(float)
     if not _tighter(rows).any():
         return statement
-    return f"{statement} Among tables of as many bits, the widest gap is {in_figures(100 * same_size.max(), 2)} %."
+    return f"{statement} Among tables of as many bits, the widest gap is {percent_up(same_size.max())}."

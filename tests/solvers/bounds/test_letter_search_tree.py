@@ -39,7 +39,7 @@ def brute_force(variance: TableVariance, letters: int) -> tuple[float, float]:
         return least_variance(variance, np.sort(alphabet))
 
     reach = variance.unit - 1
-    outer = reach * np.array([1 + 1e-7, 1.05, 1.2, 1.6])
+    outer = reach * np.array([1 + 1e-7, 1.1, 1.4, 1.9])
     # The best letters of metric privacy may lie far beyond the least reach.
     outer = np.append(outer, reach + 0.2) if variance.constraint.neighbours_only else outer
     inner = np.linspace(-reach, 1 + reach, 7)
@@ -50,7 +50,7 @@ def brute_force(variance: TableVariance, letters: int) -> tuple[float, float]:
         # A kink may stop a descent: it starts anew from where it stopped.
         for size in (0.05, 0.01):
             simplex = start + np.concatenate([np.zeros((1, letters)), size * np.eye(letters) * np.where(np.arange(letters) > 0, 1, -1)])
-            descended = minimize(value, start, method="Nelder-Mead", options={"initial_simplex": simplex, "maxfev": 120})
+            descended = minimize(value, start, method="Nelder-Mead", options={"initial_simplex": simplex, "maxfev": 90})
             start, best = descended.x, min(best, descended.fun)
     return min(values), best
 

@@ -135,7 +135,7 @@ def test_many_dual_vectors_have_the_clauses_of_each(monkeypatch: pytest.MonkeyPa
         vectors = random_vectors(variance, 20, 0.2, np.random.default_rng(2))
         together = clauses_of(vectors, variance, 1.0)
         with monkeypatch.context() as patched:
-            patched.setattr(letter_clauses, "BLOCK", 8 * 6**2 * 7)
+            patched.setattr(letter_clauses, "BLOCK", 16 * 6**2 * 7)
             blocks = clauses_of(vectors, variance, 1.0)
         for row in range(20):
             alone = clauses_of(vectors.take(np.array([row])), variance, 1.0)

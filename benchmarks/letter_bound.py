@@ -1,7 +1,7 @@
 """Bounds for a given number of letters: proven tolerance against time and nodes, and their growth.
 
 Each line is a search down to a tolerance, from the letters of a designed table, and the replay of its proof. The replay's time is also a
-share of the search's.
+share of the search's. Local privacy and the average variance come first; then the other kinds of objective and privacy.
 """
 
 from functools import cache, partial
@@ -17,7 +17,7 @@ from quietbits.solvers.bounds.privacy_constraint import ratio_constraint
 from quietbits.solvers.bounds.staircase import staircase_bound
 from quietbits.solvers.table_search.table_strategy import choose_design
 
-# Bits in, bits out, epsilon and tolerance.
+# Bits in, bits out, epsilon and tolerance; in other kinds, also the objective and the metric.
 CELLS = (
     *((3, 1, epsilon, 1e-6) for epsilon in (0.5, 1.0, 3.0)),
     *((3, 2, epsilon, 1e-3) for epsilon in (0.5, 1.0, 3.0)),
@@ -29,28 +29,49 @@ CELLS = (
     (4, 2, 1.0, 5e-3),
     (4, 3, 1.0, 2.5e-3),
 )
+OTHER_KINDS = tuple(
+    (3, bits_out, epsilon, tolerance, objective, metric)
+    for objective, metric in (
+        ("lower half", None),
+        ("largest", None),
+        ("average", "l1"),
+        ("lower half", "l1"),
+        ("largest", "l1"),
+        ("average", "l2"),
+    )
+    for bits_out, epsilon, tolerance in ((1, 1.0, 1e-6), (2, 1.0, 1e-3), (2, 3.0, 2e-3), (2, 5.0, 1e-2), (3, 1.0, 1.5e-3), (3, 3.0, 3.5e-3))
+)
 # Searches end after this time on the clock; the line then states what was proven.
 SECONDS = 120.0
 
 
+def weights_of(objective: str, inputs: int) -> np.ndarray | None:
+    """Return equal weights ("average"), weights of 0 on the upper half of the grid ("lower half"), or None ("largest")."""
+    if objective == "largest":
+        return None
+    return np.full(inputs, 1 / inputs) if objective == "average" else np.repeat([2 / inputs, 0.0], inputs // 2)
+
+
 @cache
-def problem(bits_in: int, bits_out: int, epsilon: float) -> tuple[TableVariance, np.ndarray]:
+def problem(bits_in: int, bits_out: int, epsilon: float, objective: str, metric: str | None) -> tuple[TableVariance, np.ndarray]:
     """Return the objective, and the letters of the designed table."""
-    count, constraint = 2**bits_in, ratio_constraint(epsilon, bits_in, None)
-    weights = np.full(count, 1 / count)
+    count, constraint = 2**bits_in, ratio_constraint(epsilon, bits_in, metric)
+    weights = weights_of(objective, count)
     design = choose_design(bits_in, bits_out, constraint, weights, False, 16, np.random.default_rng(0), 1)
     return TableVariance(np.arange(count) / (count - 1), weights, constraint), design.design(constraint).alphabet
 
 
-def searched(bits_in: int, bits_out: int, epsilon: float, tolerance: float) -> tuple[LetterBound, float]:
+def searched(
+    bits_in: int, bits_out: int, epsilon: float, tolerance: float, objective: str = "average", metric: str | None = None
+) -> tuple[LetterBound, float]:
     """Run a search, print its line, and return its result and its processor time."""
-    variance, alphabet = problem(bits_in, bits_out, epsilon)
+    variance, alphabet = problem(bits_in, bits_out, epsilon, objective, metric)
     bound, taken = timed(partial(bound_letters, variance, alphabet, tolerance=tolerance, seconds=SECONDS))
     checked, replayed = timed(partial(replay, bound.vectors, bound.splits, variance, len(alphabet), bound.lower_bound))
-    constraint = ratio_constraint(epsilon, bits_in, None)
-    unlimited = 1 - staircase_bound(bits_in, constraint, variance.input_weights).lower_bound / bound.value
+    unlimited = 1 - staircase_bound(bits_in, variance.constraint, variance.input_weights).lower_bound / bound.value
+    kind = "" if (objective, metric) == ("average", None) else f" ({objective}, {metric or 'local'})"
     print(
-        f"{bits_in}/{bits_out} bits, epsilon {epsilon:g}: tolerance {bound.gap:.2g} (sought {tolerance:g}; any number of letters "
+        f"{bits_in}/{bits_out} bits{kind}, epsilon {epsilon:g}: tolerance {bound.gap:.2g} (sought {tolerance:g}; any number of letters "
         f"{unlimited:.2g}) in {taken:.1f} s, {bound.nodes} nodes, {len(bound.vectors)} dual vectors; replay "
         f"{'proves it' if checked.proven else 'FAILS'} in {replayed:.2f} s, {replayed / taken:.2f} x the search, {checked.nodes} nodes",
         flush=True,
@@ -60,7 +81,7 @@ def searched(bits_in: int, bits_out: int, epsilon: float, tolerance: float) -> t
 
 def main() -> None:
     """Print tolerances, times and nodes."""
-    for cell in CELLS:
+    for cell in (*CELLS, *OTHER_KINDS):
         searched(*cell)
     for name, sizes, cells in (
         ("the inverse tolerance", (50, 100, 200, 400), [(3, 2, 1.0, 1 / inverse) for inverse in (50, 100, 200, 400)]),

@@ -33,15 +33,21 @@ def _bases() -> tuple[str, ...]:
 
 
 @cache
-def _proven() -> str:
-    """Return a table with a proof among tables of as many letters."""
-    return json.dumps(table_document(certify_letters(design_mvu(5.0, 3, 3), on_step=silent).table))
+def _proven() -> tuple[str, ...]:
+    """Return tables with a proof among tables of as many letters, for each kind of objective and privacy."""
+    tables = [
+        design_mvu(5.0, 3, 3),
+        design_mvu(2.0, 3, 2, objective="worst"),
+        design_mvu(3.0, 3, 2, metric="l1"),
+        design_mvu(2.0, 3, 2, objective=[1, 2, 3, 4, 0, 0, 1, 1]),
+    ]
+    return tuple(json.dumps(table_document(certify_letters(table, tolerance=5e-3, on_step=silent).table)) for table in tables)
 
 
 def draw(rng: random.Random) -> Arguments:
     """Draw a file with true facts, with a false claim, with an odd value, or with damage."""
     if rng.random() < 0.15:
-        return {"content": _in_file(_changed_proof(rng, json.loads(_proven())))}
+        return {"content": _in_file(_changed_proof(rng, json.loads(rng.choice(_proven()))))}
     document: dict[str, Any] = json.loads(rng.choice(_bases()))
     # Changes compute with weights, which are strings in the file.
     document["weights"] = [list(map(int, row)) for row in document["weights"]]

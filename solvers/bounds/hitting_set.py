@@ -17,7 +17,7 @@ from .letter_clauses import Clauses, DualVectors, TableVariance, check_weights, 
 # Limits of a replay: more dual vectors, or more of them times letters or inputs, are refused. A search ends without a proof after this many
 # nodes, or after it has compared clauses with boxes this many times.
 MOST_CLAUSES, MOST_CLAUSES_TIMES_LETTERS, MOST_PRICES = 20_000, 320_000, 2_000_000
-MOST_NODES, MOST_CHECKS = 200_000, 10**9
+MOST_NODES, MOST_CHECKS = 50_000, 10**8
 # No table has a variance below the least target.
 LEAST_TARGET = 1e-60
 

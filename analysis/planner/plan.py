@@ -375,7 +375,10 @@ def design_command(entry: Entry, task: Task, values: Values) -> str:
 
 
 def _command(name: str, entry: Entry, task: Task, values: Values) -> list[str]:
-    """Return the words of a command on a mechanism for a task: clients, inputs, budget, design choices."""
+    """Return a command's arguments for a mechanism and a task.
+
+    They state the clients, the inputs, the budget and the design choices.
+    """
     if task.sampling is not None:
         raise InfeasibleError(f"sampling must be left out in a command of one round, got {task.sampling}")
     domain = task.domain

@@ -178,7 +178,7 @@ def central_gaussian_error(ball: NormBall, clients: int, epsilon: float, delta: 
     Returns
     -------
     float
-        ``dimension * (noise_multiplier * sensitivity / clients)**2``, in squared units of the vectors; errs upward, by a relative 2e-9.
+        ``dimension * (noise_multiplier * sensitivity / clients)**2``, in squared units of the vectors, too large by a relative 2e-9.
 
     Raises
     ------

@@ -159,7 +159,7 @@ class Noise:
     given : tuple of Option
         Options of `solve` beside the budget.
     solve : callable or None
-        Function that returns the parameters with which all rounds keep a budget; errs toward more privacy. None if there is nothing to
+        Function that returns parameters with which all rounds keep a budget, rounded toward more privacy. None if there is nothing to
         calibrate.
     parameters_of : callable or None
         Function that returns the parameters of a mechanism of the registry's entry; None if that mechanism lacks such parameters.

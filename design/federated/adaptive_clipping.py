@@ -197,7 +197,7 @@ def combined_noise_multiplier(sum_multiplier: float, count_deviation: float, adj
 
 
 def sum_noise_multiplier(total: float, count_deviation: float, adjacency: str = "add-or-remove-one") -> float:
-    """Return the noise multiplier that a sum needs beside a count; errs upward.
+    """Return the noise multiplier that a sum needs beside a count, rounded up.
 
     The sum and the count together then have the noise multiplier `total`.
 

@@ -44,7 +44,7 @@ class WorstPair:
     Attributes
     ----------
     excess : int
-        Largest number of rows with opposite signs less those with equal signs, over all pairs; at least 0, and errs upward.
+        Largest number of rows with opposite signs less those with equal signs, over all pairs; an upper bound, at least 0.
     exact : bool
         Whether a pair is known to have this excess. If not, no pair has more.
     """

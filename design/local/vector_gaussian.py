@@ -64,7 +64,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
     def of_epsilon(cls, epsilon: float, delta: float, ball: NormBall) -> Self:
         """Return the mechanism with the least (epsilon, delta)-private noise (Balle, Wang 2018).
 
-        The noise errs upward, by less than a relative 1e-9.
+        The noise exceeds the least noise by less than a relative 1e-9.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
 
 
 def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
-    """Return the least noise multiplier that keeps a budget; errs toward more noise.
+    """Return the least noise multiplier that keeps a budget, rounded up.
 
     The multiplier is the standard deviation over the L2 sensitivity for the budget's adjacency.
 

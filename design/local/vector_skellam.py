@@ -128,19 +128,19 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def norm_bound(self) -> float:
-        """Largest L2 norm of a rounded vector, in steps, with certainty; errs upward."""
+        """Certain upper bound on the L2 norm of a rounded vector, in steps."""
         radius = min(self.ball.clip_norm / self.granularity, LARGEST_RADIUS)
         return rounded_norm_bound(self.ball.dimension, 2.0, radius)
 
     @property
     def l2_sensitivity(self) -> float:
-        """Largest L2 distance of two clients' rounded vectors, in steps; errs upward."""
+        """Upper bound on the L2 distance of two clients' rounded vectors, in steps."""
         # `vector_dithering.inside` checks the norm of rounded vectors up to less than a tenth of SLACK.
         return 2 * self.norm_bound * (1 + SLACK)
 
     @property
     def l1_sensitivity(self) -> float:
-        """Largest L1 distance of two clients' rounded vectors, in steps; errs upward.
+        """Upper bound on the L1 distance of two clients' rounded vectors, in steps.
 
         Whole numbers have ``|k| <= k**2``.
         """
@@ -157,7 +157,7 @@ class SkellamMechanism(VectorMechanism):
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 norm of the bias from wrapping, in the vectors' units; errs upward.
+        """Upper bound on the L2 norm of the bias from wrapping, in the vectors' units.
 
         Noise of at least room + j 2**bits wraps a coordinate j + 1 times, each time by 2**bits steps. The exponent of Chernoff's bound is
         convex with slope -asinh(room / mu), so that a geometric series bounds its sum. Wrapping up and wrapping down pull in opposite

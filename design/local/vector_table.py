@@ -148,7 +148,7 @@ class VectorGridVariance:
         """Return a bound on the variance of every vector of a ball, its radius in steps.
 
         For p = infinity the radius is that of the grid, and the bound is exact. Otherwise the bound is the value of the concave envelope of
-        a coordinate's variance, as a function of its p-th power; errs upward.
+        a coordinate's variance, as a function of its p-th power. The line is an upper bound.
         """
         growths, step_square = np.diff(self.rows), self.grid.step**2
         dimension = self.grid.ball.dimension
@@ -246,7 +246,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @cached_property
     def input_distance(self) -> float:
-        """Largest L_p distance of two dithered vectors, on the table's unit scale; errs upward.
+        """Upper bound on the L_p distance of two dithered vectors, on the table's unit scale.
 
         For p = infinity this is the largest distance of two coordinates.
         """
@@ -289,7 +289,7 @@ class VectorTableMechanism(VectorMechanism):
 
     @cached_property
     def worst_variance(self) -> float:
-        """Bound on the expected squared L2 error of a decoded message, over the ball; errs upward.
+        """Upper bound on the expected squared L2 error of a decoded message, over the ball.
 
         The bound is exact for p = infinity. The expected squared error of accepted vectors is at most that of all vectors, divided by the
         probability of acceptance; this includes the bias.
@@ -378,8 +378,8 @@ class VectorTableMechanism(VectorMechanism):
 def dithered_distance(grid: VectorGrid, *, rejecting: bool) -> float:
     """Return the largest L_p distance of two dithered vectors, on the tables' unit scale.
 
-    The result errs upward; for p = infinity it is the largest distance of two coordinates. `rejecting` says whether vectors are rounded
-    until they are in the ball.
+    The result is an upper bound; for p = infinity it is the largest distance of two coordinates. `rejecting` says whether vectors are
+    rounded until they are in the ball.
     """
     return 2 * _dithered_norm_bound(grid, rejecting=rejecting) / grid.steps if grid.centred else 1.0
 

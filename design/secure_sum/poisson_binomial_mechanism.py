@@ -410,7 +410,7 @@ def calibrate_poisson_binomial(
     Returns
     -------
     PoissonBinomialMechanism
-        The mechanism's theta errs downward; theta is at most 0.45, or 0.499 for a given number of trials.
+        The mechanism's theta is rounded down, toward more privacy. It is at most 0.45, or 0.499 for a given number of trials.
 
     Raises
     ------

@@ -45,7 +45,7 @@ def calibrate_granularity(
     budget: Budget,
     deviations: float,
 ) -> NamedParameters:
-    """Return the least noise and its granularity that fit the bits; errs toward more noise.
+    """Return the least noise and its granularity that fit the bits. The noise is rounded up.
 
     Granularity and noise depend on each other: more noise needs coarser steps, and coarser steps raise the sensitivity. Epsilon falls as
     the noise grows and the granularity follows (`granularity_for_bits`), but not to zero: too few bits cannot give every epsilon.

@@ -28,7 +28,7 @@ def shuffled_privacy(weights: ArrayLike, pure_epsilon: float, clients: int) -> P
     weights : array_like of shape (rows, letters)
         Weights of the letters.
     pure_epsilon : float
-        Epsilon of a letter by itself; errs upward.
+        Upper bound on the epsilon of a letter by itself.
     clients : int
         Number n of clients that follow the protocol: a client that does not draw by the table hides no other client.
     """

@@ -93,7 +93,7 @@ def certify(
     Returns
     -------
     Certificate
-        Realised epsilon and bias are upper bounds, variances are the exact numbers rounded to nearest, the lower bound errs downward.
+        Realised epsilon and bias are upper bounds, variances are the exact numbers rounded to nearest, and the lower bound is rounded down.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def lower_bound(
 ) -> float:
     """Return the proven lower bound of dual values on an objective, for any number of letters.
 
-    The bound is on the unit interval's scale and errs downward. There is one dual value of each kind for each of the `rows` grid inputs.
+    The bound is on the unit interval's scale and rounded down. There is one dual value of each kind for each of the `rows` grid inputs.
     Their input weights must be those of the objective; for ``"worst"`` any weights are allowed.
     """
     if {len(dual.normalisation), len(dual.unbiasedness)} != {rows}:
@@ -161,10 +161,11 @@ def lower_bound(
 def letters_lower_bound(
     moments: RowMoments, letters: int, *, epsilon: float, metric: str | None, objective: str, prior: tuple[float, ...] | None
 ) -> float | None:
-    """Return the proven lower bound on the objective of every unbiased private table with as many letters as a table.
+    """Return the proven lower bound on the objective of tables with a table's number of letters.
 
-    The bound is on the unit interval's scale and errs downward. It is None for a table of more than two letters, with bias, with an epsilon
-    outside the range of designs, or with a row that always gives the same letter, which keeps no epsilon.
+    The bound holds for every unbiased private table with as many letters. The bound is on the unit interval's scale and rounded down. It is
+    None for a table of more than two letters, with bias, with an epsilon outside the range of designs, or with a row that always gives the
+    same letter, which keeps no epsilon.
     """
     rows = len(moments.variances)
     bits = _bits(rows)
@@ -176,7 +177,7 @@ def letters_lower_bound(
 
 
 def with_letters_bound(table: LookupTable) -> LookupTable:
-    """Return a table whose certificate also has the bound for its number of letters, if there is one."""
+    """Return a table whose certificate has the bound for its number of letters, if there is one."""
     stated, moments = table.certificate, table.moments
     bound = letters_lower_bound(
         moments, len(table.alphabet), epsilon=table.epsilon, metric=table.metric, objective=stated.objective, prior=table.prior

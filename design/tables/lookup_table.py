@@ -75,8 +75,7 @@ class Certificate(Shown):
     worst_variance : float
         Largest of the rows' variances.
     lower_bound : float or None
-        Lower bound on the objective of every unbiased table with this privacy, with any number of letters; errs downward. None if no bound
-        was requested.
+        Lower bound on the objective of every unbiased table with this privacy, with any number of letters. None if no bound was requested.
     optimality_gap : float or None
         (objective - lower_bound) / objective, from 0 to 1.
     objective : str
@@ -84,8 +83,8 @@ class Certificate(Shown):
     dual : DualCertificate or None
         The proof of `lower_bound`.
     letters_lower_bound : float or None
-        Lower bound on the objective of every unbiased table with this privacy and as many letters; errs downward. Tables of one bit have
-        it, in closed form; None for other tables, and for tables with bias. Files do not hold it: reading a table computes it.
+        Lower bound on the objective of every unbiased table with this privacy and as many letters. Tables of one bit have it, in closed
+        form; None for other tables, and for tables with bias. Files do not hold it: reading a table computes it.
     letters_gap : float or None
         (objective - letters_lower_bound) / objective.
     """

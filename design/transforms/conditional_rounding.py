@@ -109,7 +109,7 @@ class ConditionalRounding:
     def norm_bound(self) -> float:
         """Largest L2 norm of a vector after rounding, in the vectors' units.
 
-        The norm is Delta_2 of the paper, and errs upward by rounding errors only.
+        The norm is Delta_2 of the paper, rounded up.
         """
         return self.granularity * math.sqrt(self.largest_squared_norm) * (1 + 1e-15)
 
@@ -123,7 +123,7 @@ class ConditionalRounding:
 
     @property
     def bias_bound(self) -> float:
-        """Bound on the L2 distance of a vector and the mean of its rounding; errs upward.
+        """Upper bound on the L2 distance of a vector and the mean of its rounding.
 
         In the vectors' units, and with q the `rejection_bound`, the bound is the smaller of ``granularity sqrt(q / (1 - q)) / 2``, which
         `vector_dithering.rejection_bias_bound` derives, and ``granularity sqrt(d) q / (1 - q)``, the bound of proposition 26: the mean of
@@ -135,7 +135,7 @@ class ConditionalRounding:
 
     @property
     def error_bound(self) -> float:
-        """Bound on a vector's expected squared L2 distance from its rounding; errs upward.
+        """Upper bound on a vector's expected squared L2 distance from its rounding.
 
         In squared units of the vectors, the error is ``granularity**2 sum f (1 - f)`` over all tries, with f the fractional parts. The sum
         is at most d/4, and at most ``c sqrt(d) - c**2`` if c = clip_norm / granularity is below ``sqrt(d) / 2``, as ``f (1 - f)`` has the

@@ -55,7 +55,7 @@ class LinearSketch(ABC):
     @property
     @abstractmethod
     def squared_operator_norm_bound(self) -> float:
-        """Bound on ``E[max ||S^T y||**2]`` over all y of length 1; errs upward.
+        """Upper bound on ``E[max ||S^T y||**2]`` over all y of length 1.
 
         For y that does not depend on S, the mean of ``||S^T y||**2`` is d/m.
         """
@@ -99,7 +99,7 @@ class LinearSketch(ABC):
         return self.dimension / self.sketch_dimension / self.length_factor**2
 
     def excess_probability(self, factor: float) -> float:
-        """Return a bound on the probability of a long sketch; errs upward.
+        """Return an upper bound on the probability of a long sketch.
 
         The sketch is longer than `factor`, above 1, times its average. The bound is Chebyshev's inequality for ``||S x||**2``, whose mean
         is ``||x||**2``.

@@ -96,7 +96,7 @@ class ThresholdedVectors:
 
     @property
     def mean_error_bound(self) -> float:
-        """Bound on the L2 norm of the zeroed part of all vectors' mean; errs upward.
+        """Upper bound on the L2 norm of the zeroed part of all vectors' mean.
 
         The bound is the mean of the vectors' errors.
         """

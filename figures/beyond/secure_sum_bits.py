@@ -108,7 +108,7 @@ class SumProblem:
             return None
 
     def realised_epsilon(self, mechanism: SecureSumMechanism) -> float:
-        """Return epsilon by the account that calibrated the mechanism; errs upward."""
+        """Return epsilon, an upper bound by the account that calibrated the mechanism."""
         account = "theorem-1" if self.series == PUBLISHED else None
         return mechanism.privacy().epsilon(self.delta, ADJACENCY, account=account)
 
@@ -156,8 +156,8 @@ class SumPoint(Point):
         """Return one row, or none if the bits are too few or exceed those of an uncompressed vector.
 
         Errors are squared L2 distances, in squared radii of the ball. ``bits_per_coordinate`` is the length of a message over the dimension
-        of the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` err upward; ``worst_mean_variance`` is the mean's largest
-        variance; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
+        of the vector. ``realised_epsilon`` and ``coordinate_wrap_probability`` are upper bounds; ``worst_mean_variance`` is the mean's
+        largest variance; ``central_squared_error`` is that of a trusted server's Gaussian noise. ``measured_squared_error``, with
         ``standard_error``, and ``predicted_squared_error`` at the same vectors are means over ``rounds`` simulated rounds, and
         ``wrapped_coordinates`` counts wrapped coordinates in all rounds. These columns are NaN without simulated rounds.
         """

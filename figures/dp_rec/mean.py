@@ -128,7 +128,7 @@ class MeanSetting:
         return float(self.clients**-1.1)
 
     def mechanism(self) -> DpRecMechanism | VectorMechanism:
-        """Return the mechanism; the clip ratio errs toward more privacy."""
+        """Return the mechanism; its clip ratio is rounded down."""
         ball = NormBall(self.dimension, 2.0)
         if self.series == PRIVUNIT:
             return PrivUnitGMechanism(self.epsilon, ball)

@@ -134,10 +134,10 @@ class ReferencePoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row with the fields of the setting, and the account's numbers.
 
-        ``epsilon`` is that of the setting's noise on the sum over ``rounds``; it errs upward, and is infinite where the bits are too few.
+        ``epsilon`` is that of the setting's noise on the sum over ``rounds``, an upper bound; it is infinite where the bits are too few.
         ``minimum_bits`` is the least number of bits with a finite epsilon of DP-REC, and ``epsilon_at_minimum_bits`` is that epsilon
         (missing for Gaussian noise). ``target_noise_multiplier`` is the noise on the sum, over the clip norm, with which the account gives
-        the paper's epsilon; it errs upward. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
+        the paper's epsilon, an upper bound. For Gaussian noise it is that of ``noise_rounds``, as is the paper's own,
         ``paper_noise_multiplier``, with its ``paper_noise_epsilon`` by this account; ``same_rounds_noise_multiplier`` is that of
         ``rounds``, DP-REC's.
         """
@@ -171,8 +171,8 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     Returns
     -------
     float
-        Epsilon for add-or-remove-one adjacency and the central trust model; errs upward. It is infinite if the privacy loss distribution is
-        too expensive.
+        Epsilon for add-or-remove-one adjacency and the central trust model, an upper bound. It is infinite if the privacy loss distribution
+        is too expensive.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
 
 
 def calibrated_clip_ratio(budget: Budget, training: DpRecTraining) -> float:
-    """Return the largest clip ratio with which DP-REC keeps a budget; errs downward.
+    """Return the largest clip ratio with which DP-REC keeps a budget, rounded down.
 
     The budget's method names the account. The training's own clip ratio has no effect.
     """
@@ -235,7 +235,7 @@ def _gaussian_row(setting: PublishedSetting, name: str) -> dict[str, Any]:
 
 
 def _needed_noise(setting: PublishedSetting, name: str) -> float:
-    """Return the noise multiplier with which an account gives the paper's epsilon; errs upward."""
+    """Return the noise multiplier with which an account gives the paper's epsilon, rounded up."""
 
     @cache
     def epsilon(inverse: float) -> float:

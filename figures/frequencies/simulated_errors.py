@@ -123,10 +123,10 @@ class FrequencyPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each round.
 
-        ``largest_error`` and ``error`` are the l_inf and l_2 distances from the true frequencies after projection, ``raw_squared_error``
-        is the squared l_2 distance before, and ``predicted_squared_error`` the expectation of the latter: missing for medians, which are
-        biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are worst cases
-        over data for any mechanism of the trust model with that guarantee, and err downward.
+        ``largest_error`` and ``error`` are the l_inf and l_2 distances from the true frequencies after projection, ``raw_squared_error`` is
+        the squared l_2 distance before, and ``predicted_squared_error`` the expectation of the latter: missing for medians, which are
+        biased. ``zero_largest_error`` and ``zero_error`` are the distances of equal frequencies for all items. Bounds are worst cases over
+        data for any mechanism of the trust model with that guarantee, from below.
         """
         mechanism, median = self._mechanism(), self.series != CENTRAL and SERIES[self.series].median
         trust = "central" if mechanism is None else mechanism.guarantee.trust_model

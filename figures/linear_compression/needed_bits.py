@@ -61,7 +61,7 @@ class MeanLimits:
     Attributes
     ----------
     gaussian_error : float
-        Error of a trusted server with Gaussian noise; errs upward.
+        Error of a trusted server with Gaussian noise, rounded up.
     zero_error : float
         Worst error of the estimate zero: biased, private and free.
     private_error, unbiased_private_error : float or None

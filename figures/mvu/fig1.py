@@ -81,7 +81,7 @@ def _write_certificate(axes: Axes, table: pd.Series) -> None:
         ("variance", rounded_up(table["mean_variance"], 5)),
         ("bound", rounded_down(table["lower_bound"], 5)),
         ("gap", f"{rounded_up(100 * table['optimality_gap'], 2)} %"),
-        # Slack below the declared epsilon. The realised epsilon errs upward, so the slack errs downward.
+        # Slack below the declared epsilon. The realised epsilon is rounded up, so the slack is rounded down.
         ("realised", f"ε \N{MINUS SIGN} {rounded_down(table['epsilon'] - table['realised_epsilon'], 2)}"),
     )
     for row, (name, value) in enumerate(lines):

@@ -185,7 +185,7 @@ class ScalarPoint(Point):
     def run(self, prepared: PreparedScalar) -> list[dict[str, Any]]:
         """Return a row for each value; every seventh has simulated variances and mean errors.
 
-        ``lower_bound`` bounds the average of any mechanism's variances over the 8 grid inputs; it errs downward.
+        ``lower_bound`` bounds the average of any mechanism's variances over the 8 grid inputs from below.
         """
         mechanism = MECHANISMS[self.mechanism](self.epsilon, prepared.mvu, self.seed)
         # A table's own guarantee is the epsilon of its design; the realised epsilon is within rounding of that.

@@ -352,7 +352,7 @@ def arrange_vector_means(rows: pd.DataFrame) -> pd.DataFrame:
     """Return one row per comparison, panel, series and setting.
 
     The comparisons are ``"L1"`` and ``"L2"``, the panels ``"epsilon"`` and ``"bits"``. Columns are the averages of `summarise_sweep`;
-    `certified_error`, for tables alone (errs downward); `paper_epsilon`, at which the paper's figure would show the same; and
+    `certified_error`, a lower bound for tables alone; `paper_epsilon`, at which the paper's figure would show the same; and
     `central_error`, that of a trusted server's Gaussian noise at (epsilon, delta = 1e-5) in every row.
     """
     once = {metric: rows["metric"] == metric for metric in ("certified_error", "paper_epsilon")}

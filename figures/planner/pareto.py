@@ -171,7 +171,10 @@ def plan_points(seed: int, quick: bool) -> list[PlanPoint]:
 
 
 def _least(frame: pd.DataFrame, model: str) -> list[float]:
-    """Return the least error of a trust model's releasable designs over a trusted server's with Gaussian noise."""
+    """Return the least error of a trust model's releasable designs over the central error.
+
+    The central error is that of a trusted server with Gaussian noise.
+    """
     releasable = (frame["trust_model"] == model) & ~frame["on_real_numbers"].astype(bool)
     return [(frame["predicted_error"] / frame["central_gaussian_error"])[releasable].min()]
 

@@ -163,7 +163,10 @@ def results_page_html(page: ResultsPage) -> str:
 
 
 def write_results_page(folder: Path, html: str, summary: pd.DataFrame) -> Path:
-    """Write a page and its summary into a folder, in place of earlier files, and return the page's path."""
+    """Write a page and its summary into a folder, and return the page's path.
+
+    They replace earlier files.
+    """
     write_atomically(folder / SUMMARY_NAME, summary.to_csv(index=False).encode())
     write_page(folder / PAGE_NAME, html)
     return folder / PAGE_NAME

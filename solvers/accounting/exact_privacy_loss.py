@@ -88,8 +88,8 @@ class ExactPrivacyLoss:
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon with at most a given delta.
 
-        The result errs upward, by as much as a relative error of 1e-10 in delta; it is infinite if values that only P can have are more
-        probable than delta.
+        The result is an upper bound, too large by as much as a relative error of 1e-10 in delta. It is infinite if values that only P can
+        have are more probable than delta.
         """
         allowed = check_delta(delta) * (1 - ROUNDING)
         if self.certain > allowed:
@@ -163,8 +163,8 @@ class ExactPrivacyLoss:
 
         The grid goes from ``-steps`` to ``steps`` times the interval. Each value's mass is split between the two neighbouring multiples so
         that both its P-mass and its Q-mass stay the same (Doroshenko et al. 2022, *Connect the dots: tighter discrete approximations of
-        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point: the result errs
-        upward, under composition too.
+        privacy loss distributions*); losses above the grid count as certain, and losses below it as its lowest point: the result is an
+        upper bound, under composition too.
         """
         from dp_accounting.pld.pld_pmf import DensePLDPmf
 
@@ -226,8 +226,8 @@ def composed_exact_epsilon(forth: ExactPrivacyLoss, back: ExactPrivacyLoss | Non
     Returns
     -------
     float or None
-        Largest epsilon over all choices of a direction for each use; errs upward, by a relative error of about 1e-6 for two uses or more (a
-        grid of losses). It is infinite if no epsilon suffices, and None if rounding errors exceed so small a delta.
+        Upper bound on the largest epsilon over all choices of a direction for each use, too large by a relative error of about 1e-6 for two
+        uses or more (a grid of losses). It is infinite if no epsilon suffices, and None if rounding errors exceed so small a delta.
     """
     uses = check_integer("uses", uses, low=1, high=10**9)
     delta = check_delta(delta)
@@ -324,8 +324,8 @@ class _Block:
     def _near_excesses(self, orders: FloatArray) -> tuple[IndexArray, FloatArray]:
         """Return for each order the number of first values near zero, and their sum of phi.
 
-        A value is near zero if a |l| is below 1, and the sum is by the series of phi, over k >= 2 of (a^k - a) l^k / k!, with a^k - a = a
-        (a - 1) (1 + a + ... + a^(k-2)): it needs only the moments of the losses, the same for all orders.
+        A value is near zero if a |l| is below 1. The sum comes from the series of phi, over k >= 2 of (a^k - a) l^k / k!, with a^k - a = a
+        (a - 1) (1 + a + ... + a^(k-2)). The series needs only the moments of the losses, the same for all orders.
         """
         counts, cuts, sums = self._moments
         # Take the first edge that is at most 1/a.

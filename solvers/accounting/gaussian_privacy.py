@@ -50,7 +50,7 @@ def gaussian_delta(noise_multiplier: float, epsilon: float) -> float:
 def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
     """Return the least Gaussian noise that is (epsilon, delta)-private, over the sensitivity.
 
-    The result errs upward, by a relative error below 1e-9. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
+    The result is too large by a relative error below 1e-9. Epsilon is from 0 to 1e4 and delta from 1e-300 to 0.999.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
 def gaussian_epsilon(noise_multiplier: float, delta: float) -> float:
     """Return the smallest epsilon at which Gaussian noise is (epsilon, delta)-private.
 
-    The result errs upward, by less than a relative 1e-9, or by 1e-9 if it is below 1; it is 0.0 if delta alone suffices. The noise
+    The result is too large by less than a relative 1e-9, or by 1e-9 if it is below 1; it is 0.0 if delta alone suffices. The noise
     multiplier is from 1e-3 to 1e300 and delta from 1e-300 to 0.999.
 
     Examples

@@ -136,10 +136,10 @@ def dominating_privacy_loss(weights: ArrayLike, distance: float = 1.0) -> Domina
 def largest_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: IndexArray, factors: FloatArray) -> FloatArray:
     """Return the largest hockey-stick divergence of any pair of rows, for every factor.
 
-    For a factor f it is sum_j max(P_j - f Q_j, 0) of rows P and Q; errs upward, by rounding only. The divergence is convex in f and zero
-    from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it better.
-    At each factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if there are
-    few.
+    For a factor f the divergence is sum_j max(P_j - f Q_j, 0) of rows P and Q; results are rounded up. The divergence is convex in f and
+    zero from the largest ratio R on: the total variation at f = 1 and R bound it between the two, and values at other factors bound it
+    better. At each factor the function computes pairs with the largest bounds until no other pair can be larger; it computes all pairs if
+    there are few.
 
     Parameters
     ----------

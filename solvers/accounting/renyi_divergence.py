@@ -26,7 +26,7 @@ CHUNK = 2**15
 # Pairs computed at a time, for each row, before the results are compared with the other pairs.
 BATCH = 4
 # The search computes at least this many probabilities of candidates exactly. Beyond that number, a single candidate suffices if the
-# rounding of the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY of them.
+# rounding of the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY candidates.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
@@ -109,8 +109,8 @@ def divergence_by_distance(weights: ArrayLike, orders: ArrayLike) -> FloatArray:
     Returns
     -------
     ndarray of shape (orders, inputs)
-        Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions; it may err
-        upward where very many pairs are nearly equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
+        Entry [o, k] is the largest of `renyi_matrix` at order o over rows i, i' with ``|i - i'| == k``, in both directions. It may be too
+        large where very many pairs are nearly equal: by a share of 1e-9, or 1e-7 for hundreds of letters.
     """
     table = check_weights(weights)
     inputs = len(table)
@@ -243,9 +243,9 @@ def _finite(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _ShiftedSums:
-    """Logarithms of sums for all pairs, exact or bounds.
+    """Logarithms of sums for all pairs, exact values or bounds.
 
-    The rounding errors come in addition.
+    The rounding errors of the logarithms are not included.
     """
 
     bound: FloatArray

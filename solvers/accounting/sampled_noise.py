@@ -11,8 +11,8 @@ Gaussian mechanism*, section 3.3). With the likelihood ratio L = e^((2 x - 1) / 
 r(a) is ln E[(1 - q + q L)^a]. Below x0 = z^2 ln(1 / q - 1) + 1/2 the power is expanded by u = q L / (1 - q), above by 1 / u, both at most
 1. From the term ceil(a) on, the signs alternate and the magnitudes fall, for each x, so that the sum of the omitted terms is less than any
 of the terms before. Like dp-accounting, the module adds up magnitudes: a negative term that counts as positive compensates for all omitted
-terms, and the results are those of that package. dp-accounting stops at small terms, or gives up; this module sums the same number of terms
-everywhere, in a form in which large exponents do not cancel.
+terms, and the results are those of that package. dp-accounting stops at small terms, or reports no result; this module sums the same number
+of terms everywhere, in a form in which large exponents do not cancel.
 """
 
 import math
@@ -70,8 +70,8 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     Returns
     -------
     RenyiCurve
-        Rényi curve; errs upward. Between whole orders it is a chord, or for Poisson sampling the series of `sampled_gaussian_cumulants`,
-        whichever is lower.
+        Upper bounds on the Rényi divergences. Between whole orders it is a chord, or for Poisson sampling the series of
+        `sampled_gaussian_cumulants`, whichever is lower.
 
     Raises
     ------

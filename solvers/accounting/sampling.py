@@ -131,7 +131,7 @@ def amplified_epsilon(epsilon: float, probability: float) -> float:
 def likely_participations(probability: float, rounds: int, failure: float) -> int:
     """Return a client's largest number of rounds, except with probability `failure`.
 
-    The result errs upward. The client is drawn for each round with `probability`, independently of other rounds and of data.
+    The result is an upper bound. The client is drawn for each round with `probability`, independently of other rounds and of data.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def likely_participations(probability: float, rounds: int, failure: float) -> in
 def delta_of_everyone(delta: float, share: float) -> float:
     """Return the failure probability of an unsampled round for a sampled round's `delta`.
 
-    The failure probability is ``delta / share``, kept below 1; errs downward.
+    The failure probability is ``delta / share``, rounded down and kept below 1.
 
     Examples
     --------

@@ -20,7 +20,7 @@ class FeasibleDuals:
     Attributes
     ----------
     bound : float
-        Lower bound; errs downward.
+        Lower bound, below the exact bound by an allowance for rounding.
     duals : DualValues
         The given values after the normalisation prices are lowered.
     priced : PricedRays
@@ -40,8 +40,8 @@ def dual_lower_bound(duals: DualValues, inputs: FloatArray, constraint: RatioCon
     iteration on exact pricing.
 
     Any dual values give a bound, and better values a higher bound. It is for the objective sum_i input_weights_i Var_i, and so also for the
-    largest variance, for all weights, on the unit interval's scale; it errs downward (an allowance for floating-point rounding is
-    subtracted). A dual value above 1e60, where pricing might overflow, raises ValueError.
+    largest variance, for all weights, on the unit interval's scale, after an allowance for floating-point rounding is subtracted. A dual
+    value above 1e60, where pricing might overflow, raises ValueError.
 
     Examples
     --------

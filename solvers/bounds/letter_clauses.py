@@ -1,4 +1,4 @@
-"""Clauses of dual vectors: sets of letters, of which every better table uses at least one letter.
+"""Clauses of dual vectors: sets of letters that every better table hits.
 
 A dual vector y = (lambda, mu) has w_i(a) = lambda_i + mu_i (a - x_i) - r_i (x_i - a)**2, and F_y(a) is the largest product of w(a) with a
 staircase ray in {1, exp(epsilon)}**B. A table whose letters all have F_y(a) <= 0 has a variance of at least sum_i lambda_i (weak duality).
@@ -112,7 +112,7 @@ class Clauses:
 
 @dataclass(frozen=True, eq=False)
 class RayValue:
-    """F_y on its pieces, for a row of dual vectors: an upper bound by a concave parabola per piece.
+    """Upper bounds on F_y, a concave parabola on each piece, per dual vector.
 
     Attributes
     ----------
@@ -131,7 +131,10 @@ class RayValue:
 
 
 def at_target(vectors: DualVectors, target: float) -> DualVectors:
-    """Return the dual vectors with their normalisation prices shifted, so that their exact sum is at least the target."""
+    """Return the dual vectors, shifted so that they prove at least a target.
+
+    The shift of the normalisation prices makes their exact sum at least the target.
+    """
     prices = vectors.normalisation
     count = prices.shape[1]
     shifted = prices + ((target - prices.sum(axis=1)) / count)[:, None]
@@ -169,9 +172,10 @@ def ray_value(vectors: DualVectors, variance: LocalVariance) -> RayValue:
 
 
 def clauses_of(vectors: DualVectors, variance: LocalVariance, target: float) -> Clauses:
-    """Return the clauses of dual vectors for a target: every table with a variance below it has a letter in each clause.
+    """Return the clauses of dual vectors for a target.
 
-    Intervals are closed and widened outward: a clause contains all letters with F_y > 0.
+    Every table with a variance below the target has a letter in each clause. Intervals are closed and widened outward: a clause contains
+    all letters with F_y > 0.
     """
     pieces = ray_value(at_target(vectors, target), variance)
     starts, ends = _where_positive(pieces)
@@ -192,7 +196,10 @@ def clauses_of(vectors: DualVectors, variance: LocalVariance, target: float) -> 
 
 
 def _roots(constant: FloatArray, linear: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the interval in which constant + linear a - weights a**2 is positive, or (inf, -inf)."""
+    """Return where constant + linear a - weights a**2 is positive.
+
+    The result is an interval, or (inf, -inf) without positive values.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         half = 0.5 * (linear + np.where(linear >= 0, 1.0, -1.0) * np.sqrt(linear**2 + 4 * weights * constant))
         first, second = half / weights, -constant / half
@@ -201,9 +208,12 @@ def _roots(constant: FloatArray, linear: FloatArray, weights: FloatArray) -> tup
 
 
 def _where_positive(pieces: RayValue) -> tuple[FloatArray, FloatArray]:
-    """Return the interval of each piece in which its parabola is positive; an empty interval starts after its end."""
+    """Return the interval of each piece in which its parabola is positive.
+
+    An empty interval starts after its end.
+    """
     lows, highs = _roots(pieces.constant, pieces.linear, -pieces.square)
-    # A parabola that rounding has made convex tells nothing about its piece.
+    # A parabola that rounding has made convex bounds nothing on its piece, so the whole piece counts.
     unclear = pieces.square >= 0
     return (
         np.where(unclear, pieces.lefts, np.maximum(lows, pieces.lefts)),
@@ -212,7 +222,10 @@ def _where_positive(pieces: RayValue) -> tuple[FloatArray, FloatArray]:
 
 
 def _merge_closest(starts: FloatArray, ends: FloatArray, count: int) -> None:
-    """Merge the intervals of a row across their shortest gaps, in place, until at most MOST_INTERVALS are left."""
+    """Merge the intervals of a row in place until at most MOST_INTERVALS are left.
+
+    Intervals with the shortest gaps between them merge first.
+    """
     gaps = starts[1:count] - ends[: count - 1]
     kept = np.sort(np.argsort(gaps)[count - MOST_INTERVALS :])
     starts[1:MOST_INTERVALS], ends[MOST_INTERVALS - 1] = starts[kept + 1], ends[count - 1]

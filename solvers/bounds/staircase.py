@@ -46,7 +46,7 @@ class StaircaseBound:
     Attributes
     ----------
     lower_bound : float
-        Bound on every unbiased private table on this grid, with any number of letters; errs downward.
+        Lower bound on the objective of every unbiased private table on this grid, with any number of letters.
     duals : DualValues
         Feasible dual values that prove the bound.
     letters : ndarray of shape (rays,)
@@ -74,7 +74,7 @@ class StaircaseTable:
     value : float
         The table's objective.
     lower_bound : float
-        Bound on every unbiased private table on this grid; errs downward.
+        Lower bound on the objective of every unbiased private table on this grid.
     duals : DualValues
         Feasible dual values that prove the bound.
     """
@@ -188,7 +188,7 @@ def staircase_bound(
     """Return a lower bound on every table's objective, with any number of letters.
 
     The bound takes less time than the table that attains it. Parameters are those of `solve_staircase`, except for the tolerance: the
-    relative distance from the best bound at which to stop. The bound errs downward wherever it stops.
+    relative distance from the best bound at which to stop. The bound is valid wherever the search stops.
 
     Raises
     ------

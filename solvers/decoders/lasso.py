@@ -40,7 +40,7 @@ LARGEST_SCALE = 1e150
 # Share of the tolerance that scikit-learn gets: the rest is for rounding.
 SHARE = 0.5
 
-# Ratio of the first step's curvature to its estimate, which errs downward.
+# Ratio of the first step's curvature to its estimate, which is too small.
 CAUTION = 1.02
 
 SOLVERS = ("auto", "coordinate-descent", "fista")
@@ -68,7 +68,7 @@ class LassoSolution:
     objective : float
         The objective at the solution.
     duality_gap : float
-        Bound on the objective minus the least objective; errs upward.
+        Upper bound on the objective minus the least objective.
     relative_gap : float
         The gap over ``|y|^2 / (2 m)``, the objective at zero; 0 if that is 0.
     iterations : int
@@ -336,7 +336,7 @@ def noise_penalty(
     """Return a penalty that exceeds the noise's correlations with high probability.
 
     For a matrix S of m rows and d columns, noise w has |S^T w|_inf / m <= penalty, except with probability q. The penalty is sqrt(2 ln(2 d
-    / q)) * noise deviation * largest column norm / m; it errs upward. It holds for independent Gaussian numbers w_i of mean 0, and for
+    / q)) * noise deviation * largest column norm / m, rounded up. It holds for independent Gaussian numbers w_i of mean 0, and for
     sub-Gaussian numbers, E exp(s w_i) <= exp(s^2 deviation^2 / 2) for every s, such as discrete Gaussian noise; S may be random, if it is
     independent of w. Proof: s_j.w, for a column s_j, is a sum of independent terms, hence sub-Gaussian with t = |s_j| deviation. By
     Chernoff's bound |s_j.w| >= u has a probability of at most 2 exp(-u^2 / (2 t^2)), which is q / d for u = t sqrt(2 ln(2 d / q)); there

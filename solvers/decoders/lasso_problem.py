@@ -93,7 +93,7 @@ class LassoProblem:
 
     @cached_property
     def spectral_norm(self) -> float:
-        """Largest singular value by power iteration; errs downward."""
+        """Lower bound on the largest singular value, by power iteration."""
         # The start is fixed, so that the same problem has the same solution.
         vector = np.random.default_rng(0).standard_normal(self.dimension)
         norm = 0.0
@@ -126,7 +126,7 @@ class LassoProblem:
         return float(np.abs(self.adjoint(self.observations)).max()) / self.measurements
 
     def certify(self, vector: FloatArray, penalty: float, image: FloatArray | None = None) -> CertifiedPlace:
-        """Return objective and duality gap at a vector; the gap errs upward, also by rounding."""
+        """Return the objective at a vector and an upper bound on its duality gap."""
         measurements = self.measurements
         image = self.forward(vector) if image is None else image
         residual = self.observations - image

@@ -378,8 +378,8 @@ class SmoothedSum:
     sigma : float
         Standard deviation of the Gaussian noise, in whole numbers.
     log_ratio : float
-        Bound on the logarithm of the ratio of a coordinate's probabilities, either way; errs upward. Bounds add up over coordinates and
-        rounds.
+        Bound on the logarithm of the ratio of a coordinate's probabilities, in either direction. The bound is rounded up. Bounds add up
+        over coordinates and rounds.
     """
 
     sigma: float
@@ -410,7 +410,7 @@ def smoothed_sums(clients: int, sigma: float) -> list[SmoothedSum]:
 def rounded_gaussian_epsilon(noise_multiplier: float, log_ratio: float, delta: float, most: float = math.inf) -> float | None:
     """Return epsilon of noise whose probabilities are near those of rounded Gaussian noise.
 
-    The probabilities are within factors of e^r, r being `log_ratio`; the result errs upward, and is None for too little noise. The noise
+    The probabilities are within factors of e^r, r being `log_ratio`; the result is an upper bound, and None for too little noise. The noise
     multiplier and r are those of all coordinates and rounds together. The function returns None for an epsilon above `most`.
 
     Examples

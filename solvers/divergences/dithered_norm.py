@@ -48,8 +48,8 @@ def rounded_norm_bound(dimension: int, norm: float, radius: float) -> float:
     Returns
     -------
     float
-        Bound on the L_p norm after rounding, in steps; errs upward. For p = 1 and 2 the p-th power of the bound is the largest whole
-        number below the right-hand side (p = 2: rounded up by one unit in the last place of its root).
+        Upper bound on the L_p norm after rounding, in steps. For p = 1 and 2 the p-th power of the bound is the largest whole number below
+        the right-hand side (p = 2: rounded up by one unit in the last place of its root).
 
     Examples
     --------
@@ -89,7 +89,7 @@ def rounded_norm_quantile(dimension: int, norm: float, radius: float, failure_pr
         ``||v||^2`` <= radius**2 + d/4 + (2 radius + sqrt(d)) sqrt(ln(1/q) / 2)
 
     The bound replaces lemma 10 of Chaudhuri, Guo, Rabbat 2022, whose printed constants mix powers of the grid step. Parameters are those of
-    `rounded_norm_bound`, p being finite; errs upward.
+    `rounded_norm_bound`, p being finite, as an upper bound.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def shrinkage(dimension: int, norm: float, radius: float, failure_probability: f
     """Return the factor that keeps most vectors of a ball in it after independent rounding.
 
     The result multiplies vectors. It is the largest factor up to 1 for which `rounded_norm_quantile` proves that they leave the ball with
-    at most the given probability; errs downward, and is 0.0 if there is none.
+    at most the given probability; a lower bound, and 0.0 if there is no such norm.
     """
     return bisect(
         lambda factor: rounded_norm_quantile(dimension, norm, factor * radius, failure_probability) <= radius, 0.0, 1.0, HALVINGS

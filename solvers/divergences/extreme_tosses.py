@@ -91,7 +91,7 @@ def extreme_tosses(clients: int, trials: int, theta: float, *, first_cell: bool 
 
     Examples
     --------
-    The divergence is exact for few clients, and errs upward for many.
+    The divergence is exact for few clients, and an upper bound for many.
 
     >>> extreme_tosses(10, 1, 0.25).renyi_divergences([2.0]).round(6).tolist()
     [0.162801]

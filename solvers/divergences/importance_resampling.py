@@ -202,7 +202,7 @@ def proven_divergences(shift: float, samples: int, orders: ArrayLike) -> TwoWayD
 
     Groups are independent: their bounds add up, and so do the squares of their norms.
 
-    The bounds err upward, and are at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
+    The results are upper bounds, and are at most a^2 m^2 / (2 (a - 1)) and (a - 1) m^2: neither is more than a m^2.
 
     Parameters
     ----------

@@ -195,7 +195,7 @@ def skellam_near_gaussian_epsilon(
     Returns
     -------
     float or None
-        Epsilon, which errs upward; None if the noise is too little, or too different from Gaussian noise, for this account.
+        Upper bound on epsilon; None if the noise is too little, or too different from Gaussian noise, for this account.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def ratio_log_moments(ratio: NoiseRatio, sign: int) -> FloatArray:
     """Return the logarithms of the ratio's moments over the window, for each exponent t.
 
     The sums are of G e^((t + 1) L), or with sign -1 of G e^(-t L): the sum of P^a G^(1 - a) with a = t + 1, or of G^a P^(1 - a). The
-    function sums G (e^x - 1), so that nothing cancels near 1. The result errs upward, and is infinite if an exponent is too large.
+    function sums G (e^x - 1), so that nothing cancels near 1. The result is an upper bound, and infinite if an exponent is too large.
     """
     distance = float(ratio.offsets[1] - ratio.offsets[0])
     masses = np.exp(-(ratio.offsets**2) / (2 * ratio.variance)) / math.sqrt(2 * math.pi * ratio.variance) * distance

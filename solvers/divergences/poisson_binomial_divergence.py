@@ -108,7 +108,7 @@ class PoissonBinomialPairs:
     def renyi_divergences(self, orders: ArrayLike) -> FloatArray:
         """Return the largest Rényi divergence of any pair, in nats, per order above 1.
 
-        Infinity gives the pure epsilon. The result errs upward at orders that are not `tight`.
+        Infinity gives the pure epsilon. The result is an upper bound at orders that are not `tight`.
         """
         array = check_orders(orders)
         divergences = np.maximum.reduce([self._renyi_divergences(number, array) for number in range(len(self.losses))])
@@ -118,8 +118,8 @@ class PoissonBinomialPairs:
         """Return epsilon of a coordinate in a round, without Rényi divergences.
 
         The result is None unless the worst case is proven. Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest
-        if all other clients are at the same extreme: a few at the other extreme can be worse. The result errs upward, since the trials of a
-        client may differ here.
+        if all other clients are at the same extreme: a few at the other extreme can be worse. The result is an upper bound, since the
+        trials of a client may differ here.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 
@@ -233,9 +233,9 @@ def all_configurations(clients: int, trials: int, theta: float) -> bool:
 def poisson_binomial_renyi(clients: int, trials: int, theta: float, orders: ArrayLike) -> FloatArray:
     """Return the largest Rényi divergence of a coordinate over the pairs of configurations.
 
-    Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they err upward.
-    Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`, which tells when the pairs are proven to
-    include the worst case.
+    Divergences are in nats, to about ten digits; at the highest orders, which depend on sums of negligible probability, they are upper
+    bounds. Infinite order gives the pure epsilon. Parameters are those of `poisson_binomial_pairs`, which tells when the pairs are proven
+    to include the worst case.
 
     Examples
     --------

@@ -119,7 +119,7 @@ def quantised_epsilon(trials: int, dimension: int, levels: int, distance: float,
     Returns
     -------
     EpsilonAtDelta or None
-        Epsilon and its order; errs upward. None if the trials are too few for any proof.
+        Upper bound on epsilon and its order; None if the trials are too few for any proof.
 
     Examples
     --------
@@ -148,9 +148,9 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
     """Return bounds on sum_i g(a_i), in nats, for all bounded shifts a_i.
 
     Shifts have 0 <= a_i <= largest and ``sum a_i**2 <= distance**2``. For every multiplier m the sum is at most ``m distance**2 + dimension
-    max_a (g(a) - m a**2)``: the bounds err upward, for every multiplier. Between two whole numbers a quadratic equation gives that maximum,
-    as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so that the
-    divergence is that of a plus e times a number, and Hoeffding's lemma gives, with c = square + linear,
+    max_a (g(a) - m a**2)``: the results are upper bounds for every multiplier. Between two whole numbers a quadratic equation gives that
+    maximum, as g is concave there. From NODES on, with a rounded to a + e, e = -f or 1 - f of mean zero, e**2 = (1 - 2 f) e + f (1 - f), so
+    that the divergence is that of a plus e times a number, and Hoeffding's lemma gives, with c = square + linear,
 
         g(a) <= square a**2 (1 + (order - 1) square / 2) + (linear + (order - 1) square c / 2) a + square / 4 + (order - 1) c**2 / 8.
 
@@ -265,7 +265,7 @@ class QuantisedSensitivity:
     Attributes
     ----------
     l1, l2, linf : float
-        Distance in each norm; errs upward.
+        Upper bound on the distance in each norm.
     """
 
     l1: float
@@ -325,7 +325,7 @@ def quantised_l2_bound(dimension: int, distance: float, delta: float) -> float:
     The bound fails with probability at most delta. Coordinates that are a_i steps apart, j + f with j whole, are moved to distances j or j
     + 1, on average a_i. The squared distance is on average ``sum a_i**2 + f (1 - f)``, at most R**2 + min(d / 4, sqrt(d) R), R being the
     distance before, from 0 to 1e101. Each square varies by 2 j + 1 <= 2 a_i + 1, and ``sum (2 a_i + 1)**2 <= (2 R + sqrt(d))**2``:
-    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The bound errs upward. `quantised_sensitivity` explains the
+    Hoeffding's inequality adds (2 R + sqrt(d)) sqrt(ln(1 / delta) / 2). The result is an upper bound. `quantised_sensitivity` explains the
     coupling.
 
     Examples

@@ -3,7 +3,7 @@
 Vectors lie in the L2 ball, and privacy is central or local. Neighbours differ in one client's vector (replace-one). A mechanism with
 (epsilon, delta) when a client is added or removed has (2 epsilon, (1 + e^epsilon) delta) here. Central bounds hold for every mechanism,
 however much it sends. Under local privacy every client's message is private: messages are sent at the same time and are of any length, and
-randomness may be shared by all. All bounds have explicit constants and err downward. `docs/proofs/privacy-limits.md` has the proofs.
+randomness may be shared by all. All bounds have explicit constants and are rounded down. `docs/proofs/privacy-limits.md` has the proofs.
 """
 
 import math

@@ -46,7 +46,7 @@ def projected_mean_norm(dimension: int, projected: int) -> float:
 
 
 def hadamard_bias(dimension: int, projected: int) -> float:
-    """Return a bound on the bias of back-projected directions; errs upward.
+    """Return an upper bound on the bias of back-projected directions.
 
     Let P be `projected` different random rows of H D, H the normalised Hadamard matrix and D random signs, and u the direction of P v. Then
     the bias for every unit vector v is ``|| E P^T u / c - v ||``, c being `projected_mean_norm`.

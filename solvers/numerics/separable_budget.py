@@ -38,8 +38,8 @@ def largest_piecewise_sum(
     The sum is max sum_l h(x_l) over all x >= 0 with ``||x||_p <= radius``, for a function h made of parabolas. For any price, sum_l h(x_l)
     <= price radius**p + dimension max_x (h(x) - price x**p): weak duality, so that no price can make the bound too small. The best price
     gives dimension E(radius**p / dimension), with E the concave envelope of h as a function of x**p. In each cell h - price x**p is
-    concave, and a tangent bounds its maximum. The bound errs upward, by a relative 1e-8 or so at a good price, if the sum is at least 0
-    somewhere.
+    concave, and a tangent bounds its maximum. The upper bound is too large by a relative 1e-8 or so at a good price, if the sum is at least
+    0 somewhere.
 
     Parameters
     ----------

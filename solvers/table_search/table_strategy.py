@@ -268,7 +268,7 @@ def coarse_constraint(fine: int, coarse: int, constraint: RatioConstraint) -> Ra
 
     Local privacy stays the same. Metric privacy holds if the coarse neighbours' ratio is at most 1 + (exp(step) - 1) / share, where share
     is a fine step over a coarse step: along a straight line from p to p (1 + g), and over a corner of two such lines, a step of that share
-    changes the probability by a factor of at most 1 + share g. The constraint errs toward more privacy.
+    changes the probability by a factor of at most 1 + share g. The constraint demands slightly more privacy than that.
     """
     if not constraint.neighbours_only:
         return constraint

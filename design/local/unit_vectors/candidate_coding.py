@@ -360,7 +360,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 
     @property
     def epsilon(self) -> float:
-        """Proven pure privacy parameter; errs upward."""
+        """Upper bound on the pure privacy parameter."""
         return minimal_random_coding_epsilon(self.coded_epsilon, self.candidates) * (1 + SHORT_SLACK)
 
     @cached_property
@@ -453,7 +453,7 @@ class PlainRandomCodingMechanism(CandidateCodingMechanism):
 def plain_random_coding_mechanism(
     epsilon: float, message_bits: int, ball: NormBall, *, unbiased: bool = False
 ) -> PlainRandomCodingMechanism:
-    """Return the mechanism with a given proven epsilon; errs toward more privacy.
+    """Return the mechanism with at most a given proven epsilon.
 
     Epsilon is from 0.001 to 20.
 

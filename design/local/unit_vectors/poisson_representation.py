@@ -86,7 +86,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @property
     def coded_epsilon(self) -> float:
-        """Privacy parameter of the simulated PrivUnit, at most 10; errs downward."""
+        """Privacy parameter of the simulated PrivUnit, at most 10, rounded down."""
         return self.epsilon / (2 * self.alpha) * (1 - 1e-15)
 
     @cached_property
@@ -96,7 +96,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @cached_property
     def mean_log_number(self) -> float:
-        """Bound on the mean of log2 of the number sent, counted from 1; errs upward."""
+        """Upper bound on the mean of log2 of the number sent, counted from 1."""
         # The sent point has the arrival time r(z) B V**(-1/alpha), with z from PrivUnit, V of the Gamma law of parameter 1 - 1/alpha and B
         # exponential of mean 1/Gamma(1 - 1/alpha), all independent, and at most a Poisson number of points before it.
         shape = 1 - 1 / self.alpha
@@ -119,7 +119,7 @@ class PoissonRepresentationMechanism(VectorMechanism):
 
     @property
     def bits_per_client(self) -> float:
-        """Bound on the mean length of a message; errs upward.
+        """Upper bound on the mean length of a message.
 
         The seed is public randomness and costs nothing.
         """

@@ -152,7 +152,7 @@ class BestCap:
 
     @property
     def excess(self) -> float:
-        """Variance of ``x / mean`` for a unit vector, ``1 / mean**2 - 1``; errs upward.
+        """Variance of ``x / mean`` for a unit vector, ``1 / mean**2 - 1``, rounded up.
 
         No unbiased private message has a smaller variance.
         """

@@ -52,7 +52,7 @@ def random_vector(count: int, scale: float, rng: np.random.Generator) -> DualVec
 @given(st.integers(2, 9), st.sampled_from([0.01, 0.5, 1, 3, 10, 20]), st.sampled_from([1e-3, 0.1, 1, 100]), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
 def test_a_clause_holds_exactly_the_letters_that_violate_its_dual_vector(count: int, epsilon: float, scale: float, seed: int) -> None:
-    """Check letters on a grid, and letters right beside the ends of the intervals, in exact arithmetic."""
+    """Check letters on a grid, and right beside the ends of the intervals, in exact arithmetic."""
     rng, variance = np.random.default_rng(seed), average(count, epsilon)
     target = scale * float(rng.uniform())
     vector = random_vector(count, scale / count, rng)
@@ -95,7 +95,10 @@ def test_parabolas_bound_the_violation_on_their_pieces(count: int, epsilon: floa
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
 def test_no_better_table_misses_a_clause(epsilon: float) -> None:
-    """Planted better tables have a letter in every clause, of dual vectors of a search and of random ones."""
+    """Planted better tables have a letter in every clause.
+
+    The dual vectors come from a search or are random.
+    """
     count, letters, rng = 4, 3, np.random.default_rng(5)
     variance = average(count, epsilon)
     start = np.array([-0.3 - 1 / np.expm1(epsilon), 0.5, 1.3 + 1 / np.expm1(epsilon)])

@@ -42,7 +42,7 @@ def proven(variance: LocalVariance, bound: LetterBound) -> bool:
 
 
 def brute_force(variance: LocalVariance, letters: int) -> tuple[float, float]:
-    """Return the least variance over a grid of letters, and after a descent from the best letters of the grid."""
+    """Return the least variance over a grid of letters, after a descent from its best letters."""
     program = table_program(variance, letters)
 
     def value(alphabet: np.ndarray) -> float:
@@ -65,7 +65,7 @@ def brute_force(variance: LocalVariance, letters: int) -> tuple[float, float]:
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize(("count", "letters"), [(3, 2), (4, 2), (3, 3), (4, 3)])
 def test_the_bound_agrees_with_brute_force_over_letters(count: int, letters: int, epsilon: float) -> None:
-    """The search starts from poor letters and must find a table within its tolerance of the best of brute force."""
+    """The search starts from poor letters and must come within its tolerance of brute force."""
     variance, tolerance = objective(count, epsilon), 5e-3
     bound = bound_letters(variance, poor_letters(variance, letters), tolerance=tolerance, seconds=200)
     on_grid, descended = brute_force(variance, letters)

@@ -37,7 +37,7 @@ FOURIER_ERROR = 2e-15
 
 SampledCurve = Callable[[RenyiCurve, Sampling], RenyiCurve]
 EpsilonByLoss = Callable[[int, float], float | None]
-"""Epsilon as a function of rounds and delta, errs upward; None where it is too expensive, or delta too small for it."""
+"""Upper bound on epsilon as a function of rounds and delta; None where it is too expensive, or delta too small for it."""
 
 
 class ComposableLoss(Protocol):

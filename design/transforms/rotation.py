@@ -204,7 +204,7 @@ class RandomisedFourier:
 
 
 def flattened_bound(padded_dimension: int, norm: float, failure_probability: float) -> float:
-    """Return an upper bound on every coordinate of a rotated vector that holds with high probability.
+    """Return a probable upper bound on every coordinate of a rotated vector.
 
     The bound holds with high probability over the seed. A rotated coordinate is a sum of independent terms of mean zero, so that for every
     s the mean of ``exp(s z)`` is at most ``exp(s**2 norm**2 / (2 D))``, D the padded dimension: each term is ``+- x_l / sqrt(D)`` for

@@ -72,8 +72,8 @@ class NeededPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for a scheme, or a row for each error.
 
-        ``worst_squared_error`` is expected; ``necessary_bits`` counts bits per client, for that error under the scheme's trust model. It
-        errs downward, as do ``histogram_bits``, the bits of an exact histogram in a secure sum, and the ``_error_bound``s of privacy.
+        ``worst_squared_error`` is expected; ``necessary_bits`` counts bits per client, for that error under the scheme's trust model. It is
+        a lower bound, as are ``histogram_bits``, the bits of an exact histogram in a secure sum, and the ``_error_bound``s of privacy.
         """
         items, clients = self.categories, self.clients
         head = {name: value for name, value in asdict(self).items() if name != "seed"} | {

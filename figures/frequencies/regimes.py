@@ -82,7 +82,7 @@ class RegimePoint(Point):
 
         ``predicted_squared_error`` is the expected error of all frequencies, over noise and sketch, for Zipf's law; ``zero_squared_error``
         is the error of equal frequencies for all items. ``lower_bound`` bounds the worst case over data of any private mechanism in a
-        secure sum, and errs downward.
+        secure sum from below.
         """
         frequencies = item_probabilities(POPULATION, self.categories)
         task = Task(Categories(self.categories), self.clients, self.epsilon, DELTA, ADJACENCY)

@@ -65,11 +65,11 @@ class MeanLimits:
     zero_error : float
         Worst error of the estimate zero: biased, private and free.
     private_error, unbiased_private_error : float or None
-        Least error that privacy alone makes necessary, for all mechanisms and for unbiased mechanisms; None without a known bound. Errs
-        downward.
+        Lower bound on the error that privacy alone makes necessary, for all mechanisms and for unbiased mechanisms; None without a known
+        bound.
     necessary_bits, necessary_unbiased_bits : float
-        Necessary bits of a message: with fewer bits no mechanism, private or not, has an error of at most `slack` times `gaussian_error`;
-        errs downward.
+        Lower bound on the bits of a message: with fewer bits no mechanism, private or not, has an error of at most `slack` times
+        `gaussian_error`.
     """
 
     gaussian_error: float

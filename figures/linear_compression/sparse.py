@@ -74,11 +74,11 @@ class RecoveryPoint(Point):
     def run(self, _: None = None) -> list[dict[str, Any]]:
         """Return a row for each of `DECODERS`.
 
-        ``squared_error`` is the squared distance from the vector, whose own is 1; ``coordinate_noise`` the deviation of a coordinate of S^T
-        noise / m. ``predicted_squared_error`` is exact for ``"ordinary"`` and ``"zero"``, s noise^2 / m for ``"oracle"``, which errs
-        downward by a factor of about 1 - s / m, and missing otherwise. ``entries`` counts nonzero entries, ``false_entries`` those outside
-        the vector's support, and ``missed_entries`` entries of the support that are 0. A refit of more entries than measurements has the
-        error NaN.
+        ``squared_error`` is the squared distance from the vector, whose norm is 1; ``coordinate_noise`` the deviation of a coordinate of
+        S^T noise / m. ``predicted_squared_error`` is exact for ``"ordinary"`` and ``"zero"``, s noise^2 / m for ``"oracle"``, which is too
+        small by a factor of about 1 - s / m, and missing otherwise. ``entries`` counts nonzero entries, ``false_entries`` those outside the
+        vector's support, and ``missed_entries`` entries of the support that are 0. A refit of more entries than measurements has the error
+        NaN.
 
         Raises
         ------

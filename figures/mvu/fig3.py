@@ -296,9 +296,9 @@ class SeriesTask:
     def _certified_error(self, prepared: PreparedMean) -> float:
         """Return the error of the best table of any bits for the same constraint, or NaN.
 
-        The constraint is the table's constraint on neighbouring rows, with errors averaged over the inputs of the grid. For tables that are
-        designed for the account of the whole vector it is that account, by `least_coordinate_variance`. The error includes the data's own
-        dithering, and errs downward.
+        The constraint is the table's constraint on neighbouring rows, with errors averaged over the inputs of the grid. Tables that are
+        designed for the account of the whole vector keep that account instead, by `least_coordinate_variance`. The error includes the
+        data's own dithering, and is a lower bound.
         """
         mechanism, of = prepared.mechanism, self.of
         if not isinstance(mechanism, VectorTableMechanism):

@@ -46,8 +46,8 @@ class DesignPoint(Point):
 def table_entries(table: LookupTable) -> list[dict[str, Any]]:
     """Return one row per entry of a table, each with the whole table's certificate.
 
-    Values are on the scale of the unit interval. ``input_variance`` is the variance at the entry's input; ``realised_epsilon`` errs upward
-    and ``lower_bound`` downward.
+    Values are on the scale of the unit interval. ``input_variance`` is the variance at the entry's input; ``realised_epsilon`` is rounded
+    up and ``lower_bound`` rounded down.
     """
     certificate, provenance = table.certificate, table.provenance
     head = {

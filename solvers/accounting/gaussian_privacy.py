@@ -28,7 +28,7 @@ MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
 # Delta is below the smallest float from this number of standard deviations on.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-# Points of an integral over an interval of length 1, over the square root of 2.
+# Points of an integral over an interval of length 1, divided by the square root of 2.
 PLACES = (NODES + 1) / math.sqrt(8)
 
 
@@ -69,7 +69,7 @@ def gaussian_noise_multiplier(epsilon: float, delta: float) -> float:
         low -= 2.0
     while excess(high) > 0:
         high += 2.0
-    # The function takes halvings: SciPy's optimisers take longer to load than all halvings take.
+    # The function bisects, because SciPy's optimisers take longer to load than all halvings.
     multiplier = math.exp(bisect(lambda value: excess(value) > 0, low, high, MOST_HALVINGS).fails)
     return _nudged(multiplier, lambda value: _log_delta_bound(value, epsilon) <= target)
 

@@ -27,7 +27,8 @@ CHUNK, BATCH = 2**15, 64
 FEW = 2**13
 # Shares of all pairs above which bounding all pairs together takes a third of the time per pair, or computing all pairs together is faster.
 MANY, MOST = 0.1, 0.5
-# Relative and absolute excess over the largest computed value below which pairs are not compared: the excess is added.
+# Relative and absolute excess over the largest computed value. Pairs with bounds below that sum are not compared, and the result includes
+# the excess.
 NEGLIGIBLE, LEAST = 1e-12, 1e-15
 
 

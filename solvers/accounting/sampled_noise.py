@@ -70,7 +70,7 @@ def sampled_gaussian_curve(noise_multiplier: float, sampling: Sampling, adjacenc
     Returns
     -------
     RenyiCurve
-        Upper bounds on the Rényi divergences. Between whole orders it is a chord, or for Poisson sampling the series of
+        Upper bounds on the Rényi divergences. Between whole orders the curve is a chord, or for Poisson sampling the series of
         `sampled_gaussian_cumulants`, whichever is lower.
 
     Raises

@@ -1,7 +1,7 @@
 """Rounds with sampled clients: sampling schemes, and amplification by a secret sample.
 
-A secret sample lowers (epsilon, delta), and Rényi divergences. The bounds on Rényi divergences hold for every mechanism: they need only
-the divergences of a round with all clients. Gaussian noise has better bounds (`sampled_noise`).
+A secret sample lowers epsilon, delta and Rényi divergences. The bounds on Rényi divergences hold for every mechanism: they need only the
+divergences of a round with all clients. Gaussian noise has better bounds (`sampled_noise`).
 """
 
 import math
@@ -48,7 +48,7 @@ class PoissonSampling:
 
     @property
     def adjacency(self) -> str:
-        """Adjacency of the proofs of amplification."""
+        """Adjacency that the proofs of amplification assume."""
         return "add-or-remove-one"
 
     @property
@@ -75,7 +75,7 @@ class FixedSizeSampling:
 
     @property
     def adjacency(self) -> str:
-        """Adjacency of the proofs of amplification."""
+        """Adjacency that the proofs of amplification assume."""
         return "replace-one"
 
     @property

@@ -55,7 +55,7 @@ class Narrowed:
 class Splits:
     """Splits of boxes that steer a replay: a binary tree, whose root is the first split.
 
-    Any splits are allowed: they change how long a replay takes, and not whether its result is right.
+    Any splits are allowed: they change the duration of a replay, and never its correctness.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ def narrowed(boxes: Boxes, clauses: Clauses, open_clauses: IndexArray, *, mirror
 
     The letters lie in the given boxes. The result is None if no letters hit all clauses. Let some letter hit a clause, and consider the
     first and the last box that meet the clause. The first letter is at most, and the last letter at least, an end of the clause's part in
-    the boxes. `mirrored`: the lowest and the highest letter have a sum of at least 1.
+    the boxes. If `mirrored` is set, the lowest and the highest letter have a sum of at least 1.
     """
     lows, highs = boxes.lows.copy(), boxes.highs.copy()
     while True:

@@ -3,9 +3,10 @@
 Pricing is exact. With unlimited letters the best table is a linear program over pairs (privacy ray v_k, letter a_k) with masses theta_k:
 minimise sum_k theta_k sum_i weight_i v_ki (x_i - a_k)**2 subject to sum_k theta_k v_k = 1 and sum_k theta_k (a_k - x) v_k = 0. A master
 program (`RestrictedMaster`) holds the pairs of all rounds so far; exact pricing adds the best pair of every piece, all at once, so that
-letters converge as in a Remez exchange. Two things make it fast for fine grids: each grid starts from the dual values of one half as fine,
-and the dual values may move only inside a box that is recentred at the best bound so far (the box's sides are columns with a price, which
-also keep the master feasible). `dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine grids.
+letters converge as in a Remez exchange. Two devices make it fast for fine grids. Each grid starts from the dual values of the grid with
+half the inputs. The dual values may move only inside a box that is recentred at the best bound so far (the box's sides are columns with a
+price, which also keep the master feasible). `dual_space` gives the dual values fewer coordinates, by mirror symmetry, and by knots on fine
+grids.
 """
 
 from dataclasses import dataclass
@@ -30,8 +31,8 @@ LEAST_INPUTS_OF_A_DIPOLE = 16
 # epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
-# Largest number of rounds of column generation on a grid, after and before the first master program that is free of the box: for a table,
-# which must converge, and for a bound, which holds wherever it stops.
+# Largest number of rounds of column generation on a grid, after and before the first master program that is free of the box. A table must
+# converge; a bound holds wherever its search stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
 # If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
@@ -102,9 +103,9 @@ class DualSpace:
         Size of an input weight at each chosen input.
     even, odd : ndarray of shape (inputs, coordinates)
         Matrices from coordinates to prices: `even` for normalisation, `odd` for unbiasedness, which changes sign under the mirror x -> 1-x
-        where symmetry is imposed. Transposed, they gather a table's constraints into the rows of the master program. The coordinates are
-        the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an atom, a
-        price on the outermost input, and the other a dipole, a price on the difference of the two.
+        where symmetry is imposed. The transposed matrices gather a table's constraints into the rows of the master program. The coordinates
+        are the prices at the chosen inputs, except at the first two and the last two inputs of fine grids. There, one coordinate is an
+        atom, a price on the outermost input, and the other a dipole, a price on the difference of the two.
     to_coordinates : ndarray of shape (coordinates, coordinates)
         Matrix from prices at the chosen inputs to coordinates.
     """

@@ -5,10 +5,10 @@ The solver is an integer program.
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem 4.2,
 describe a decoder that tries all histograms. `docs/how-to/exact-histograms.md` describes the method and its reach.
 
-Branch and bound (`HistogramTree`) finds all histograms with given sums. A branch is a box of counts. HiGHS finds the real point of the box
-that violates the equations least. If it violates them, the multipliers w of that program, rounded to whole numbers, show that no point of
-the box meets them: the least of (w^T A) mu over the box is above w^T b. That alone closes a branch. The numbers are whole and below 2^53,
-so that neither the solver's tolerances nor rounding can close a branch that has a solution.
+Branch and bound (`HistogramTree`) finds all histograms with given sums. A branch is a box, a range for each count. HiGHS finds the real
+point of the box that violates the equations least. If it violates them, the multipliers w of that program, rounded to whole numbers, show
+that no point of the box meets them: the least of (w^T A) mu over the box is above w^T b. That alone closes a branch. The numbers are whole
+and below 2^53, so that neither the solver's tolerances nor rounding can close a branch that has a solution.
 
 Approximate message passing (`guess_histogram`) guesses solutions fast; guesses are checked exactly, and prove nothing. It follows Donoho,
 Maleki, Montanari 2009, *Message-passing algorithms for compressed sensing*, with the posterior mean of a count under a prior that is
@@ -281,7 +281,7 @@ class HistogramTree:
         return any(np.array_equal(counts, solution) for solution in self.solutions)
 
     def _halved(self, branch: Branch, values: FloatArray) -> list[Branch]:
-        """Split at the count that is farthest from whole, or else at the widest range."""
+        """Split a branch at the count farthest from a whole number, or else at the widest range."""
         fraction = values - np.floor(values)
         distance = np.minimum(fraction, 1 - fraction)
         item = int(np.argmax(distance))
@@ -346,7 +346,7 @@ class HistogramTree:
         """
         # The duals of least violated equations are at most 1.
         duals = -np.array(self._highs.getSolution().row_dual)
-        # An inequality "at most" may be multiplied by positive numbers, or by 0 if the cut does not hold.
+        # Only positive multipliers keep the inequality "at most" valid; the multiplier is 0 if the cut does not hold.
         duals[-1] = max(duals[-1], 0.0) if branch.others else 0.0
         best = np.array([], dtype=np.intp)
         for largest in LARGEST_MULTIPLIERS:

@@ -6,10 +6,10 @@ noise in the observations.
 
 The accelerated proximal gradient method (FISTA: Beck, Teboulle 2009) has an adaptive restart (O'Donoghue, Candes 2015). A step from a place
 b with curvature L is soft-thresholding: x_i = sign(u_i) max(|u_i| - penalty / L, 0), u = b + S^T (y - S b) / (m L). It lowers the objective
-below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Steps start beyond the last place, in the direction of the last
-step. If that direction points uphill, or raises the objective by more than rounding, the method restarts from the last place itself: it
-cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no product: an
-iteration takes one product with S and one with its transpose, which also give its duality gap.
+below that of b if |S (x - b)|^2 <= m L |x - b|^2, which the method checks. Each step starts beyond the last place, in the direction of the
+previous step. If that direction points uphill, or raises the objective by more than rounding, the method restarts from the last place
+itself: it cannot diverge. Images and correlations are affine in the vector, so that those of a place between or beyond others need no
+product: an iteration takes one product with S and one with its transpose, which also give its duality gap.
 
 `refit_support` solves least squares on the support of the Lasso's solution: the Lasso shrinks entries, and the refit undoes that.
 """
@@ -40,7 +40,7 @@ LARGEST_SCALE = 1e150
 # Share of the tolerance that scikit-learn gets: the rest is for rounding.
 SHARE = 0.5
 
-# Ratio of the first step's curvature to its estimate, which is too small.
+# Ratio of the first step's curvature to its estimate, which is a lower bound.
 CAUTION = 1.02
 
 SOLVERS = ("auto", "coordinate-descent", "fista")
@@ -304,7 +304,7 @@ def coordinate_descent(
 ) -> Approximation:
     """Return a vector whose duality gap is at most `tolerance` times the objective at zero.
 
-    An iteration goes over all coordinates once.
+    An iteration updates every coordinate once.
 
     Raises
     ------
@@ -404,10 +404,10 @@ def refit_support(
     matrix_or_operator, observations
         Matrix S and observations y, as in `solve_lasso`. An operator is only multiplied by (LSMR: Fong, Saunders 2011).
     support : array_like of shape (entries,)
-        Different indices from 0, in any order; at most as many as observations, and there may be none.
+        Distinct indices from 0, in any order; possibly none, and at most as many as observations.
     tolerance : float
-        Tolerance of LSMR: |S^T r| <= tolerance |S| |r| on the support, r the residual, or |r| as small as tolerance (|S| |x| + |y|); 1e-14
-        to 1.
+        Tolerance of LSMR, from 1e-14 to 1: |S^T r| <= tolerance |S| |r| on the support, with r the residual, or |r| <= tolerance (|S| |x| +
+        |y|).
     max_iterations : int
         Largest number of iterations of LSMR.
 

@@ -2,7 +2,8 @@
 
 Kairouz, Liu, Steinke 2021, *The distributed discrete Gaussian mechanism for federated learning with secure aggregation*. Each of n clients
 clips its vector to an L2 norm c, divides by a granularity g, rounds to whole numbers under a bound on the norm, and adds discrete Gaussian
-noise of parameter s = sigma / g to each coordinate. The sum of the clients' noise is not discrete Gaussian, but close: tau says how close.
+noise of parameter s = sigma / g to each coordinate. The sum of the clients' noise is not discrete Gaussian, but close; tau bounds the
+distance.
 
 *Tau.* Theorem 5 of the paper takes tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)) and requires s >= 1/2; with less noise its
 corollary 12 is false. The tau used here is smaller than the theorem's, by a factor of 2.4 to 2.5, and holds for every s. Let rho_v(x) =
@@ -22,9 +23,9 @@ lemma D_a(P || G) and D_a(G || P) are at most (a/2) (tau/2)^2, so that the trian
 2016, *Concentrated differential privacy*, lemma 29) along P, G, shifted G, shifted P gives D_a(P) <= (a/2) (r + tau)^2. The sums of both
 over the coordinates are the bounds of `discrete_gaussian_renyi`, which are those of the paper with the smaller tau.
 
-*More clients.* tau grows with n, without end for small s, while the noise of further clients, independent of the rest, is post-processing:
-a bound for k <= n clients holds for n clients. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in steps of
-`CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
+*More clients.* tau grows with n, without limit for small s, while the noise of further clients, independent of the rest, is
+post-processing: a bound for k <= n clients holds for n clients. The bounds are the least over k: over all k up to `DIRECT_TERMS`, then in
+steps of `CLIENTS_STEP`, between which more clients may raise them by a relative 1e-11.
 
 *Gaussian noise.* For one delta a sum of discrete Gaussians is nearly as private as a Gaussian (`rounded_gaussian_epsilon`): it is Gaussian
 noise that was rounded at random. D(s) is the discrete Gaussian of parameter s, rho_s(x) = exp(-x^2 / (2 s^2)), rho_s(Z - x) its sum over
@@ -109,11 +110,11 @@ def rounded_norm(clip_norm: float, granularity: float, dimension: int, beta: flo
 
 
 def discrete_gaussian_tau(clients: int, sigma: float) -> float:
-    """Return tau, a bound on the distance of a sum of discrete Gaussians from one Gaussian.
+    """Return tau, the distance of a sum of discrete Gaussians from a discrete Gaussian.
 
-    The distance is that from a discrete Gaussian: the logarithm of the ratio of their probabilities varies by at most tau (the module's
-    docstring has the proof), which errs upward. The terms of tau fall with k: beyond the first hundred thousand the last term stands for
-    all that follow. Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
+    The logarithm of the ratio of the two distributions' probabilities varies by at most tau (the module's docstring has the proof); the
+    result is an upper bound on tau. The terms of tau fall with k: beyond the first hundred thousand terms, the last of them stands for all
+    later terms. Clients are 1 to 10**9, and sigma, each client's parameter in whole numbers, 0.001 to 10**20.
 
     Examples
     --------
@@ -227,7 +228,7 @@ def discrete_gaussian_renyi(clients: int, sigma: float, l2_sensitivity: float, d
 
 
 def _counts(clients: int) -> FloatArray:
-    """Return numbers of clients to try: all with direct terms of tau, then small steps.
+    """Return the numbers of clients to try: all with direct terms of tau, then small steps.
 
     The last number is that of all clients.
     """

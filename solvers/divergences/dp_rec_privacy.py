@@ -1,15 +1,15 @@
 """Privacy of DP-REC, relative entropy coding with sampled clients.
 
-The module has the Rényi divergences of a draw, and the cost of few bits in delta.
+The module computes the Rényi divergences of a draw, and the cost of few bits in delta.
 
-Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A client shows 2**bits samples of the
-prior N(0, sigma^2 I), drawn from a shared seed, and sends the index of one, chosen by the weights q / p of its own N(update, sigma^2 I).
-A round draws clients with replacement. `dp_rec_epsilon` is the published accountant, and its repair.
+Triastcyn, Reisser, Louizos 2021, *DP-REC: Private & Communication-Efficient Federated Learning*. A client draws 2**bits samples of the
+prior N(0, sigma^2 I) from a shared seed. It sends the index of a sample, chosen by the weights q / p of its own N(update, sigma^2 I). A
+round draws clients with replacement. `dp_rec_epsilon` is the published accountant, and its repair.
 
-*Indices.* `index_epsilon` holds for any number of bits and groups: its proof uses the normalised weights. With public
-samples w_1, ..., w_K of N(0, I) and an update x, the index k has the probability y_k / K, where y_k is the weight exp(<x, w_k>) over the
-mean weight. The numbers <x, w_k> are Gaussian with variance ||x||^2, and less their own mean they have the variance (1 - 1/K) ||x||^2;
-less the mean, the mean of their exponentials is at least 1. So y_k is at most the exponential of such a number, and
+*Indices.* `index_epsilon` holds for any number of bits and groups: its proof uses the normalised weights. With public samples w_1, ..., w_K
+of N(0, I) and an update x, the index k has the probability y_k / K, where y_k is the weight exp(<x, w_k>) over the mean weight. The numbers
+<x, w_k> are Gaussian with variance ||x||^2, and less their own mean they have the variance (1 - 1/K) ||x||^2; less the mean, the mean of
+their exponentials is at least 1. So y_k is at most the exponential of a Gaussian number of that variance, and
 
     E[mean of y^j] <= exp(j^2 ||x||^2 / 2)
 
@@ -115,8 +115,8 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
 
     The privacy loss of a draw is a sum of two terms, the ratio of the targets at the chosen sample and the ratio of the sums of weights.
     The moments of both are at most exp(M), but they are not independent. ``"published"``, h = 1, adds M twice at the same order, as the
-    theorem is printed and as independence would allow. ``"conservative"``, h = 2, puts Hölder's inequality with exponents 2 and 2 in
-    between, the best ones because M is convex: the moment of order m / 2 of the sum is at most exp(M(m + 1)).
+    theorem is printed and as independence would allow. ``"conservative"``, h = 2, uses Hölder's inequality with exponents 2 and 2 instead,
+    the best exponents because M is convex: the moment of order m / 2 of the sum is at most exp(M(m + 1)).
 
     Parameters
     ----------

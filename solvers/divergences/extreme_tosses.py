@@ -2,8 +2,8 @@
 
 The bounds hold for all data sets. Each of n clients tosses L coins of probability 1/2 + theta or 1/2 - theta, and the server sees only the
 total number of successes. A client's own coins change from one extreme to the other; j of the m = n - 1 other clients are at the upper
-extreme. The worst j is unknown (j = 0 or m, wherever all were computed), and all of them are too many to compute. But if j is from a to b,
-the other clients' sum is that of a clients at the upper extreme and m - b at the lower one, and further noise, which cannot raise a
+extreme. The worst j is unknown (j = 0 or m, wherever all were computed), and computing every j takes too long. But if j is from a to b, the
+other clients' sum is that of a clients at the upper extreme and m - b at the lower extreme, and further noise, which cannot raise a
 divergence. So m + 1 configurations are covered by a few cells, each of which gives away the noise of b - a clients: with g cells, about 1/g
 of the noise.
 

@@ -13,8 +13,8 @@ from .vector_composition import LARGEST_NORM
 def laplace_renyi_divergences(shift: float, orders: ArrayLike) -> NDArray[np.float64]:
     """Return the Rényi divergence of Laplace noise from the same noise, shifted, in nats.
 
-    With a the order and t the shift in units of the noise's scale, it is ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1) e^(-a t)) /
-    (a - 1) (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
+    With a the order and t the shift in units of the noise's scale, the divergence is ln(a / (2 a - 1) e^((a - 1) t) + (a - 1) / (2 a - 1)
+    e^(-a t)) / (a - 1) (Mironov 2017, *Rényi differential privacy*, proposition 6); infinite order gives the shift.
 
     Examples
     --------

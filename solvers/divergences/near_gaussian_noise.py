@@ -1,8 +1,8 @@
 """Accounts of binomial and Skellam noise by the Gaussian noise that they nearly are.
 
-The step between is discrete Gaussian noise of the same variance. Let P be one coordinate's noise, G the discrete Gaussian on the same whole
-numbers with its mean and variance v, and L = ln(P / G). For n independent coordinates, of all rounds together, and every window E of values
-and every t > 1, Markov's inequality gives
+The intermediate step is discrete Gaussian noise of the same variance. Let P be one coordinate's noise, G the discrete Gaussian on the same
+whole numbers with its mean and variance v, and L = ln(P / G). For n independent coordinates, of all rounds together, and every window E of
+values and every t > 1, Markov's inequality gives
 
     P(S) <= e^x G(S) + e,  with  x = (n ln sum_E G e^(t L) + ln(2 / e)) / (t - 1)  and  n P(not E) <= e / 2,
 

@@ -90,8 +90,8 @@ class PoissonBinomialPairs:
     log_left_out : float
         Logarithm of a bound on the probability of all omitted values of the sum; minus infinity if there are none.
     proven : bool
-        Whether the pairs include every configuration of the other clients that can be the worst. If not, they are the two with all other
-        clients at the same extreme: those with the largest Rényi divergences wherever all configurations were searched, but not with the
+        Whether the pairs include every configuration of the other clients that can be the worst. Otherwise the pairs are the two with all
+        other clients at the same extreme. They have the largest Rényi divergences wherever all configurations were searched, but not the
         largest hockey-stick divergences.
     largest_loss : float
         Largest privacy loss of any pair: the pure epsilon, ``trials * ln((1/2 + theta) / (1/2 - theta))``.
@@ -159,8 +159,8 @@ def poisson_binomial_pairs(clients: int, trials: int, theta: float, window: floa
     """Return candidates for the worst pair of sums, for replace-one adjacency.
 
     Up to 128 trials in all (fewer for theta above 0.49) the pairs are every configuration of the other clients: a pair for each number of
-    trials at 1/2 + theta; beyond that they are the two with all other clients at the same extreme, which are not proven to include the
-    worst case.
+    trials at 1/2 + theta. Beyond that they are the two pairs with all other clients at the same extreme, which are not proven to include
+    the worst case.
 
     Parameters
     ----------

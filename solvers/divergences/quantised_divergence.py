@@ -188,7 +188,7 @@ def quantised_renyi(bound: FairBinomialBound, orders: FloatArray, dimension: int
 
 @dataclass(frozen=True, eq=False)
 class _Nodes:
-    """Terms of the largest excess that serve every multiplier.
+    """Terms of the largest excess that do not depend on the multiplier.
 
     Rows are the whole numbers from which shifts start, columns the orders.
     """

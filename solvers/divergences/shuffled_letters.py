@@ -4,7 +4,7 @@ Let w_y be the least probability of letter y over all rows, and g the sum of the
 drawing from the blanket w / g with probability g, and otherwise from the rest of its own row. Assume that an observer knows the clients
 that did not use the blanket, and their letters. The observer also sees a histogram of the letters of the remaining clients and of the
 hidden client, whose row is a or b. Compare with the law of n letters, each of which is y with probability w_y, and missing with probability
-1 - g; the histogram then has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
+1 - g. Relative to this law the histogram has the density 1/n sum_i a(Y_i) / w(Y_i), so that the hockey-stick divergence is
 
     D = E[max(0, 1/n sum_i T_i)],    T_i = (a(y) - e^epsilon b(y)) / w_y with probability w_y, and 0 with probability 1 - g
 
@@ -76,8 +76,8 @@ class ShuffledLetters:
     Attributes
     ----------
     weights : array_like of shape (rows, letters)
-        Probabilities of a client's letters, for every input, up to a common factor: non-negative numbers, rows with the same sum. Inputs
-        between rows, whose letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
+        Probabilities of a client's letters, for every input, up to a common factor; the numbers are non-negative, and all rows have the
+        same sum. Inputs between rows, whose letters are drawn from a mixture of rows, are covered: hockey-stick divergences are convex.
     clients : int
         Number n of clients, including the hidden client; the other clients draw by the table, for any inputs. From 1 to 10**12.
 
@@ -289,7 +289,7 @@ def _lower_hull(points: FloatArray, values: FloatArray) -> FloatArray:
     """Return the largest convex function below values at increasing points, at these points."""
     kept: list[int] = []
     for place in range(len(points)):
-        # Drop points on or above the chord from the point before to the new point.
+        # Drop points on or above the chord from their predecessor to the new point.
         while len(kept) > 1 and (values[kept[-1]] - values[kept[-2]]) * (points[place] - points[kept[-1]]) >= (
             values[place] - values[kept[-1]]
         ) * (points[kept[-1]] - points[kept[-2]]):

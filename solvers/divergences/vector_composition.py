@@ -178,9 +178,9 @@ def integer_optimum(divergences: FloatArray, prices: FloatArray, dimension: int,
 
 
 def _best_sum(best: FloatArray, gains: "list[float]", units: "list[int] | range") -> FloatArray:
-    """Return, for each budget, the best of spending some units on a further choice.
+    """Return, for each budget, the best value if some units pay for a further choice.
 
-    The remaining units are spent as before.
+    The remaining units keep their previous choices.
     """
     result = best.copy()
     for gain, spent in zip(gains, units, strict=True):

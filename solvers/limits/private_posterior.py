@@ -18,7 +18,7 @@ from .prior_risk import ROUNDING
 
 # Above this dimension a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
 SERIES_FROM = 1e4
-# A mean so close to 1 that its odds overflow gains nothing.
+# Means so close to 1 that their odds overflow do not improve the bound.
 LARGEST_LOG_ODDS = 700.0
 # The last of Newton's steps leaves an error of about its square. Five steps are usual.
 LAST_STEP, MOST_STEPS = 1e-7, 100
@@ -95,8 +95,8 @@ def _log_mean_excess(dimension: int, log_odds: FloatArray) -> tuple[FloatArray, 
     X is a coordinate of a random unit vector.
     """
     half = (dimension - 1) / 2
-    log_rest = -np.logaddexp(0.0, log_odds)  # This is log(1 - t**2).
-    ratio = np.exp(-log_odds)  # This is (1 - t**2)/t**2.
+    log_rest = -np.logaddexp(0.0, log_odds)  # The logarithm of 1 - t**2.
+    ratio = np.exp(-log_odds)  # The ratio (1 - t**2)/t**2.
     squared = np.exp(-np.logaddexp(0.0, -log_odds))
     # E X 1{X > t} = (1 - t**2)**half / (2 half Beta(half, 1/2)).
     log_mean = half * log_rest - math.log(2 * half) - _log_beta(half)

@@ -37,7 +37,7 @@ class RowLattice:
     def coarseness(self, costs: list[float]) -> float:
         """Return half the cost of a kernel vector's costliest entry; 0.0 without a kernel.
 
-        The costs are those of a unit of each component. The result is the size of the distance that `nearest` may have to go.
+        Each component has a cost per unit. The result is of the order of the distance between a target and the result of `nearest`.
         """
         return max((abs(entry) * cost / 2 for vector in self.kernel for entry, cost in zip(vector, costs, strict=True)), default=0.0)
 
@@ -110,9 +110,9 @@ def row_lattice(positions: Vector, scales: Vector) -> RowLattice:
 def least_coarseness(positions: Vector, costs: list[float]) -> float:
     """Return a lower bound on `RowLattice.coarseness`, up to floating-point rounding.
 
-    The bound needs no search for short vectors. By Hadamard's inequality, no basis of the kernel, its entries multiplied by the costs, has
-    only vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of the Gram
-    determinant of the two equations, their entries divided by the costs.
+    The bound needs no search for short vectors. Let the kernel's entries be multiplied by the costs. By Hadamard's inequality, no basis of
+    the kernel has only vectors that are shorter than its determinant allows. That determinant is the product of the costs times the root of
+    the Gram determinant of the two equations, their entries divided by the costs.
     """
     letters = len(positions)
     if letters == 2:

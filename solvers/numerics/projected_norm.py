@@ -5,9 +5,9 @@ The mean is exact for a uniformly random subspace. `docs/proofs/unit-vectors.md`
 
 import math
 
-# Terms of the central moments in the bound: E (X - 1)**4 and E (M - 1)**2 of the proof.
+# Terms of the central moments E (X - 1)**4 and E (M - 1)**2 in the proof's bound.
 FOURTH_MOMENT, SQUARED_SPREAD = 116.0, 8.25
-# Cuts of the squared norm's lower tail, and powers of Hölder's inequality, among which the bound takes the best.
+# The bound takes the best of these cuts of the squared norm's lower tail, and of these powers in Hölder's inequality.
 CUTS = tuple(step / 20 for step in range(1, 20))
 POWERS = range(1, 33)
 # Relative margin of the bound, which is computed in few operations.

@@ -1,4 +1,4 @@
-"""Upper bounds on a sum of one function of each coordinate over an L_p ball.
+"""Upper bounds on sums of a function of each coordinate, over an L_p ball.
 
 The bounds come from Lagrangian duality.
 """
@@ -12,13 +12,14 @@ from ...arrays import FloatArray
 from .bisection import Brackets, bisect_each
 from .rounding import UNIT
 
-# Halvings of a cell before the tangent at its left end bounds the rest: the gap is of the order of the last width squared.
+# Number of halvings of a cell before the tangent at its left end bounds the rest: the gap is of the order of the last width squared.
 HALVINGS = 26
-# Halvings of all cells; the remaining halvings are of cells that can have the maximum.
+# Number of halvings of all cells; later halvings concern only cells that can have the maximum.
 FIRST_HALVINGS = 2
 # Relative slack by which the bound is rounded upward: its powers, at most 64, have rounding errors below 400 units.
 UPWARD = 1e-11
-# Least budget that floating point distinguishes from zero; a larger budget only loosens the bound, so that raising it to this is safe.
+# Least budget that floating point distinguishes from zero. Raising smaller budgets to this value is safe, since a larger budget only
+# loosens the bound.
 LEAST_BUDGET = 1e-280
 # Natural logarithm of the largest over the smallest price in the search.
 PRICE_RANGE = 60.0
@@ -51,7 +52,7 @@ def largest_piecewise_sum(
     dimension : int
         Number of coordinates.
     norm, radius : float
-        p, from 1 to 64, and the radius of the ball, above 0.
+        Order p, from 1 to 64, and radius of the ball, above 0.
 
     Examples
     --------

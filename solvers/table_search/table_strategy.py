@@ -67,7 +67,8 @@ class StaircaseDesign:
         Function that makes the table, at the constraint of the search or a slightly different constraint: letters stay, or are stretched a
         little.
     duals : DualValues or None
-        Feasible dual values that prove a lower bound at the constraint of the search, if they were requested or come with the design.
+        Feasible dual values that prove a lower bound at the constraint of the search, if the caller requested them or the design yields
+        them.
     searched : SearchedTable or None
         Result of the search for letters, if there was a search.
     """
@@ -166,7 +167,7 @@ def choose_design(
 def _origin(problem: LetterProblem, bound: StaircaseBound | None, start: SearchedTable | None) -> StaircaseBound | SearchedTable:
     """Return the origin of letters: an earlier design, or a bound.
 
-    Without either it is the bound of a coarse grid.
+    Without an earlier design or a bound, the origin is the bound of a coarse grid.
     """
     if start is not None and len(start.alphabet) == problem.letters:
         return start
@@ -198,9 +199,8 @@ def _value(table: Table, input_weights: FloatArray | None) -> float:
 def table_at_letters(searched: SearchedTable, inputs: int, designed_for: RatioConstraint, input_weights: FloatArray | None) -> Design:
     """Return the design that keeps a table's letters, or stretches them a little.
 
-    A tighter constraint requires the stretching. Letters can stand so tight that the best table for the same letters under a slightly
-    tighter constraint than they were designed for costs much more than the best table for stretched letters; the letters of randomised
-    response show how much stretching to try.
+    A slightly tighter constraint requires the stretching. Letters can be so tight that the best table for them under such a constraint
+    costs much more than the best table for stretched letters. The letters of randomised response show how much stretching to try.
     """
     alphabet = _without_twins(searched.alphabet)
 

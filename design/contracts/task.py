@@ -15,7 +15,7 @@ SMALLEST_TARGET, LARGEST_TARGET = 1e-5, 1e4
 # Allowed bits of a coordinate and of a whole message.
 FEWEST_BITS, MOST_BITS = 1e-9, 1e6
 MOST_MESSAGE_BITS = 1e15
-# Two numbers of bits that agree up to this relative error are equal: one was computed from the other.
+# Two numbers of bits that agree up to this relative error count as equal, since one may have been computed from the other.
 SAME_BITS = 1e-9
 
 
@@ -86,8 +86,8 @@ class Task:
     rounds : int
         Number of rounds in which the same client takes part.
     bits : float or None
-        Most bits of a coordinate: a message has at most `bits` times `dimension` bits. The coordinates are those of a vector, or the items
-        of a list; a number has a single coordinate. None for any number of bits.
+        Largest number of bits of a coordinate: a message has at most `bits` times `dimension` bits. The coordinates are those of a vector,
+        or the items of a list; a number has a single coordinate. None for any number of bits.
     sampling : PoissonSampling, FixedSizeSampling or None
         Sampling of the clients of a round, in secret.
     message_bits : float or None

@@ -30,7 +30,7 @@ from ..noise.random_words import WordsLike
 
 LARGEST_RATE = 100.0
 SMALLEST_DEVIATION, LARGEST_DEVIATION = 1e-6, 1e15
-# Largest exponent of an update: no clip norm of a double's range overflows with it.
+# Largest exponent of an update, with which no clip norm in the range of doubles overflows.
 LARGEST_EXPONENT = 300.0
 # The paper's noise in the count is a twentieth of the clients of a round (section 2.2).
 CLIENTS_PER_DEVIATION = 20

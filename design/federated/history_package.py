@@ -37,7 +37,7 @@ class HistoryPackage:
     Attributes
     ----------
     start_round : int
-        Number of rounds that the model has been through before these.
+        Number of rounds of the model before the first of these rounds.
     rounds : tuple of tuple of bytes
         The messages of each round, all of the same length, in the order in which the server added them up.
     message_bytes : int
@@ -71,7 +71,7 @@ class HistoryPackage:
 
     @property
     def end_round(self) -> int:
-        """Number of rounds that the model has been through after these."""
+        """Number of rounds of the model after the last of these rounds."""
         return self.start_round + len(self.rounds)
 
     def to_bytes(self) -> bytes:

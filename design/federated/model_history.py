@@ -73,7 +73,7 @@ class ModelHistory:
 
     @property
     def first_round(self) -> int:
-        """Number of rounds of the oldest model that the history can update."""
+        """Number of rounds that the oldest model includes that the history can update."""
         return self.state.rounds - len(self.rounds)
 
     @cached_property
@@ -123,8 +123,8 @@ def replay_round(state: ModelState, messages: Sequence[bytes], decode: Decode, o
 def add_round(history: ModelHistory, messages: Sequence[bytes], decode: Decode, optimiser: ServerOptimiser) -> ModelHistory:
     """Return the server's history after another round, from its messages in any order.
 
-    ``ValueError`` is raised for a message of another length than agreed, and for a message that `replay_round` refuses; the server leaves
-    such messages out.
+    The function raises ``ValueError`` for a message of another length than agreed, and for a message that `replay_round` refuses; the
+    server omits such messages.
     """
     check_messages(messages, history.message_bytes)
     ordered = tuple(sorted(messages))
@@ -142,8 +142,8 @@ def catch_up_package(history: ModelHistory, last_round: int | None) -> HistoryPa
     history : ModelHistory
         The server's history.
     last_round : int or None
-        Number of rounds that the client's model has been through: 0 for a public first model, such as a model drawn from a public seed.
-        None if the client has no model.
+        Number of rounds that the client's model includes: 0 for a public first model, such as a model drawn from a public seed. None if the
+        client has no model.
 
     Examples
     --------
@@ -179,8 +179,8 @@ def apply_package(
     decode, optimiser
         The server's decoder and optimiser, as in `replay_round`.
     rollback : bool
-        Whether to accept a whole model of fewer rounds than the client's, or of another number or type of parameters or moments: for a
-        server that starts again.
+        Whether to accept a whole model of fewer rounds than the client's model, or of another number or type of parameters or moments, as a
+        server that starts again sends it.
 
     Raises
     ------

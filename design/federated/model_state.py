@@ -23,7 +23,7 @@ class ModelState:
     Attributes
     ----------
     rounds : int
-        Number of rounds that the model has been through, from 0 to 2**32 - 1.
+        Number of rounds that the model includes, from 0 to 2**32 - 1.
     parameters : ndarray of float32 or float64, shape (dimension,)
         The model, finite; read-only.
     moments : tuple of ndarray, same type and shape

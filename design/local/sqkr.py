@@ -2,8 +2,8 @@
 
 SQKR works with and without pure privacy.
 
-Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*. Kerdock's frame consists of mutually unbiased bases: in
-it every vector has a Kashin representation at a level that is proven.
+Chen, Kairouz, Özgür 2020, *Breaking the communication-privacy-accuracy trilemma*. Kerdock's frame consists of mutually unbiased bases, in
+which every vector has a Kashin representation at a proven level.
 """
 
 import math
@@ -27,7 +27,7 @@ from ..noise.random_words import WordsLike, word_source
 from ..transforms.kashin import FARTHEST, INNER_BOX, KASHIN_CONSTANT, LARGEST_SEED, KashinFrame, TightFrame, kashin_blocks, largest_bias
 
 LARGEST_KERDOCK_DIMENSION = 1024
-# Number of steps in single precision; few vectors need a third step.
+# Number of steps in single precision, as few vectors need a third step.
 FIRST_STEPS = 2
 # Irreducible polynomials over the field of two elements, by degree; bit i is the coefficient of x**i.
 POLYNOMIALS = {1: 0b11, 3: 0b1011, 5: 0b100101, 7: 0b10000011, 9: 0b1000010001}
@@ -60,7 +60,7 @@ class SQKRMechanism(VectorMechanism):
     epsilon : float
         Privacy parameter, 0.001 to 20; infinity gives no privacy: clients send the quantised signs themselves.
     message_bits : int
-        Coordinates drawn for a client, which is also the length of its message, 1 to 16.
+        Number of coordinates drawn for a client, which is also the length of its message, 1 to 16.
     ball : NormBall
         L2 ball of the vectors, of at most 2**24 dimensions.
     seed : int
@@ -259,9 +259,9 @@ class SQKRMechanism(VectorMechanism):
 def sqkr_mechanism(epsilon: float, ball: NormBall, seed: int = 0) -> SQKRMechanism:
     """Return the SQKR mechanism whose number of bits, 1 to 16, minimises the worst variance.
 
-    More bits draw more coordinates and make randomised response worse. The paper takes about epsilon * log2(e) bits, which has the right
-    order; the best number is up to four less, and at epsilon = 8 its error is a third of that. `epsilon` is from 0.001 to 20: without
-    privacy more bits are always better.
+    More bits draw more coordinates and make randomised response noisier. The paper takes about epsilon * log2(e) bits, which is the right
+    order of magnitude. The best number is up to four bits less, and at epsilon = 8 its error is a third of the error with the paper's
+    number. `epsilon` is from 0.001 to 20: without privacy more bits are always better.
 
     Examples
     --------
@@ -366,7 +366,7 @@ class KerdockFrame(TightFrame):
         current[~usable] = 0.0
         coefficients = current.astype(float)
         coefficients *= level
-        # The correction removes the error of single precision; for unusable steps it is the vector itself.
+        # The correction removes the error of single precision; for unusable steps the correction starts from the vector itself.
         rest = vectors - self.synthesis(coefficients)
         coefficients += self.analysis(rest)
         return coefficients

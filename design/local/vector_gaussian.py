@@ -71,7 +71,7 @@ class VectorGaussianMechanism(AddedNoiseMechanism):
         epsilon : float
             Privacy parameter of one message, 1e-3 to 100.
         delta, ball
-            Fields of the mechanism.
+            Failure probability and ball of the mechanism.
         """
         delta = check_real("delta", delta, low=SMALLEST_DELTA, high=LARGEST_DELTA)
         return cls(gaussian_noise_multiplier(check_vector_epsilon(epsilon), delta), delta, ball)
@@ -122,7 +122,7 @@ def calibrate_noise_multiplier(budget: Budget, trust_model: str) -> float:
 def noise_adjacency(adjacency: str | None, sampling: Sampling | None, trust_model: str) -> str:
     """Return the requested adjacency, or the trust model's usual adjacency.
 
-    A server that sees each message also sees its sender, so that sampling is no secret.
+    The sampling has no effect if the server sees each message, and so its sender.
     """
     if (trust_model, adjacency) == ("local", "add-or-remove-one"):
         raise ValueError(

@@ -30,7 +30,7 @@ from ..transforms.vector_dithering import bounded_rounding, rejection_bias_bound
 from .message_checks import checked_messages
 
 DITHERINGS = ("systematic", "rejection")
-# Letters counted at a time; each takes an index of eight bytes.
+# Largest number of letters counted at a time; each letter takes an index of eight bytes.
 COUNTED = 2**20
 
 
@@ -67,7 +67,7 @@ class VectorGrid:
 
     @property
     def centred(self) -> bool:
-        """Whether zero is a grid point, from which positions are counted; true for finite p."""
+        """Whether positions count from zero, a grid point; true for finite p."""
         return math.isfinite(self.ball.norm)
 
     @property
@@ -128,7 +128,7 @@ class VectorGridVariance:
 
     @cached_property
     def rows(self) -> FloatArray:
-        """Variance of each row, in squared units of the vectors. Shape (2**bits_in,)."""
+        """Variance of each row, in squared units of the vectors, shape (2**bits_in,)."""
         scale = (self.grid.steps * Fraction(self.grid.step)) ** 2
         return np.array([float(scale * variance) for variance in self.table.moments.variances])
 
@@ -145,7 +145,7 @@ class VectorGridVariance:
         return np.asarray(terms.sum(axis=1))
 
     def largest(self, radius: float) -> float:
-        """Return a bound on the variance of every vector of a ball, its radius in steps.
+        """Return a bound on the variance of every vector of a ball with a radius in steps.
 
         For p = infinity the radius is that of the grid, and the bound is exact. Otherwise the bound is the value of the concave envelope of
         a coordinate's variance, as a function of its p-th power. The line is an upper bound.
@@ -173,10 +173,10 @@ class VectorGridVariance:
 class VectorTableMechanism(VectorMechanism):
     """Every client dithers its vector to a grid and sends a letter of the table per coordinate.
 
-    Dithering hardly increases the norm. The grid is that of `VectorGrid`: for finite p zero is a grid point, for p = infinity coordinates
-    are dithered independently.
+    Dithering hardly increases the norm. The grid is `VectorGrid`. For finite p zero is a grid point; for p = infinity coordinates are
+    dithered independently.
 
-    The table's own guarantee for two inputs does not matter: the guarantee for the whole vector is computed from the weights.
+    The guarantee for the whole vector is computed from the table's weights, not from the table's own guarantee for two inputs.
 
     Attributes
     ----------
@@ -274,8 +274,8 @@ class VectorTableMechanism(VectorMechanism):
     def privacy(self) -> Privacy:
         """Return the local privacy of the whole vector, for every two vectors.
 
-        A message is a mixture, over dithered vectors, of products of rows. Divergence is quasi-convex: that of two mixtures is at most the
-        largest divergence of their parts. So the bound covers all pairs of dithered vectors, at most `input_distance` apart.
+        A message is a mixture, over dithered vectors, of products of rows. Divergence is quasi-convex: the divergence of two mixtures is at
+        most the largest divergence of their parts. So the bound covers all pairs of dithered vectors, at most `input_distance` apart.
         """
         return table_privacy(self.table, dimension=self.ball.dimension, norm=self.ball.norm, radius=self.input_distance)
 
@@ -337,7 +337,7 @@ class VectorTableMechanism(VectorMechanism):
         """Return the variance of each vector, which includes dithering.
 
         The variance is exact for systematic dithering, whose coordinates have the same marginal distributions as independent ones. With
-        rejection it is the variance of vectors that are never rejected: an approximation that leaves out the bias.
+        rejection the result is the variance of vectors that are never rejected, an approximation that omits the bias.
         """
         array = self.ball.check(vectors)
         result = np.empty(len(array))

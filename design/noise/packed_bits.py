@@ -11,9 +11,9 @@ from .random_words import WordsLike, WordSource, word_source
 
 PackedBits = NDArray[np.uint8]
 """Rows of bits; the first bit of each byte counts least, and bits beyond the last are 0."""
-# Words compared at a time: half a megabyte.
+# Number of words compared at a time, half a megabyte.
 BLOCK = 2**16
-# Largest number of rows whose bits one byte can add up, and bytes of a row unpacked at a time.
+# Largest number of rows whose bits a byte can count, and number of bytes of a row unpacked at a time.
 MOST_IN_A_BYTE, PIECE = 255, 2**11
 
 
@@ -78,7 +78,7 @@ def _below(threshold: int, count: int, words: WordSource) -> WordArray:
         if place == 0:
             break
         place -= 1
-        # On average three of five words are decided by then.
+        # On average three of five words are decided by this step.
         if place <= 56 and place % 2 == 0:
             still = np.flatnonzero(undecided)
             undecided = undecided[still]

@@ -1,4 +1,4 @@
-"""Layout of groups of a long vector that are coded independently: compression by parts."""
+"""Layout of a long vector's groups, each of which is coded independently."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from itertools import accumulate
 
 from ...arguments import LARGEST_DIMENSION, check_integer
 
-# The coder draws 2**bits samples of a group.
+# Largest number of bits of a group, of which the coder draws 2**bits samples.
 MOST_GROUP_BITS = 20
 MOST_GROUPS = 2**20
 

@@ -105,7 +105,10 @@ def mean_compression_bound(dimension: int, bits: float, clients: int, *, radius:
 
 
 def unbiased_mean_compression_bound(dimension: int, bits: float, clients: int, *, radius: float = 1.0) -> float:
-    """Return a lower bound on an unbiased mean's variance: a single client's bound over the clients."""
+    """Return a lower bound on an unbiased mean's variance.
+
+    The bound is a single client's bound divided by the number of clients.
+    """
     clients = check_integer("clients", clients, low=1, high=MOST_CLIENTS)
     return unbiased_compression_bound(dimension, bits, radius=radius) / clients
 

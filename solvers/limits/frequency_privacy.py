@@ -159,7 +159,7 @@ def _local(categories: int, clients: int, epsilon: float, delta: float, loss: st
 
 
 def _group_risks(categories: int, clients: int, epsilon: float, delta: float) -> tuple[PriorRisks, PriorRisks]:
-    """Return the risks of all independent groups with one item each, and the risks of two groups."""
+    """Return the risks of all groups, and of two groups, with an independent item each."""
     sizes = group_sizes(clients)
     weights = group_weights(sizes, clients)
     items = np.unique(np.append(2.0 ** np.arange(1, max(2, categories.bit_length())), categories))

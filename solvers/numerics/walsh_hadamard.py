@@ -77,7 +77,10 @@ def walsh_hadamard(vectors: ArrayLike, out: NDArray[Any] | None = None) -> NDArr
 
 
 def _touched(array: NDArray[Any]) -> NDArray[Any]:
-    """Return new memory after a write to every page, which is faster in order than during a product."""
+    """Return new memory after a write to every page.
+
+    Writing in order is faster than writing during a product.
+    """
     array.reshape(-1)[:: PAGE // array.itemsize] = 0
     return array
 

@@ -28,7 +28,7 @@ def random_directions(ball: NormBall, vectors: ArrayLike, words: WordsLike) -> F
     scaled = ball.clip(vectors) / ball.clip_norm
     clients, dimension = scaled.shape
     norms = np.linalg.norm(scaled, axis=1)
-    # The zero vector has no direction: any direction serves, as both signs are equally likely.
+    # The zero vector has no direction. Any direction serves, as both signs are equally likely.
     short = norms < SHORTEST
     scaled[short] = np.eye(1, dimension)
     signs = np.where(words.uniforms(clients) < (1 + norms) / 2, 1.0, -1.0)

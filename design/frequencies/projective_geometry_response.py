@@ -140,7 +140,10 @@ class ProjectiveSpace:
         return np.asarray(np.rint((counts.sum(axis=-1, keepdims=True) + total) / self.prime))
 
     def _spectrum(self, counts: IntegerArray, digit: int) -> "np.ndarray[tuple[int, ...], np.dtype[np.complex128]]":
-        """Return the Fourier transform of the counts of points whose last nonzero digit has a given place."""
+        """Return the Fourier transform of the counts of points by their last nonzero digit.
+
+        These are the points whose last nonzero digit has the given place.
+        """
         of_these = counts[..., self._starts[digit] : self._starts[digit + 1]]
         if digit == 0:
             return np.asarray(of_these, dtype=complex)

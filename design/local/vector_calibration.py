@@ -152,7 +152,7 @@ def calibrate_vector_table(
 
 
 def _pure_table_epsilon(epsilon: float, ball: NormBall, bits_in: int, metric: str | float | None, dithering: str) -> float:
-    """Return the table's epsilon at which vectors have a pure epsilon, for rows that differ most."""
+    """Return the table's epsilon that gives vectors a pure epsilon, for rows that differ most."""
     constraint, grid = ratio_constraint(1.0, bits_in, metric), VectorGrid(ball, bits_in)
     steps = np.arange(2**bits_in, dtype=float)
     ratios = constraint.log_ratio * (steps if constraint.neighbours_only else np.sign(steps))

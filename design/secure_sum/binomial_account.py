@@ -1,4 +1,4 @@
-"""Accounts of binomial noise in a secure sum: a theorem, Rényi divergences, and exact losses.
+"""Accounts of binomial noise in a secure sum: theorem, Rényi divergences, and exact losses.
 
 The exact account needs the worst shift between two neighbours' vectors.
 """

@@ -1,4 +1,4 @@
-"""Secure sums that send the messages of another secure sum, and such sums of numbers.
+"""Secure sums that send the messages of another secure sum, such as sums of numbers.
 
 A number of an interval is a vector of one coordinate, its distance from the middle.
 """
@@ -58,7 +58,7 @@ class DelegatedSum(SecureSumMechanism):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of coordinates of a message of `inner`, which may exceed that of its vectors."""
+        """Number of coordinates of a message of `inner`, which may exceed the number of its vectors'."""
         return self.inner.padded_dimension
 
     @property

@@ -34,9 +34,10 @@ def certified_table(
     dual: DualCertificate | None = None,
     interval: tuple[float, float] = (0.0, 1.0),
 ) -> LookupTable:
-    """Return the lookup table with these weights and letters, and its recomputed certificate.
+    """Return the lookup table with given weights and letters, and its recomputed certificate.
 
-    The realised epsilon may exceed the declared one: `verify_table` refuses such a table. Arguments are as in `LookupTable` and `certify`.
+    The realised epsilon may exceed the declared epsilon; `verify_table` refuses such a table. Arguments are as in `LookupTable` and
+    `certify`.
     """
     certificate = certify(weights, alphabet, total, epsilon=epsilon, metric=metric, objective=objective, prior=prior, dual=dual)
     return LookupTable(
@@ -84,7 +85,7 @@ def certify(
     Parameters
     ----------
     weights, alphabet, total, epsilon, metric, prior
-        Fields of `LookupTable`; rows must sum to the total.
+        Weights, letters, rows' sum and declared privacy, as in `LookupTable`; rows must sum to the total.
     objective : str
         ``"mean"``, ``"worst"`` or ``"prior"``.
     dual : DualCertificate or None
@@ -150,7 +151,7 @@ def lower_bound(
     _check_input_weights("dual.input_weights", dual.input_weights, rows)
     given = np.array(dual.input_weights)
     chosen = {"mean": np.full(rows, 1.0), "worst": given, "prior": np.array(prior if prior is not None else given)}[objective]
-    # The bound uses the objective's own weights, not the file's rounding of them.
+    # The bound uses the objective's own weights, not the rounded weights of the file.
     chosen = chosen / chosen.sum()
     if chosen.shape != given.shape or np.abs(chosen - given).max() > WEIGHT_TOLERANCE:
         raise ValueError(f"dual.input_weights must be those of the objective {objective!r}, got {dual.input_weights!r}")

@@ -30,9 +30,10 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
     table : LookupTable
         The table.
     path : path
-        The file; replaced if it exists.
+        Path of the file, which is replaced if it exists.
     file_format : str
-        ``"c"``: a self-contained C99 header. ``"npz"``: arrays. ``"csv"`` and ``"parquet"``: one row per input and letter.
+        Format of the file: ``"c"`` for a self-contained C99 header, ``"npz"`` for arrays, ``"csv"`` or ``"parquet"`` for one row per input
+        and letter.
 
     Raises
     ------
@@ -47,7 +48,7 @@ def export_table(table: LookupTable, path: str | os.PathLike[str], file_format: 
 def c_header(table: LookupTable) -> bytes:
     """Return a C99 header with the table's encoder and decoder.
 
-    Encoder and decoder agree with the table bit for bit, given the same random words.
+    Given the same random words, encoder and decoder return exactly the table's results.
 
     The header defines ``qb_encode(value, dither_word, table_word)``, a slower ``qb_encode_constant_time`` that draws the same,
     ``qb_decode(letter)``, and the table's guarantees, as macros.

@@ -1,6 +1,6 @@
 """The file format ``quietbits-table/1``: JSON with a schema and a checksum.
 
-Only tables that verify are written, and files that were changed are refused.
+Writing refuses tables that do not verify, and reading refuses changed files.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT = "quietbits-table/1"
 LONGEST_MESSAGE, LONGEST_DETAIL = 200, 300
-# The largest table, of 512 rows and letters, has some six megabytes.
+# Largest size of a file; the largest table, of 512 rows and letters, takes some six megabytes.
 MOST_BYTES = 64 * MEGABYTE
 
 
@@ -57,13 +57,13 @@ def read_table(path: str | os.PathLike[str], most_bytes: int = MOST_BYTES) -> Lo
     Raises
     ------
     TableError
-        At the first failed check: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or a check of `verify_table`; one line that
-        begins with the file's name.
+        If a check fails: ``size``, ``json``, ``format``, ``schema``, ``checksum``, or a check of `verify_table`. The message is one line
+        for the first failed check, and begins with the file's name.
     """
     try:
         return _verified(path, most_bytes)
     except TableError as error:
-        # The error quotes text that an attacker may have chosen: it is shortened.
+        # The error quotes text that an attacker may have chosen, so the text is shortened.
         raise TableError(error.check, textwrap.shorten(error.detail, LONGEST_DETAIL, placeholder=" ..."), shown_path(path)) from None
 
 
@@ -93,7 +93,7 @@ def verify_file(path: str | os.PathLike[str]) -> Certificate:
 def table_document(table: LookupTable) -> dict[str, Any]:
     """Return a table's document, checksum included, with the schema's keys, ready for JSON.
 
-    The document omits the duration of the design: the same table has the same file.
+    The document omits the duration of the design, so that the same table has the same file.
     """
     certificate, provenance = table.certificate, table.provenance
     dual = certificate.dual
@@ -187,7 +187,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 @cache
 def _validator() -> "Draft202012Validator":
-    # The import is here because tables are written more often than read.
+    # The import is local because tables are written more often than read.
     from jsonschema import Draft202012Validator
 
     return Draft202012Validator(json.loads((files(__package__) / "table.schema.json").read_text(encoding="utf-8")))
@@ -211,7 +211,7 @@ def _table_from(document: dict[str, Any]) -> LookupTable:
         raise TableError("shape", f"rows of weights must have equal lengths, got from {lengths[0]} to {lengths[-1]}")
     stated, provenance, prior = document["certificate"], document["provenance"], document["prior"]
     dual = stated["dual"] and DualCertificate(**{kind: _floats(values) for kind, values in stated["dual"].items()})
-    # JSON Schema accepts 2.0 as an integer: int() makes it an int.
+    # JSON Schema accepts 2.0 as an integer, which int() converts.
     return LookupTable(
         mechanism=document["mechanism"],
         epsilon=float(document["epsilon"]),

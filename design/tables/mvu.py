@@ -27,7 +27,8 @@ from .provenance import Provenance, record_provenance
 from .randomised_response import generalised_randomised_response
 from .table_facts import realised_epsilon
 
-# Shares of epsilon reserved for the rounding, tried in turn. The first share suffices unless a table has few letters and tiny entries.
+# Shares of epsilon for the rounding, which the design tries in turn. The first share suffices unless a table has few letters and tiny
+# entries.
 MARGINS = (1e-9, 1e-8, 1e-7, 2e-7, 4e-7, 1e-6, 1e-5, 1e-4)
 
 SOLVERS = ("staircase", "trust-region", "alternating")
@@ -61,11 +62,12 @@ def design_mvu(
         None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, under which
         inputs x, x' may differ by ``exp(epsilon |x - x'|**p)``.
     objective : str or array_like of shape (2**bits_in,)
-        ``"mean"``: the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in); ``"worst"``: the largest; an array: the
-        average over a prior with these weights.
+        Objective: ``"mean"`` for the average variance over the inputs (eq. 2 of the MVU paper over 2**bits_in), ``"worst"`` for the largest
+        variance, an array for the average over a prior with these weights.
     solver : str
-        ``"staircase"``: the global optimum with unlimited letters, which is the table itself if bits_out > bits_in (weighted objectives),
-        and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"``: the paper's two methods.
+        Solver: ``"staircase"`` computes the global optimum with unlimited letters, which is the table itself if bits_out > bits_in
+        (weighted objectives), and otherwise seeds a search for letters; ``"trust-region"`` and ``"alternating"`` are the paper's two
+        methods.
     symmetric : bool
         Whether to allow only tables mirrored under x -> 1-x; only for the staircase solver.
     interval : tuple of float
@@ -120,7 +122,7 @@ def design_mvu(
     if solver == "staircase":
         made = choose_design(bits_in, bits_out, constraint, input_weights, symmetric, starts or 16, rng, workers)
     else:
-        # The import is here because cvxpy and SciPy's optimisers take longer to load than most tables take to design.
+        # The import is local because cvxpy and SciPy's optimisers take longer to load than most tables take to design.
         if solver == "trust-region":
             from ...solvers.table_search.trust_region import solve_trust_region as paper
         else:
@@ -163,7 +165,7 @@ class MvuSearch:
     searched : RatioConstraint
         The constraint of the search.
     bits_in, bits_out, metric, symmetric
-        Arguments of `design_mvu`; the metric by its canonical name.
+        Bits, metric and symmetry, as in `design_mvu`; the metric has its canonical name.
     objective : TableObjective
         The objective of the tables.
     made : StaircaseDesign
@@ -201,7 +203,7 @@ class MvuSearch:
 
         candidates = []
         if named.solver == "staircase" and bits_in <= bits_out and (self.metric is None or bits_in == 1):
-            # Every metric equals local privacy for two inputs. The paper's solvers get no such help: they serve comparison.
+            # Every metric equals local privacy for two inputs. The paper's solvers do not use this fact, as they serve comparison.
             ended = replace(named, solver="staircase, ended with generalised randomised response")
             candidates.append(_randomised_response(epsilon, bits_in, bits_out, self.metric, self.objective, dual, interval, ended))
         try:
@@ -220,7 +222,8 @@ class MvuSearch:
                 )
             )
         except ConvergenceError:
-            # A table at large epsilon can have entries too small to round; randomised response is then as good to within the stated gap.
+            # A table at large epsilon can have entries too small to round; the objective of randomised response is then within the stated
+            # gap.
             if not candidates or epsilon <= NEARLY_PUBLIC:
                 raise
         return min(candidates, key=_objective)
@@ -351,19 +354,19 @@ def exact_table(
     ----------
     design : callable
         ``design(target_epsilon)`` returns probabilities, shape (2**bits_in, 2**bits_out), and letters, shape (2**bits_out,), of a table
-        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; `design` is called
-        once for each margin that is tried, usually one.
+        that is private at the target and unbiased, up to a solver's rounding. The target is a little below `epsilon`; the function calls
+        `design` once for each margin that it tries, usually a single one.
     mechanism, epsilon, provenance, metric, prior, interval
-        Fields of `LookupTable`.
+        Name, declared privacy, provenance, prior and interval, as in `LookupTable`.
     objective, dual
-        Arguments of `certified_table`; the dual values are those at `epsilon` itself.
+        Objective and dual values, as in `certified_table`; the dual values are those at `epsilon` itself.
     symmetric : bool
         Whether the table must be mirrored exactly.
 
     Raises
     ------
     ConvergenceError
-        If the rounded table exceeds epsilon even with the largest margin: the floats are less private than the design states.
+        If the rounded table exceeds epsilon even with the largest margin, because the floats are less private than the design states.
     """
     for margin in MARGINS:
         probabilities, alphabet = design(epsilon * (1 - margin))

@@ -1,4 +1,4 @@
-"""The registry's entries of the local trust model: every message is private by itself."""
+"""The registry's entries of the local trust model, whose messages are private by themselves."""
 
 import math
 from collections.abc import Callable
@@ -59,7 +59,7 @@ def scalar_lower_bound(task: Task) -> float | None:
 
 
 def unbiased_lower_bound(task: Task) -> float | None:
-    """Return the lower bound for numbers or vectors; numbers with a delta are vectors."""
+    """Return the lower bound for numbers or vectors; numbers with a delta count as vectors."""
     if not isinstance(task.domain, Interval):
         return unbiased_local_lower_bound(task)
     certified = scalar_lower_bound(task)

@@ -379,7 +379,7 @@ class RatioCurve:
 
     @cached_property
     def _table(self) -> tuple[int, FloatArray]:
-        """First point of the table and its values; a zero at either end stands for all points beyond."""
+        """First point of the table, and its values with a zero for all points beyond either end."""
         right, left = self._side(1), self._side(-1)
         values = [*reversed(left), 1 << TABLE_BITS, *right]
         return self.mode - len(left), np.array([value / (1 << TABLE_BITS) for value in values])

@@ -58,7 +58,7 @@ class DelegatedSum(SecureSumMechanism):
 
     @property
     def padded_dimension(self) -> int:
-        """Number of coordinates of a message of `inner`, which may exceed the number of its vectors'."""
+        """Number of coordinates of a message of `inner`, which may exceed that of its vectors."""
         return self.inner.padded_dimension
 
     @property

@@ -303,7 +303,10 @@ class PoissonBinomialMechanism(SecureSumMechanism, VectorMechanism):
         return self.noisy_steps(vectors, words).astype(np.min_scalar_type(self.modulus - 1))
 
     def aggregate(self, messages: NDArray[Any]) -> WordArray:
-        """Return the sum of messages modulo clients * trials + 1; sums of chunks need not be reduced."""
+        """Return the sum of messages modulo clients * trials + 1.
+
+        Sums of chunks need not be reduced.
+        """
         return summed_messages(messages, self.padded_dimension, self.modulus)
 
     def recovered_steps(self, aggregate: NDArray[Any]) -> IntegerArray:

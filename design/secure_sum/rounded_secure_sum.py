@@ -185,7 +185,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def worst_variance(self) -> float:
-        """Upper bound on the variance over the ball, which includes rejected tries but no wrap-around."""
+        """Upper bound on the variance over the ball, with rejected tries and without wrap-around."""
         return self._noise_variance + self._kept * self._rounding.error_bound
 
     @property
@@ -307,7 +307,10 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
 
     @property
     def _kept(self) -> float:
-        """Largest share of squared uncorrelated errors outside the padding; the Hadamard rotation keeps d / D."""
+        """Largest share of squared uncorrelated errors outside the padding.
+
+        The Hadamard rotation keeps d / D.
+        """
         return self.ball.dimension / self.padded_dimension if self.rotation == "hadamard" else 1.0
 
     @cached_property

@@ -266,7 +266,7 @@ def _anchors(smallest: FloatArray, positions: tuple[int, ...]) -> list[int]:
 
 
 def _with_spare_letters(weights: NDArray[np.int64], letters: tuple[Fraction, ...], count: int, symmetric: bool) -> RoundedTable:
-    """Add letters of weight zero up to `count`, in the first gap and, if symmetric, in the last gap."""
+    """Add letters of weight zero up to `count`, in the first gap and, if symmetric, the last."""
     if symmetric and len(letters) % 2 != count % 2:
         # An even number of letters has no middle letter, so the middle letter is split into two of half the weight.
         middle = len(letters) // 2

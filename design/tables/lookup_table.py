@@ -1,4 +1,4 @@
-"""Exact lookup tables of integer weights and rational letters, sampled without floating point.
+"""Exact lookup tables of integer weights and rational letters, without floating point.
 
 A `LetterGuide` looks up letters by random words, from a guide to the cumulative weights: nearly every word needs a single look-up.
 """

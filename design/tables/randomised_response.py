@@ -19,7 +19,7 @@ GENERALISED, BITWISE = "generalised-randomised-response", "bitwise-randomised-re
 
 
 def generalised_randomised_response(epsilon: float, bits: int, *, interval: tuple[float, float] = (0.0, 1.0)) -> LookupTable:
-    """Return generalised randomised response, which keeps the grid index or replaces it uniformly.
+    """Return generalised randomised response, which keeps or uniformly replaces the grid index.
 
     The weights are o off the diagonal and d on it, with o rounded up and d = total - (B-1) o, so that d / o <= exp(epsilon). With (d - o)
     a_i + o sum_j a_j = total i / (B-1) and sum_j a_j = B/2, the letters are exact rationals, and there is no bias (section 3 of Chaudhuri,

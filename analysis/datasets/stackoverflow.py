@@ -40,7 +40,8 @@ SOURCE = f"{SITE}: stackoverflow.{{0}} and decompress it"
 SQLITE, TRAINING_H5, TEST_H5 = "stackoverflow.sqlite", "stackoverflow_train.h5", "stackoverflow_test.h5"
 WORDS, TAGS = 10_000, 500
 MOST_WORDS, MOST_EXAMPLES = 10**6, 10**7
-# Default number of words of a sentence that count, and number of special numbers, which stand for padding, other words, beginning and end.
+# Default number of a sentence's words that count, number of special numbers (padding, other words, beginning and end), and largest number
+# of words.
 POSITIONS, SPECIAL_NUMBERS, MOST_POSITIONS = 20, 4, 10**4
 WORD_COUNTS, TAG_COUNTS = "stackoverflow.word_count", "stackoverflow.tag_count"
 COUNTS_BYTES = 2**28

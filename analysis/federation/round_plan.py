@@ -23,7 +23,7 @@ from ..catalogue.registry import build_mechanism, entry_named
 CARRIED_TRUST_MODELS = ("local", "secure-sum")
 # Suffix of the names of options that hold public randomness.
 SEED = "_seed"
-# Relative tolerance of a probe, as machines differ in the last digits of calibrated parameters.
+# Length of a probe, and its relative tolerance, as machines differ in the last digits of calibrated parameters.
 PROBE_LENGTH, PROBE_TOLERANCE = 16, 1e-6
 
 

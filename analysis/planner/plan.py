@@ -269,7 +269,7 @@ def _check_asked(entry: Entry, asked: _Asked) -> None:
 
 
 def _designs(entry: Entry, asked: _Asked) -> list[_Design]:
-    """Return the candidates that meet the task; raise an error with the reason if there are none."""
+    """Return the candidates that meet the task, or raise an error that states why none does."""
     own = {name: value for name, value in asked.options.items() if name in {option.name for option in entry.options}}
     entry.check_bits(asked.task, own)
     candidates = list(entry.candidates(asked.task)) or [{}]

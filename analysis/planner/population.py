@@ -80,7 +80,7 @@ class PopulationSample:
 
     @property
     def zero_error(self) -> float:
-        """Expected squared error of an estimate without messages: zero, middle, or uniform frequencies."""
+        """Expected squared error of the estimate without messages: zero, the middle, or uniform."""
         return float(np.sum((self.mean - self.domain.middle) ** 2))
 
 

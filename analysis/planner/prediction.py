@@ -9,7 +9,7 @@ from ...design.contracts.mechanism import Mechanism
 from ..random_streams import named_stream
 from .population import PopulationSample, mean_of_clients
 
-# Total number of coordinates of the noise's draws for nonlinear decoders.
+# Least and largest number of draws of the noise for nonlinear decoders, and largest number of their coordinates.
 FEWEST_DRAWS, MOST_DRAWS, DRAWN_COORDINATES = 16, 96, 2**20
 # Number of drawn means of all clients' inputs for nonlinear decoders.
 MEANS = 8

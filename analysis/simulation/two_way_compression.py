@@ -1,4 +1,4 @@
-"""Bytes of a federation in both directions, when returning clients get the missed messages.
+"""Bytes of a federation in both directions, if returning clients get the missed messages.
 
 The scheme is that of `model_history`, after Triastcyn, Reisser, Louizos 2021 (*DP-REC: Private & Communication-Efficient
 Federated Learning*), algorithms 5 and 6; lengths are those of its packages. Bytes of the network's own protocols are not counted.
@@ -27,17 +27,17 @@ class TwoWayTotals:
     Attributes
     ----------
     bytes_up : int
-        Messages.
+        Bytes of messages to the server.
     bytes_down : int
-        Packages: histories, and models if these are shorter or no history would do.
+        Bytes of packages to clients: histories, and models if these are shorter or no history suffices.
     expected_bytes_down : float
         Expected bytes down (`expected_bytes_down`).
     full_models : int
         Number of packages that hold the model.
     replayed_messages : int
-        Number of messages in the other packages, which clients have to decode.
+        Number of messages in packages without the model, which clients have to decode.
     uncompressed_bytes : int
-        Bytes of one direction without compression: the model, for each client of each round. The other direction has the same number.
+        Bytes of either direction without compression, with the model for each client of each round.
     """
 
     bytes_up: int
@@ -93,7 +93,7 @@ def simulate_participation(
     population : int
         Number of clients, 1 to 10**9.
     clients_per_round : int
-        Number of messages of a round. With replacement a client that is drawn twice sends two messages, and gets one package.
+        Number of messages of a round. With replacement, a client that is drawn twice sends two messages and gets one package.
     rounds : int
         Number of rounds, 1 to 10**6; at most 2 * 10**7 messages in all.
     model_bytes : int
@@ -171,13 +171,13 @@ def expected_bytes_down(
     """Return the expected bytes down of each round, up to rounding.
 
     A client takes part in a round with probability p = 1 - (1 - 1 / population)**clients_per_round, or clients_per_round / population
-    without replacement, independently of other rounds. A participant's last time was g rounds ago with probability p (1 - p)**(g - 1), and
-    in round t it is new with probability (1 - p)**(t - 1).
+    without replacement, independently of other rounds. A participant last took part g rounds ago with probability p (1 - p)**(g - 1), and
+    is new in round t with probability (1 - p)**(t - 1).
 
     Parameters
     ----------
     population, clients_per_round, rounds, model_bytes, message_bytes, with_replacement, public_start, state_bytes
-        Arguments of `simulate_participation`.
+        Numbers and lengths, as in `simulate_participation`.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def expected_bytes_down(
     absent = (1 - 1 / population) ** clients_per_round if with_replacement else 1 - clients_per_round / population
     present = 1 - absent
     never = absent ** np.arange(rounds)
-    # The sum in round t is over gaps of 1 to t - 1 rounds.
+    # The sum in round t runs over gaps of 1 to t - 1 rounds.
     shorter = np.minimum(lengths.history, lengths.full)
     returning = present * np.append(0.0, np.cumsum(never[:-1] * shorter[1:]))
     first = shorter if public_start else lengths.full
@@ -236,7 +236,7 @@ def _package_lengths(
 
 
 def _visits(population: int, clients_per_round: int, rounds: int, rng: np.random.Generator, *, with_replacement: bool) -> IntegerArray:
-    """Return client * rounds + round of all visits, each once and in order.
+    """Return client * rounds + round of all visits, without duplicates and in order.
 
     A client's visits follow each other.
     """

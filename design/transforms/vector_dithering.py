@@ -64,7 +64,7 @@ def _rounded_block(positions: FloatArray, uniforms: FloatArray) -> IntegerArray:
     order = np.argsort(keys, axis=1, kind="stable")
     reached = np.floor(np.take_along_axis(fractions, order, axis=1).cumsum(axis=1) + uniforms[:, None]).astype(np.int32)
     up = np.diff(reached, axis=1, prepend=np.int32(0))
-    # Without this limit, rounding errors of the running sums could pass two whole numbers.
+    # A coordinate goes up by at most one step, although rounding errors of the running sums could pass two whole numbers.
     steps = np.empty_like(floors)
     np.put_along_axis(steps, order, np.minimum(up, 1), axis=1)
     floors += steps

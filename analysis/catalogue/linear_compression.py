@@ -141,7 +141,7 @@ def _account_central(values: Values, adjacency: str | None, sampling: Sampling |
 
 
 def _sizes(task: Task, bits: int) -> list[int]:
-    """Return candidate sketch lengths that use up the task's bits or are shares of the coordinates."""
+    """Return candidate sketch lengths, which use up the task's bits or divide the coordinates."""
     # A sketch of an even number of whole rows needs no padding.
     unit = 2 * USUAL_ROWS
     longest = task.dimension - 1

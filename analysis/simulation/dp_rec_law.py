@@ -1,4 +1,4 @@
-"""The law of DP-REC's decoded messages: exact errors of their mean, and draws without coding.
+"""The law of DP-REC's decoded messages: exact errors of the mean, and draws without coding.
 
 A group is coded by 2**bits samples whose weights depend only on their projections on the group's vector. Along this vector, the sent sample
 is one of 2**bits normal numbers, drawn by weight; across it, the sample is a standard normal vector, like every sample. So 2**bits numbers

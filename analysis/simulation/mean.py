@@ -1,4 +1,4 @@
-"""A simulated round of any mechanism for means, with the estimate's error and its prediction."""
+"""A simulated round of a mechanism for means, with the estimate's error and its prediction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

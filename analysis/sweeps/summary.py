@@ -62,7 +62,7 @@ def summarise_sweep(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def usefulness_warnings(summary: pd.DataFrame) -> tuple[str, ...]:
-    """Return sentences on rows with larger errors than the answer without messages, and on clipped inputs.
+    """Return sentences on rows worse than the answer without messages, and on clipped inputs.
 
     The list omits sentences without cases.
     """

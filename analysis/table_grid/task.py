@@ -1,4 +1,4 @@
-"""A table of a grid: its design, certificate, files and row of the index."""
+"""A table of a grid with its design, certificate, files and row of the index."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from ...design.tables.mvu import design_mvu
 from ...design.tables.verification import verify_table
 from ...shown import results_first
 
-# Columns of a task's row with the contents of files, and the columns with the files' names.
+# Columns of a task's row with the contents of files, and columns with the files' names.
 CONTENTS = {"table_text": "file", "header_text": "header"}
 
 
@@ -35,7 +35,7 @@ class TableTask:
     Attributes
     ----------
     shared : bool
-        Whether some tasks differ only in the interval: such tasks share a design.
+        Whether some tasks differ only in the interval, and so share a design.
     """
 
     epsilon: float
@@ -54,7 +54,7 @@ class TableTask:
 
     @property
     def name(self) -> str:
-        """The task in canonical JSON; `TableDesign` has the seed, which a task's name leaves out."""
+        """The task in canonical JSON, without the seed, which `TableDesign` has."""
         record = {key: value for key, value in asdict(self._design).items() if key != "seed"}
         return json.dumps({"table": record | {"interval": self.interval}}, sort_keys=True, separators=(",", ":"))
 
@@ -80,7 +80,7 @@ class TableTask:
         return design_mvu(self.epsilon, self.bits_in, self.bits_out, metric=self.metric, objective=self.objective, seed=self.seed)
 
     def run(self, prepared: LookupTable) -> list[dict[str, Scalar]]:
-        """Return a row: the request, the certificate's numbers, and the contents of the files."""
+        """Return a row of the request, the certificate's numbers, and the contents of the files."""
         table = prepared.with_interval(*self.interval)
         verify_table(table)
         text = table_json(table)

@@ -1,6 +1,6 @@
 """References for DP-REC's account: the paper's numbers, and Gaussian noise on the sum.
 
-A third reference is minimal random coding of local mechanisms.
+The numbers are those of Triastcyn, Reisser, Louizos 2021.
 """
 
 import math
@@ -22,12 +22,12 @@ from ...solvers.numerics.safe_root import safe_root
 from ..point import Point
 
 ADJACENCY = "add-or-remove-one"
-# Ways to account for a training with DP-REC.
+# Accounts of a training with DP-REC.
 TRAINING_ACCOUNTS = (*VARIANTS, ANY_BITS)
-# Ways to account for the same Gaussian noise with Poisson sampling: the conversion of papers before 2020, the best conversion, and the
+# Accounts of the same Gaussian noise with Poisson sampling: by the conversion of papers before 2020, by the best conversion, and by the
 # exact loss.
 GAUSSIAN_ACCOUNTS = ("classic", "optimal", "pld")
-# The search for reference noise ends at this relative distance of epsilon below its budget: each step is an account of sampled noise.
+# Relative distance of epsilon below its budget at which the search for reference noise ends, as each step is an account of sampled noise.
 REFERENCE_TOLERANCE = 1e-3
 
 
@@ -50,8 +50,8 @@ class PublishedSetting:
     epsilon : float
         Epsilon that the paper reports.
     index_bits : int
-        Bits of all indices: 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 of Shakespeare's, and
-        StackOverflow's 6.
+        Bits of all indices, 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 tensors of Shakespeare's
+        network, and StackOverflow's 6 groups.
     noise_multiplier : float or None
         The paper's noise multiplier for DP-FedAvg at this epsilon.
     noise_rounds : int or None
@@ -79,12 +79,12 @@ class PublishedSetting:
 
     @property
     def training(self) -> DpRecTraining:
-        """The training as accounting sees it."""
+        """The training as a subject of accounts."""
         return DpRecTraining(self.clip_ratio, self.population, self.clients_per_round, self.index_bits)
 
     @property
     def sampling(self) -> PoissonSampling:
-        """Sampling in the account of Gaussian noise: as many clients on average."""
+        """Sampling in the account of Gaussian noise, with the same average number of clients."""
         return PoissonSampling(self.clients_per_round / self.population)
 
     @property
@@ -117,7 +117,7 @@ PUBLISHED_SETTINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ReferencePoint(Point):
-    """An account of a setting: DP-REC's, or that of Gaussian noise on the sum (DP-FedAvg).
+    """An account of a setting, for DP-REC or for Gaussian noise on the sum (DP-FedAvg).
 
     Attributes
     ----------
@@ -165,8 +165,9 @@ def gaussian_reference_epsilon(noise_multiplier: float, setting: PublishedSettin
     setting : PublishedSetting
         Population, clients of a round, rounds and delta.
     account : str
-        ``"classic"``: Rényi divergences, converted as papers before 2020 did, r(a) + ln(1/delta) / (a - 1), as DP-REC's are;
-        ``"optimal"``: the same divergences, converted as Canonne, Kamath, Steinke 2020; ``"pld"``: by privacy loss distribution.
+        Account: ``"classic"`` for Rényi divergences with the conversion of papers before 2020, r(a) + ln(1/delta) / (a - 1), as for DP-REC;
+        ``"optimal"`` for the same divergences with the conversion of Canonne, Kamath, Steinke 2020; ``"pld"`` for the privacy loss
+        distribution.
 
     Returns
     -------

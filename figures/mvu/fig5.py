@@ -24,7 +24,7 @@ BITS_OUT = range(1, 7)
 QUICK_BITS_IN, QUICK_BITS_OUT = 3, range(1, 5)
 MARKS = (BLUE, VERMILION, GREEN)
 BOUND_LINE = (0, (1, 1))
-# Below this gap, more bits hardly help.
+# Gap below which more bits hardly help.
 SMALL_GAP = 0.01
 
 

@@ -1,4 +1,4 @@
-"""Entries of MVU tables: the tasks that design the tables, and maps of probabilities."""
+"""Entries of MVU tables, with tasks that design the tables, and maps of probabilities."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +15,14 @@ from ...design.tables.mvu import design_mvu
 from ..drawing.style import PROBABILITY_COLOURS
 from ..point import Point
 
-# The colours use a cube root: tables with many letters have no entry above 0.1, and with large epsilon most entries are below 0.01.
+# The colours use a cube root, as tables with many letters have no entry above 0.1, and with large epsilon most entries are below 0.01.
 PROBABILITY_NORM = PowerNorm(1 / 3, vmin=0.0, vmax=1.0)
 PROBABILITY_TICKS = (0.0, 0.001, 0.01, 0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DesignPoint(Point):
-    """An MVU table on the unit interval: mean objective, local privacy.
+    """An MVU table on the unit interval, for the mean objective and local privacy.
 
     The design problem is eq. 2 of Chaudhuri, Guo, Rabbat 2022.
 

@@ -1,4 +1,4 @@
-"""Noise of clients that do not exist is never counted.
+"""No account counts noise of clients that do not exist.
 
 Points under test: every account refuses contradictory numbers of clients.
 """

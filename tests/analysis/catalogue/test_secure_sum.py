@@ -20,7 +20,7 @@ from quietbits.errors import InfeasibleError
 
 BALL = NormBall(20, 2.0, 3.0)
 NAMES = [name for name, entry in REGISTRY.items() if entry.trust_model == "secure-sum" and NormBall in entry.domains]
-# Sketches are as long as the vectors: by default an entry refuses shorter sketches, because compression costs more than noise.
+# Sketches are as long as the vectors, since by default an entry refuses shorter sketches, which cost more than noise.
 SKETCH = {"rows": 1, "sketch_dimension": 20}
 OPTIONS: dict[str, dict[str, Any]] = {"sketched-discrete-gaussian": SKETCH, "sparse-discrete-gaussian": {"sparsity": 2, **SKETCH}}
 # With a sketch, the seed also determines the sketch.
@@ -48,7 +48,7 @@ def test_after_drop_outs_the_mechanism_for_those_that_remain_decodes_the_sum(nam
     everyone = dataclasses.replace(built(name), rotated=False) if name == "cpsgd" else built(name)
     vectors = np.random.default_rng(6).normal(size=(130, 20))
     if isinstance(everyone, SketchedSecureSum):
-        # The messages that add up are sketches; decoding sketches to vectors adds another error.
+        # The sum adds up sketches; decoding sketches to vectors adds another error.
         everyone, vectors = everyone.inner, everyone.sketched(vectors)
     messages = everyone.encode(vectors, np.random.default_rng(7))
     masked_sum = SecureSum(130, everyone.padded_dimension, everyone.modulus, neighbours=20)

@@ -125,7 +125,7 @@ def test_the_older_conversion_is_an_account_of_its_own() -> None:
 
 
 def test_a_large_sampling_probability_does_not_fail_to_converge(caplog: pytest.LogCaptureFixture) -> None:
-    # dp-accounting's series fails to converge for fractional orders, says so in its log, and omits those orders.
+    # dp-accounting's series does not converge for fractional orders, which it logs and omits.
     RdpAccountant([1.25]).compose(PoissonSampledDpEvent(0.3, GaussianDpEvent(1.0)))
     assert "failed to converge" in caplog.text
     caplog.clear()
@@ -149,7 +149,7 @@ def test_sampling_without_replacement_agrees_with_the_rdp_accountant() -> None:
     event = SampledWithoutReplacementDpEvent(1000, 50, GaussianDpEvent(2.0))
     assert report.epsilon == pytest.approx(RdpAccountant(SAMPLED_ORDERS, REPLACE).compose(event, 50).get_epsilon(1e-6))
     assert (report.adjacency, report.trust_model) == ("replace-one", "central")
-    # Only the losses of the rounds in which the client takes part are known.
+    # Only the losses of rounds in which the client takes part are known.
     few = report.account("pld").bound.details["participations"]
     assert few < 20
     assert report.epsilon_by("pld") == gaussian_privacy(2.0, "replace-one", "central").report(5e-7, rounds=few).epsilon_by("pld")

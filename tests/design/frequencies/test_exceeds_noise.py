@@ -1,6 +1,6 @@
 """Items that exceed the noise.
 
-Points under test: an item without holders does so as rarely as stated, and a frequent item does.
+Points under test: an item without holders exceeds the noise as rarely as stated, and a frequent item exceeds it.
 """
 
 import math

@@ -1,8 +1,9 @@
 """Tests of SQKR.
 
-Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma: below 1e-6 per test).
+Points under test: bias, privacy and variance, by enumeration of all messages and by simulation (5 sigma, a false alarm below 1e-6 per
+test).
 
-Kerdock's frame: its bases are mutually unbiased, and every vector, even the worst, has small coefficients.
+The bases of Kerdock's frame are mutually unbiased, and every vector, even the worst, has small coefficients.
 """
 
 import itertools

@@ -157,7 +157,7 @@ def test_a_shift_of_one_coordinate_dominates_for_laplace_noise(shares: tuple[flo
     for part in parts[1:]:
         shared = shared.compose(part)
     epsilons = np.linspace(0, sensitivity, 21)
-    # Both are rounded up to a grid of 1e-4, by much less than this.
+    # Both losses are rounded up to a grid of 1e-4, by much less than the tolerance.
     assert np.all(np.array(shared.get_delta_for_epsilon(epsilons)) <= np.array(whole.get_delta_for_epsilon(epsilons)) + 1e-7)
     assert shared.get_delta_for_epsilon(1.0) < whole.get_delta_for_epsilon(1.0) - 1e-3
 

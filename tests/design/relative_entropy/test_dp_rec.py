@@ -1,4 +1,4 @@
-"""The mechanism: messages of the stated length, and estimates with the stated errors."""
+"""Tests of the mechanism: messages have the stated length, and estimates the stated errors."""
 
 import inspect
 import itertools
@@ -80,7 +80,7 @@ def test_clients_draw_their_seeds_and_nobody_else_can() -> None:
 
 
 def test_a_seed_that_the_server_chose_would_tell_on_the_client() -> None:
-    # One bit tells the sign of half a sigma: the check is the total variation between the two distributions of the index.
+    # One bit shows the sign of half a sigma; the check is the total variation between the two distributions of the index.
     def variation(seed: int) -> float:
         return float(np.abs(index_distribution([0.5], 1, seed) - index_distribution([-0.5], 1, seed)).sum() / 2)
 

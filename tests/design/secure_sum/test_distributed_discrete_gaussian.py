@@ -110,7 +110,7 @@ def test_the_wrap_probability_by_hand() -> None:
     few = made(ball=NormBall(8, 2.0, 40.0), clients=10, bits=10, local_sigma=40.0)
     variance = (10 * 40) ** 2 / 8 + 10 / 4 + 10 * 40**2
     assert few.wrap_probability == pytest.approx(16 * math.exp(-((512 - 10 * few.bias_bound) ** 2) / (2 * variance)), rel=1e-9)
-    # With one client and little noise, the noise has all the room above the largest coordinate.
+    # With one client and little noise, only the noise uses the range above the largest coordinate.
     sure = made(ball=NormBall(1, 2.0, 40.0), clients=1, bits=7, local_sigma=4.0)
     assert sure.wrap_probability == pytest.approx(2 * math.exp(-((64 - 40) ** 2) / 32), rel=1e-9)
     assert made(bits=1).wrap_probability == 1.0
@@ -139,7 +139,7 @@ def test_the_guarantee_holds_for_all_outputs_of_two_clients_in_one_dimension(adj
         for left, right in ((present, neighbour), (neighbour, present)):
             reached = np.maximum(left - math.exp(mechanism.guarantee.epsilon) * right, 0).sum()
             assert DELTA / 20 < reached <= DELTA
-    # The mechanism's sums have this law: both clients hold a vector at the edge.
+    # The mechanism's sums have this law if both clients hold a vector at the edge.
     rounds = 20_000
     sums = mechanism.encode(np.full((2 * rounds, 1), 20.0), np.random.default_rng(9)).reshape(rounds, 2).sum(axis=1) % 512
     sign = int(RandomisedHadamard(1, mechanism.rotation_seed).forward([1.0])[0])

@@ -1,6 +1,6 @@
 """Trials and theta of the Poisson-binomial mechanism for a number of bits.
 
-Calibration ends on the safe side, and takes the best number of trials.
+Calibration ends on the safe side, with the best number of trials.
 """
 
 import math
@@ -82,7 +82,7 @@ def test_calibrate_says_which_theta_it_found_and_account_what_rests_on_it() -> N
     assert 0 <= 1.0 - calibrated.epsilon <= 1e-6
     values: dict[str, Any] = {"clients": 1000, "trials": 4, "theta": calibrated["theta"], "dimension": 16}
     details = account("poisson-binomial", **values, delta=1e-5, order=2.0).subject.details
-    # For one coordinate, half of the other clients hide a client about half as well as all.
+    # For one coordinate, half of the other clients hide a client about half as well as all other clients.
     assert 1.9 < details["rdp_proven"] / details["rdp"] < 2.1
     assert (details["worst_case"], details["rdp_order"]) == ("all others at one extreme", 2.0)
     few = account("poisson-binomial", **(values | {"clients": 20}), delta=1e-5).subject.details

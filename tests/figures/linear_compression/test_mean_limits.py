@@ -1,4 +1,4 @@
-"""Limits of a task beside the error of Gaussian noise."""
+"""Tests of the limits of a task beside the error of Gaussian noise."""
 
 import pytest
 

@@ -1,6 +1,6 @@
 """A sweep's page has the sentence, table and plot of its results.
 
-Unequal budgets are flagged.
+The page flags unequal budgets.
 """
 
 import re
@@ -85,7 +85,7 @@ def test_the_sentence_is_computed_and_rows_of_other_budgets_are_flagged(results:
     leaders = local.loc[local.groupby("epsilon")["mean_squared_error"].idxmin(), "label"]
     assert set(leaders) == {"privunit"}
     assert "3 mechanisms in 2 settings; the least squared error among mechanisms of the same guarantee: privunit (local, in 2 of 2" in page
-    # A single mechanism of a trust model is compared with none.
+    # A single mechanism of a trust model has no mechanism to compare with.
     assert page.count('<tr class="best">') == 2
     assert "Rows differ in trust model: compare only those of the same trust model." in page
     assert "Guarantees: replace-one adjacency, local and secure-sum trust models, epsilon 1 and 3, delta 10⁻⁵." in page

@@ -1,7 +1,7 @@
 """Tests of the search tree for a given number of letters.
 
 Points under test: the bound agrees with brute force over letters, with closed forms, and with the bound for any number of letters; it holds
-when time runs out; and better tables are found on the way.
+when time runs out; and the search returns better tables.
 """
 
 from functools import cache
@@ -108,7 +108,7 @@ def test_enough_letters_are_proven_optimal_at_once() -> None:
 
 @pytest.mark.parametrize(("count", "letters", "epsilon"), [(4, 3, 0.01), (8, 4, 0.1), (8, 4, 20.0)])
 def test_extreme_privacy_is_bounded_too(count: int, letters: int, epsilon: float) -> None:
-    """For small epsilon prices are high, and the artificial columns must cost more."""
+    """For small epsilon, prices are high, and the artificial columns must cost more."""
     variance = objective(count, epsilon)
     bound = bound_letters(variance, poor_letters(variance, letters), tolerance=1e-3 if epsilon < 1 else 0.1, seconds=200)
     assert bound.gap <= (1e-3 if epsilon < 1 else 0.1)

@@ -1,6 +1,6 @@
 """Rényi divergences of summed discrete Gaussians, against the sum's exact distribution.
 
-Sums of discrete Gaussians as randomly rounded Gaussian noise: the ratios by quadrature.
+For sums of discrete Gaussians as randomly rounded Gaussian noise: the ratios by quadrature.
 
 `tests/design/secure_sum/test_noisy_sum.py` compares the resulting epsilon with exact sums.
 """
@@ -156,7 +156,7 @@ def test_tau_in_fifty_digits(clients: int, sigma: float) -> None:
 
 
 def test_tau_of_many_clients() -> None:
-    # The terms fall: beyond the directly summed terms, the sum lies between its bounds by the first and last of them.
+    # The terms fall, so beyond the directly summed terms the sum lies between its bounds by the first and the last term.
     clients, sigma = 3 * DIRECT_TERMS, 0.7
     with mpmath.workdps(30):
         first = discrete_gaussian_tau(DIRECT_TERMS + 1, sigma)
@@ -226,7 +226,7 @@ def test_the_bound_is_above_the_truth(clients: int, sigma: float, shift: int) ->
 
 
 def test_tau_overstates_what_is_lost() -> None:
-    # Coarse noise is worse than a Gaussian of the same variance, by far less than tau; fine noise is like the Gaussian.
+    # Coarse noise reveals more than a Gaussian of the same variance, by far less than tau; fine noise is like the Gaussian.
     coarse = summed_discrete_gaussian_losses(50, 0.5, 1).renyi_divergences([2.0])[0]
     gaussian = 2.0 / (2 * 50 * 0.5**2)
     assert gaussian * 1.1 < coarse < gaussian * 1.2
@@ -398,7 +398,7 @@ def test_every_client_beyond_the_direct_terms_has_a_term(monkeypatch: pytest.Mon
     exact = discrete_gaussian_tau(clients, sigma)
     fortieth = discrete_gaussian_tau(41, sigma) - discrete_gaussian_tau(40, sigma)
     monkeypatch.setattr(discrete_gaussian_divergence, "DIRECT_TERMS", 40)
-    # Terms fall: those beyond the fortieth are bounded by the fortieth.
+    # Terms fall, so the fortieth term bounds all later terms.
     assert exact * (1 - 1e-9) <= discrete_gaussian_tau(clients, sigma) <= (exact + (clients - 41) * fortieth) * (1 + 1e-9)
 
 

@@ -1,6 +1,6 @@
 """The Cramér-Rao limit of coordinates.
 
-Points under test: its divergence inequality, and no table below the limit.
+Points under test: the divergence inequality holds, and no table is below the limit.
 """
 
 import math

@@ -60,5 +60,5 @@ def coded_bits(epsilon: float) -> str:
 
 
 def largest_coded_excess() -> float:
-    """Return by how many percent MMRC's error is larger than PrivUnitG's, at most."""
+    """Return the largest excess of MMRC's error over PrivUnitG's, in percent."""
     return 100 * max(modified(epsilon)[1] - 1 for epsilon in (0.5, 1.0, 2.0, 4.0))

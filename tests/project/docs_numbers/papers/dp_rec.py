@@ -35,7 +35,7 @@ def tags_bits() -> int:
 
 @cache
 def hoelder_ratio(setting: PublishedSetting) -> float:
-    """Return the conservative epsilon over the published one."""
+    """Return the ratio of the conservative epsilon to the published epsilon."""
     privacy = setting.training.privacy()
     conservative, published = (
         privacy.account(name).bound(setting.delta, setting.rounds, None).epsilon for name in ("conservative", "published")

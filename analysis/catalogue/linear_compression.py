@@ -119,7 +119,7 @@ def _account_sketched(values: Values, adjacency: str | None, sampling: Sampling 
             "tau": discrete_gaussian_tau(clients, sigma / granularity),
             "rounded_norm": rounded_norm(clip, granularity, padded),
         },
-        # The central reference needs the vectors' dimension and norm, which are unknown here.
+        # The central reference needs the vectors' dimension and norm, which the subject does not state.
         clients=clients,
     )
 

@@ -1,4 +1,7 @@
-"""The record of a plan: each mechanism with error, bits, guarantee and command, or a reason."""
+"""The record of a plan: error, bits, guarantee and command of each mechanism.
+
+A mechanism that does not fit the task has a reason instead.
+"""
 
 import json
 import math

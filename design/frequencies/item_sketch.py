@@ -21,7 +21,7 @@ MOST_ROWS = 2**10
 BLOCK = 2**17
 # Bits of a hashed word that choose the bucket; another bit is the sign.
 BUCKET_BITS = 31
-# Counter of the first row: rotations and sketches of vectors with the same seed have the counter's highest part below 2**62.
+# Counter of the first row. Rotations and sketches of vectors with the same seed use counters whose highest part is below 2**62.
 FIRST_ROW = 2**63
 
 

@@ -97,8 +97,8 @@ class ProjectiveSpace:
         Ranks from 0 to ``hyperplane_points - 1`` give each point once.
         """
         normals = self.vectors(points)
-        # The digit at which the normal has its 1 follows from the other digits, which are those of any point of a space with one dimension
-        # less.
+        # The other digits of a point on the hyperplane are those of any point of a space with one dimension less. They determine the digit
+        # at which the normal has its 1.
         free = np.arange(self.length) != self._last_digits(points)[:, None]
         vectors = np.zeros(normals.shape, dtype=np.int64)
         vectors[free] = ProjectiveSpace(self.prime, self.length - 1).vectors(ranks).ravel()

@@ -31,7 +31,7 @@ from .unit_vectors.random_direction import random_directions
 
 # Largest number of signs of the Hadamard matrix in memory.
 CHUNK = 2**22
-# Gamma functions overflow beyond this dimension.
+# Largest dimension for Gamma functions, which overflow in larger dimensions.
 LARGEST_DIRECT_DIMENSION = 300
 
 

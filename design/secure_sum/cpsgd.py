@@ -135,7 +135,7 @@ class CpsgdMechanism(SecureSumMechanism, VectorMechanism):
         object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "probability", check_rate(self.probability))
         check_choice("adjacency", self.adjacency, ADJACENCIES)
-        # Making the rotation checks its seed.
+        # The constructor of the rotation checks its seed.
         _ = self._rotation
 
     @property

@@ -129,7 +129,7 @@ def _renyi_account(clients: int, trials: int, theta: float, dimension: int, name
 
 @lru_cache(maxsize=64)
 def _divergences(clients: int, trials: int, theta: float, window: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return upper and lower bounds on the divergences of one coordinate, rising with the order."""
+    """Return upper and lower bounds on the divergences of one coordinate for rising orders."""
     pairs, orders = poisson_binomial_pairs(clients, trials, theta, window), np.array(ORDERS)
     tight = pairs.tight(orders)
     # Divergences of a narrow window are useful only if they are tight.

@@ -33,7 +33,7 @@ MEASUREMENTS = 4
 # Number of rows of the paper's experiments; shorter sketches have fewer rows.
 USUAL_ROWS = 15
 LARGEST_SLACK = 1e6
-# More bits than this number have no visible effect.
+# Largest useful number of bits; more bits have no visible effect.
 AMPLE_BITS = 24
 
 

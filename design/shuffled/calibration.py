@@ -16,7 +16,7 @@ from .shuffled_table import shuffled_table_privacy
 TOLERANCE, DESIGN_TOLERANCE = 1e-4, 2e-3
 # Relative decrease of the local epsilon if rounding a table to whole numbers breaks the budget, and largest number of such decreases.
 BACKED_OFF, MOST_RETREATS = 1e-6, 20
-# A letter beyond this epsilon reveals nearly everything.
+# Largest epsilon of a letter; beyond it, a letter reveals nearly everything.
 LARGEST_LOCAL_EPSILON = 15.0
 
 

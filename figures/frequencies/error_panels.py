@@ -29,8 +29,8 @@ ERRORS = {"largest_error": "largest error of a frequency", "error": "L2 error of
 POPULATIONS = {"geometric": "a truncated geometric law of ratio 0.8", "zipf": "Zipf's law of exponent 1"}
 SHORTENED = {"clients": "n", "epsilon": "ε"}
 CATEGORIES, QUICK_CATEGORIES = 100_000, 2000
-# Numbers of the paper's figures with the same comparison, by law and horizontal axis; the names of figures here differ. The paper's Figure
-# 2 states no law.
+# Numbers of the paper's figures with the same comparison, by law and horizontal axis. The package gives figures other names. The paper's
+# Figure 2 states no law.
 SHOWN_IN = {
     ("geometric", False): "Figures 2 and 3",
     ("zipf", False): "Figure 4",

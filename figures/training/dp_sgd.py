@@ -53,7 +53,7 @@ PANELS = (
 )
 # The paper's grid is for one bit.
 MVU_BITS = (1, 3)
-# The paper states noise in clip norms. The noise here is in distances of two updates, which replace-one adjacency counts.
+# The paper states noise in clip norms. This code states noise in distances of two updates, which replace-one adjacency counts.
 SENSITIVITY = 2
 
 
@@ -204,7 +204,7 @@ class _Grid:
         ]
 
     def _signs(self, sigma: float, clip: float) -> dict[str, Any]:
-        # The paper's steps multiply means of plain signs; the steps here multiply signs in units of the gradient.
+        # The paper's steps multiply means of plain signs; these steps multiply signs in units of the gradient.
         unit = SignGaussianMechanism(NormBall(1, 2.0, clip), sigma / SENSITIVITY, delta=0.0).unit
         rates = [step / unit for step in self.steps]
         return {"name": "sign-gaussian", "noise_multiplier": sigma / SENSITIVITY, "clip": clip, "server_rate": rates}

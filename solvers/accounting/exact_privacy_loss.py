@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 # pairwise sum of up to 2^24 terms adds 200: the margin is five hundred times the error of sums. A unit of a loss is a unit of epsilon.
 ROUNDING = 1e-10
 HALVINGS = 200
-# Newton's steps before halving, and their largest gap below the allowed delta (relative).
+# Largest number of Newton's steps before halving, and their largest relative gap below the allowed delta.
 MOST_TANGENTS, CLOSE = 40, 1e-12
-# A sum with a larger logarithm than this is not near 1, and is summed directly, in log space.
+# Largest logarithm of a sum near 1. Larger sums are computed directly, in log space.
 LARGEST_NEAR_ONE = 0.5
 # By Jensen's inequality a sum is at least (1 - certain)^order, which is near 1 if order * certain is at most this.
 NEAR_WHOLE = 0.1
@@ -42,7 +42,7 @@ NEGLIGIBLE_EXPONENT = -150.0
 BLOCK = 2**13
 # Largest number of values whose sums at all orders are computed together.
 FEW_VALUES = 2**10
-# Losses discretised per batch (about 1 MB).
+# Number of losses discretised per batch (about 1 MB).
 GRID_BLOCK = 2**17
 # Steps of a grid of losses up to the largest relevant loss, and the share of delta that larger losses may have.
 STEPS = 4000

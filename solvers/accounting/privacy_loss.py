@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Largest and least number of a table's privacy losses on either side of zero, and the number of multiplications that limits it.
 MOST_LOSSES, LEAST_LOSSES = 500, 40
 MULTIPLICATIONS = 4e8
-# Numbers computed at a time, which stay in the cache, and pairs of rows compared before the bounds are checked again.
+# Number of values computed at a time, which stay in the cache, and number of pairs of rows compared before the bounds are checked again.
 CHUNK, BATCH = 2**15, 64
 # Largest number of letters of all pairs at which computing everything is faster than searching.
 FEW = 2**13
@@ -226,7 +226,7 @@ def _bounded_hockey_sticks(probabilities: FloatArray, rows: IndexArray, others: 
     for start in range(0, letters, size):
         own = probabilities[:, start : start + size]
         doubled += cdist(own, factor * own, "cityblock")
-    # A sum of n terms in a row is off by at most n units of the terms' total, here 1 + factor; blocks keep n small.
+    # A sum of n terms in a row is off by at most n units of the terms' total, which is 1 + factor; blocks keep n small.
     rounding = 2 * UNIT * (size + letters // size + 8) * (1 + factor)
     return np.asarray(np.maximum(doubled[rows, others], 0.0) / 2 + rounding)
 

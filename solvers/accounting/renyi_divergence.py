@@ -21,9 +21,9 @@ Table = NDArray[np.float64] | NDArray[np.int64]
 SERIES_TERMS = 20
 # Largest exponent of direct sums; sums with larger exponents use log space.
 LARGEST_EXPONENT = 300.0
-# Log-ratios computed at a time: their arrays stay in the cache.
+# Number of log-ratios computed at a time, whose arrays stay in the cache.
 CHUNK = 2**15
-# Pairs computed at a time, for each row, before the results are compared with the other pairs.
+# Number of pairs computed at a time, for each row, before the results are compared with the other pairs.
 BATCH = 4
 # The search computes at least this many probabilities of candidates exactly. Beyond that number, a single candidate suffices if the
 # rounding of the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY candidates.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TERMS_AFTER_ORDER = 1000
 
-# Moments of L - 1 are computed up to this order; beyond it, the bound uses twice the moments of L.
+# Largest order of the moments of L - 1; beyond it, the bound uses twice the moments of L.
 LARGEST_MOMENT = 256
 # Trapezoidal rule of the moments: standard deviations between points, and on each side of the integrand's maximum.
 STEP, REACH = 1 / 16, 60

@@ -72,8 +72,8 @@ def feasible_duals(duals: DualValues, inputs: FloatArray, constraint: RatioConst
     shifted = duals
     for _ in range(max_iterations):
         priced = price_rays(shifted, inputs, constraint)
-        # Each violation is a sum of `inputs` terms: its rounding error is below about inputs * 2**-53 * magnitude; the allowance is four
-        # times that.
+        # Each violation is a sum of `inputs` terms, so its rounding error is below about inputs * 2**-53 * magnitude. The allowance is four
+        # times this error.
         rounding = priced.magnitudes * 4 * (len(inputs) + 8) * 2.0**-53
         if first is not None and np.all(priced.violations + rounding <= 0):
             return FeasibleDuals(float(shifted.normalisation.sum()), shifted, first)

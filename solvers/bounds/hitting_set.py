@@ -155,7 +155,7 @@ def _ordered(lows: FloatArray, highs: FloatArray, *, mirrored: bool) -> bool:
 
 
 def split_boxes(boxes: Boxes, letter: int, point: float) -> tuple[Boxes, Boxes]:
-    """Return the boxes with a letter at most a point, and the boxes with it at least the point.
+    """Return the boxes in which a letter is at most, and at least, a given point.
 
     The order of the letters then narrows the boxes before and after that letter.
     """

@@ -38,7 +38,7 @@ MOST_ROUNDS = 60
 NEXT_TOLERANCE = 0.5
 # The least tolerance: the programs' own errors are a few orders of magnitude below.
 LEAST_TOLERANCE = 1e-7
-# Boxes without any letters are bisected within this many units of 0.
+# Boxes without any letters are bisected within this number of units of 0.
 FAR = 10.0
 # The search looks for a better table once per this number of nodes.
 NODES_PER_TABLE = 4
@@ -177,7 +177,7 @@ class _Search:
 
     @property
     def late(self) -> bool:
-        """Whether the time is over."""
+        """Whether the time limit has passed."""
         return time.monotonic() > self.deadline
 
     def vectors(self) -> DualVectors:

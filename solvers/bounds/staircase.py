@@ -23,7 +23,7 @@ from .dual_bound import feasible_duals
 from .privacy_constraint import RatioConstraint, typical_variance
 from .ray_pricing import DualValues
 
-# Fewest inputs of a grid with dipoles: fewer inputs have no smooth density between the ends.
+# Fewest inputs of a grid with dipoles. Fewer inputs have no smooth density between the ends.
 LEAST_INPUTS_OF_A_DIPOLE = 16
 
 # With more inputs than this, the dual values of a bound are piecewise linear between this many knots, which keeps the master program small.

@@ -47,7 +47,7 @@ LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62
 INTEGRAL = 1e-6
-# Columns that enter a linear program at a time, and columns per row at its start.
+# Number of columns that enter a linear program at a time, and number of columns per row at its start.
 COLUMNS_AT_A_TIME = 64
 COLUMNS_PER_ROW = 2
 ROUNDS_OF_COLUMNS = 10_000

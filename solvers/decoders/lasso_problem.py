@@ -196,7 +196,7 @@ def _pose_operator(operator: Any, observations: ArrayLike) -> LassoProblem:
         raise ValueError(f"matrix_or_operator must be a LinearOperator with rmatvec, products with the transpose: {error}") from None
     units = [float(np.finfo(kind).eps) / 2 for kind in types if kind.kind == "f"]
     problem = LassoProblem(values, operator.shape[1], None, forward, adjoint, max([UNIT, *units]))
-    # A certificate would be worthless for another matrix than the image's.
+    # A certificate is valid only if rmatvec multiplies by the transpose of the matrix of matvec.
     difference = abs(float(forward(right) @ left) - float(right @ adjoint(left)))
     if difference > 2 * problem.product_error * float(np.linalg.norm(right) * np.linalg.norm(left)):
         raise ValueError(

@@ -18,7 +18,7 @@ MOST_EXACT_TRIALS = 10**10
 SMALLEST_LOGARITHM = -690.0
 # Distance of the smallest kept logarithm below the logarithm of a rare probability, and the omitted share of that probability.
 RARE_LOGARITHM, RARE_SHARE = -100.0, 1e-13
-# Values computed at a time: a distribution has up to four million of them.
+# Number of values computed at a time; a distribution has up to four million values.
 BLOCK = 2**15
 
 

@@ -25,12 +25,12 @@ from ..accounting.pure_privacy import check_orders
 from .binomial_divergence import binomial_window
 from .poisson_binomial_divergence import LARGEST_THETA, MOST_CLIENTS, MOST_TRIALS, log_binomial
 
-# Logarithms of the smallest kept probabilities: of the other clients at either extreme, and of the sum of all clients.
+# Logarithms of the smallest kept probabilities of the other clients at either extreme, and of the sum of all clients.
 SMALLEST_LOGARITHM, SMALLEST_KEPT = -200.0, -700.0
-# Up to this many other clients, each number of them at the upper extreme is a separate cell; beyond, there are from 2 to 64 cells, whose
-# number the products limit.
+# With at most MOST_ALONE other clients, each number of them at the upper extreme is a separate cell. With more clients, there are from 2 to
+# MOST_CELLS cells, whose number the products limit.
 MOST_ALONE, MOST_CELLS, MOST_PRODUCTS = 64, 64, 8 * 10**9
-# Relative error of sums of that many products, in the divergence of a coin.
+# Relative error of sums of MOST_PRODUCTS products, in the divergence of a coin.
 ROUNDING = 1e-8
 
 

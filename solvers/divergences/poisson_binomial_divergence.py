@@ -41,7 +41,7 @@ NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
 NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
 # Below this limit, a narrower window may have no value.
 NARROWEST_WINDOW = -20.0
-# Values of a sum computed at a time.
+# Number of values of a sum computed at a time.
 BLOCK = 2**16
 # Ratio of the distances from the mean at which a stretch of a tail ends and begins; relative margin by which bounds are rounded up, as
 # logarithms.

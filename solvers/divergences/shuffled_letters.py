@@ -47,7 +47,7 @@ DEVIATIONS, DECAYS = 11.0, 42.0
 # FFT_UNITS bounds the relative error of a fast Fourier transform in the L2 norm, for each doubling of its length. Higham 2002, *Accuracy
 # and stability of numerical algorithms*, theorem 24.2, has 7 units where roots of unity are good to a unit.
 FFT_UNITS = 16
-# Powers of a transform below exp(-90) are left out, and their norm is counted as an error.
+# The program omits powers of a transform below exp(-90), and counts their norm as an error.
 NEGLIGIBLE = 90.0
 # Largest number of steps of Newton's method, or bisection, and the relative size of the last step.
 MOST_NEWTON_STEPS, LAST_STEP = 60, 1e-12
@@ -163,7 +163,7 @@ class ShuffledLetters:
         interval = reach / LOSSES
         epsilons = interval * np.arange(LOSSES + 1)
         above = np.array([self._delta(epsilon, LOSS_ACCURACY) for epsilon in epsilons.tolist()])
-        # With delta the divergence of the swapped pair at epsilon, the divergence at -epsilon is 1 - e^-epsilon + e^-epsilon delta.
+        # The divergence at -epsilon is 1 - e^-epsilon + e^-epsilon delta, where delta is the divergence of the swapped pair at epsilon.
         below = -np.expm1(-epsilons[:0:-1]) + np.exp(-epsilons[:0:-1]) * above[:0:-1]
         # Divergences are convex in e^epsilon: their bounds' lower convex hull bounds them, too.
         deltas = _lower_hull(np.exp(interval * np.arange(-LOSSES, LOSSES + 1)), np.minimum(np.concatenate([below, above]), 1.0))

@@ -14,7 +14,7 @@ from ..numerics.bisection import bisect
 from .prior_risk import ROUNDING, PriorRisks, group_sizes, group_weights
 
 MOST_BITS = 1e25
-# Shuffled messages have no separate bound here.
+# The package has no separate bound for shuffled messages.
 BOUNDED_TRUST_MODELS = ("local", "secure-sum", "central")
 LARGEST_RADIUS = 1e100
 HALVINGS = 100

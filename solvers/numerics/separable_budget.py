@@ -77,9 +77,9 @@ def largest_piecewise_sum(
         return float(narrowed(cells[:, rivals], brackets, price, HALVINGS - FIRST_HALVINGS)[2].max())
 
     def narrowed(cells: FloatArray, between: Brackets, price: float, halvings: int) -> tuple[Brackets, FloatArray, FloatArray]:
-        """Return each cell's bracket of the derivative's sign change, a value there, and a bound.
+        """Return a bracket, an attained value and an upper bound for each cell.
 
-        The function h - price x**p attains the value in the cell, and the bound covers the whole cell.
+        Value and bound are those of the function h - price x**p in the cell. The bracket holds the sign change of its derivative.
         """
         lefts, constants, slopes, curvatures, tops = cells
         doubled, steepness = 2 * curvatures, price * norm / scale

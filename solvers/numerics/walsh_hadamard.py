@@ -86,7 +86,7 @@ def _touched(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _transform_few(vectors: NDArray[Any]) -> NDArray[Any]:
-    """Transform few numbers with few calls, whose overhead dominates the time."""
+    """Transform few numbers by few calls, because the calls' overhead dominates the time."""
     dimension = vectors.shape[-1]
     count = vectors.size // dimension
     factors = _factors(dimension, vectors.dtype.char)

@@ -45,8 +45,8 @@ WORTHWHILE = 1e-3
 RIVAL, SAME_LETTERS = 1e-3, 0.02
 # After a wide search's descents, letters of ends of the same optimum differ by at most this share of their width.
 WIDE_LETTERS = 0.002
-# Letters reach this much farther (relative) in the search than necessary: closer to the limit, programs are too degenerate to be solved
-# reliably. The outermost letters are drawn in at the end.
+# Relative distance by which letters reach farther in the search than necessary. Closer to the limit, programs are too degenerate to be
+# solved reliably. At the end, the search moves the outermost letters inwards.
 SEARCH_SLACK = 1e-5
 # With more letters than this, the merged global solution is close to optimal and each program is large, so few starts and short descents
 # suffice.

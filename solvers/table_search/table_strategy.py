@@ -23,7 +23,7 @@ from .table_program import TableProgram, TableProgramSolution
 # Largest linear programs of a letter search, as bits of inputs times letters. For larger programs, the best table with fewer letters is
 # compared with tables of coarser grids.
 PROGRAM_BITS = {"local": 14, "metric": 13}
-# Above this local epsilon privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
+# Above this epsilon, local privacy costs almost nothing compared with dithering to few letters, and programs on a finer grid than the
 # letters' grid have entries from 1 to exp(-epsilon), which double precision does not solve reliably.
 NEARLY_PUBLIC = 12.0
 
@@ -128,8 +128,8 @@ def choose_design(
         try:
             best = solve_staircase(bits_in, constraint, weights)
         except ConvergenceError:
-            # Metric privacy with a small spread can fail here; the search for letters follows, and the certificate states the remaining
-            # gap.
+            # `solve_staircase` can fail under metric privacy with a small spread. The search for letters follows, and the certificate
+            # states the remaining gap.
             best = None
         if best is not None and len(best.alphabet) <= 2**bits_out:
             proof = best.duals if weights is input_weights else staircase_bound(bits_in, constraint, input_weights).duals

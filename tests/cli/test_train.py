@@ -41,7 +41,7 @@ def test_the_example_is_a_file_that_works(run: Run, folder: Path) -> None:
     assert printed.exit_code == 0
     spec = parse_training(tomllib.loads(printed.stdout))
     assert [mechanism.name for mechanism, _ in spec.runs] == ["none", "dp-fedavg", "distributed-skellam", "mvu"]
-    # Only the mechanism without privacy runs here, as other mechanisms take some seconds.
+    # The test runs only the mechanism without privacy, as other mechanisms take some seconds.
     head, _, rest = printed.stdout.partition("[[mechanism]]")
     (folder / "example.toml").write_text(f"{head}[[mechanism]]{rest.partition('# A trusted')[0]}")
     assert run("train", "example.toml", "--output", "trained").exit_code == 0

@@ -141,7 +141,7 @@ def test_the_standard_errors_of_a_block_response_do_not_vary_with_the_noise_of_a
         items = held("zipf", rng)
         errors.append(mechanism.estimate(aggregate_once(mechanism, items, rng), CLIENTS).standard_errors)
     exact = mechanism.standard_errors(mechanism.domain.total(items) / CLIENTS, CLIENTS)
-    # The sum of all estimates is off by 15 % of all clients here, and the mechanism once used it as the share of the only block.
+    # The sum of all estimates is off by 15 % of all clients, so it would be a wrong share of the only block.
     np.testing.assert_allclose(errors, np.tile(exact, (5, 1)), rtol=0.02)
 
 

@@ -21,7 +21,7 @@ from quietbits.figures.training_settings import training_settings
 
 from .conftest import NAMES, WORDS
 
-# Tables of 3 bits take long to design, and behave like tables of one bit here.
+# The design of tables of 3 bits takes long, and they behave like tables of one bit in this test.
 ONE_BIT = "mvu (table_epsilon 5.0, bits_in 9, bits_out 1, metric l1)"
 
 

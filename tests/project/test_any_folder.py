@@ -38,7 +38,8 @@ def test_tests_are_collected_and_run_in_a_folder_of_any_name(tmp_path: Path, cop
     # pytest collects all of these tests, which detects hidden modules, and runs few.
     collected = ["tests/project/test_where.py", "tests/project/test_floors.py", "tests/solvers/numerics"]
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "test_where or forbidden", *collected]
-    # Unlike "copy", "wave" is a module that pytest does not load itself. One copy has both names in turn, and keeps its compiled files.
+    # Both names are modules of the standard library; pytest itself loads "copy", but not "wave". The test renames one copy, which keeps its
+    # compiled files.
     for name in ("copy", "wave"):
         checkout, link = tmp_path / name, importable / "quietbits"
         copied = copied.rename(checkout)

@@ -185,7 +185,7 @@ class ScatterNetwork:
         return self._dense.layers
 
     def start(self, rng: np.random.Generator) -> FloatArray:
-        """Return zeros."""
+        """Return the starting parameters, which are zeros."""
         return self._dense.start(rng)
 
     def scores(self, parameters: FloatArray, inputs: FloatArray) -> FloatArray:

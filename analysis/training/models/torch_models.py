@@ -105,7 +105,7 @@ class LongShortTermMemory(nn.Module):
         return torch.stack(outputs, dim=1)
 
     def first_biases(self) -> FloatArray:
-        """Return zeros, and ones for the forget gates (Jozefowicz, Zaremba, Sutskever 2015)."""
+        """Return biases of zero, and of one for the forget gates (Jozefowicz, Zaremba, Sutskever 2015)."""
         parameters = np.zeros((4, self.size))
         parameters[1] = 1.0
         return parameters.ravel()
@@ -297,7 +297,7 @@ def torch_model(name: str, classes: int, image_shape: Shape | None, precision: i
 
 
 def _for_images(name: str, classes: int, shape: Shape) -> nn.Module:
-    """Return convolutions, and fully connected layers on their outputs for images of this shape."""
+    """Return the network of convolutions and fully connected layers for images of a shape."""
     convolutions, dense = _FOR_IMAGES[name]
     first = nn.Sequential(Images(shape), *convolutions(shape[2]), nn.Flatten())
     try:

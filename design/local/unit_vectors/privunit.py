@@ -72,7 +72,7 @@ class CapPrivacy:
     def privacy(self) -> Privacy:
         """Return the pure local privacy of the real-valued mechanism.
 
-        Over rounds the account is better than that of randomised response (`loss`).
+        The accounts of several rounds use the exact `loss`, and are better than the account of randomised response.
         """
 
         def curve() -> RenyiCurve:

@@ -127,7 +127,7 @@ METHODS = (
     PROVEN,
     PUBLISHED,
 )
-# Methods whose noise is calibrated here, even if the paper states a noise.
+# Methods whose noise the package calibrates, even if the paper states a noise.
 CALIBRATED = (DP_FEDAVG, PROVEN)
 
 

@@ -52,7 +52,7 @@ def arrange_table(rows: pd.DataFrame) -> pd.DataFrame:
     paper = pd.Series(np.nan, index=frame.index)
     for method in METHODS:
         own = method.of(frame)
-        # The table shows the paper's accuracy beside methods that are not calibrated here, and beside floats after as many rounds.
+        # The table shows the paper's accuracy beside methods that the package does not calibrate, and beside floats after as many rounds.
         rounds = own["data"].map(lambda data: compared_with(data).value("rounds"))
         same = own["rounds"] == rounds if method is NO_PRIVACY else method not in CALIBRATED
         own = own[~own["data"].isin(list(ON_DATA)) | same]

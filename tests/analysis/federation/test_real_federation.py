@@ -1,10 +1,9 @@
 """The app of docs/how-to/flower.md runs on a real SuperLink and real SuperNodes.
 
-Two SuperNodes are killed as they train.
+The test kills two SuperNodes while they train.
 
-The test kills two nodes while they train.
-
-The mean of a local mechanism is right for all clients; that of a secure sum covers the survivors, or is refused with too few survivors.
+The mean of a local mechanism is right for all clients. The mean of a secure sum covers the survivors, or is refused with too few
+survivors.
 """
 
 import json

@@ -329,7 +329,7 @@ def test_the_documentation_names_every_column_and_its_examples_run(whole: Path, 
     examples = re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
     assert "run_tasks" in examples[0]
     assert "def prepare" in examples[1]
-    # Workers import this process's main module, which is no script here.
+    # Workers import this process's main module, which is not a script in a test.
     exec("".join(examples).replace("workers=2", "workers=1"), {})  # noqa: S102 - the examples are the project's own
     assert len(pd.read_parquet("results/results.parquet")) == 8 * len(LOCAL_METRICS)
     assert pd.read_parquet("tosses/results.parquet")["count"].tolist() == [10, 1000]

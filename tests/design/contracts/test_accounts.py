@@ -56,7 +56,7 @@ def test_pure_mechanisms_compose_to_at_most_their_sum() -> None:
     assert report.epsilon_by("pure") == 4.0
     assert report.epsilon_by("pld") <= report.epsilon_by("rdp") <= 4.0
     assert report.epsilon == report.epsilon_by("pld") == composed_pure_epsilon(0.5, 8, 1e-9)
-    # The pure guarantee is smaller here; its order is infinite, which JSON cannot express.
+    # The pure guarantee is smaller; its order is infinite, which JSON cannot express.
     assert report.account("rdp").bound.order == math.inf
     assert report.account("rdp").document()["order"] is None
 

@@ -38,7 +38,7 @@ def test_both_accountants_agree() -> None:
     report = gaussian_privacy(3.0).report(1e-6, rounds=20)
     by_divergences, by_loss = report.epsilon_by("rdp"), report.epsilon_by("pld")
     assert by_divergences == pytest.approx(RdpAccountant(DEFAULT_ORDERS[:-1]).compose(GaussianDpEvent(3.0), 20).get_epsilon(1e-6))
-    # dp-accounting rounds losses up, by about 1e-8 here; the account of quietbits is exact.
+    # dp-accounting rounds losses up, by about 1e-8 in this case; the account of quietbits is exact.
     by_grid = PLDAccountant().compose(GaussianDpEvent(3.0), 20).get_epsilon(1e-6)
     assert 0 <= by_grid - by_loss < 1e-5
     assert report.epsilon == by_loss < by_divergences

@@ -83,7 +83,7 @@ def test_l1_and_l2_metric_tables_are_the_same_tables() -> None:
 
 
 def test_without_a_metric_letters_are_searched_for_where_a_pure_budget_ends() -> None:
-    # Neighbouring rows differ by less than the table's epsilon, depending on the letters; letters for another epsilon once had 16 times the
+    # Neighbouring rows differ by less than the table's epsilon, depending on the letters; letters for another epsilon can have 16 times the
     # variance within the same budget.
     ball = NormBall(16, 1.0)
     other = VectorTableMechanism(design_mvu(0.4, 4, 2), ball, delta=0.0)

@@ -202,7 +202,7 @@ def test_the_theorem_holds_for_other_probabilities(probability: float) -> None:
     mechanism = made(PAIR, probability=probability, trials=500)
     assert (mechanism.renyi_epsilon(0.3), mechanism.gaussian_epsilon(0.3)) == (None, None)
     assert largest_delta(mechanism, mechanism.theorem_epsilon(0.3)) <= 0.3
-    # The theorem holds here, but is unproven; earlier accounts stated it as the guarantee.
+    # The theorem holds in this case, but is unproven, so the account must not state it as the guarantee.
     assert mechanism.guarantee.epsilon == math.inf
     assert mechanism.privacy().report(0.3).epsilon_by("theorem-1") == mechanism.theorem_epsilon(0.3)
     # With more trials, the account by Gaussian noise also applies to several clients.
@@ -385,7 +385,7 @@ def test_one_sampled_round_is_amplified_and_several_are_not_by_divergences() -> 
         account = SAMPLED.privacy().account(name)
         everyone = account.bound(1e-4, 1, None).epsilon
         assert account.bound(1e-5, 1, sampling).epsilon == pytest.approx(math.log1p(0.1 * math.expm1(everyone)), rel=1e-9)
-    # No amplification by sampling is known here, so two sampled rounds have the epsilon of two rounds with all clients.
+    # No amplification by sampling is known for this account, so two sampled rounds have the epsilon of two rounds with all clients.
     divergences = SAMPLED.privacy().account("rdp")
     assert divergences.bound(1e-5, 2, sampling).epsilon == divergences.bound(1e-5, 2, None).epsilon > 0.3
 

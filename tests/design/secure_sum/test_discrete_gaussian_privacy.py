@@ -60,7 +60,7 @@ def test_the_account_is_the_formula_or_less(
 
 @pytest.mark.parametrize("sigma", [0.1, 0.15, 0.25, 0.4])
 def test_noise_below_half_a_step_by_the_exact_sum(sigma: float) -> None:
-    # The bound on the norm of a rounded vector is 2.6 here, which permits whole numbers up to 2.
+    # The bound on the norm of a rounded vector is 2.6, which permits whole numbers up to 2.
     epsilon = discrete_gaussian_privacy(6, 1, 2.0, sigma, 1.0).epsilon(1e-5)
     exact = max(summed_discrete_gaussian_losses(6, sigma, shift).epsilon(1e-5) for shift in (1, 2))
     assert exact <= epsilon <= 3 * exact

@@ -89,7 +89,7 @@ def test_the_sketch_is_the_shortest_within_the_slack(calibrate: Any, choice: Ske
     shorter = calibrate(replace(choice, sketch_dimension=size - choice.unit), **changes)
     assert shorter.mechanism.sketch_dimension == size - choice.unit
     assert ratio(shorter) > choice.slack
-    # The calibration keeps a given size, here the calibrated size itself.
+    # The calibration keeps a given size, for example the calibrated size itself.
     assert calibrate(replace(choice, sketch_dimension=size), **changes) == calibrated
 
 

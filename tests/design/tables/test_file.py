@@ -377,7 +377,7 @@ def test_dual_values_that_overflow_prove_nothing(tmp_path: Path) -> None:
 
 
 def test_many_keys_take_linear_time(tmp_path: Path) -> None:
-    # A quadratic search for duplicate keys took 12 minutes here.
+    # A quadratic search for duplicate keys takes 12 minutes.
     path = tmp_path / "table.json"
     path.write_text("{" + ",".join(f'"{key}":0' for key in range(100_000)) + ', "7": 1}')
     assert "the key '7' occurs twice" in refusal(path).detail

@@ -226,7 +226,7 @@ def test_rejection_biases_less_than_its_bound_but_does_bias() -> None:
     # The measured bias includes the noise of `draws` vectors with a variance of at most 24 / 4: the margin is 5 sigma in length.
     noise = 5 * math.sqrt(dimension / 4 / draws)
     assert bias > noise
-    # Both sides of the Cauchy-Schwarz inequality are within a factor of two here: the bound is tight.
+    # Both sides of the Cauchy-Schwarz inequality are within a factor of two, so the bound is tight.
     assert 0.5 * rejection_bias_bound(rejected) - noise < bias < rejection_bias_bound(rejected + 5 * 0.5 / math.sqrt(draws)) + noise
 
 

@@ -49,7 +49,7 @@ def test_the_error_is_that_of_the_estimate() -> None:
     assert parts.squared_error == pytest.approx(np.sum((estimate - vectors.mean(axis=0)) ** 2), rel=1e-12)
     assert parts.zero == pytest.approx(np.sum(vectors.mean(axis=0) ** 2), rel=1e-12)
     assert parts.clients == CLIENTS
-    # All steps have an error here.
+    # All steps have an error in this case.
     assert all(getattr(parts, field.name) > 0 for field in fields(parts) if field.name not in ("clipped_sketches", "sketch_clipping"))
 
 

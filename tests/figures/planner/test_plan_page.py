@@ -1,4 +1,7 @@
-"""The page of a plan begins with recommendations, has no empty column, and is self-contained."""
+"""The page of a plan begins with recommendations and is self-contained.
+
+No column is empty.
+"""
 
 import re
 

@@ -1,4 +1,7 @@
-"""The report is a self-contained page with the expected text, in which no name becomes markup."""
+"""The report is a self-contained page with the expected text.
+
+No name becomes markup.
+"""
 
 import html
 import re

@@ -71,7 +71,7 @@ def test_the_table_has_what_the_summary_says(results: pd.DataFrame, page: str) -
         error, margin = in_figures(stated["mean_squared_error"]), in_figures(stated["standard_error"], 2)
         assert row[2] == with_powers(f"{error} ± {margin}")
         assert row[3] == in_figures(stated["ratio_to_central"])
-        # Bounds of secure sums are too weak here.
+        # Bounds of secure sums are too weak, so the page omits them.
         ratio = stated["worst_squared_error"] / stated["lower_bound"]
         assert row[4] == (in_figures(ratio) if stated["trust_model"] == "local" else "")
         assert row[5:7] == [in_figures(stated["bits_per_client"]), in_figures(stated["epsilon"])]

@@ -107,7 +107,7 @@ def test_no_pair_whose_bound_is_above_the_largest_is_passed_over(monkeypatch: py
     table /= table.sum(axis=1, keepdims=True)
     rows, others = (index.ravel() for index in np.indices((14, 14)))
     exact = np.maximum(table[rows] - factor * table[others], 0).sum(axis=1)
-    # The bounds are up to four times as large as the sums, in another order.
+    # Each bound is up to four times as large as its sum, so the largest bound may belong to a smaller sum.
     bound = exact * (1 + 3 * rng.random(len(exact)))
     assert privacy_loss._largest_hockey_stick(bound, table, rows, others, factor) == pytest.approx(exact.max(), rel=1e-12)
 

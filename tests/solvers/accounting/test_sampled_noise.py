@@ -175,7 +175,7 @@ def test_they_are_those_of_dp_accounting_where_noise_is_small(noise_multiplier: 
 
 
 def test_differences_that_cancel_are_not_taken_for_losses() -> None:
-    # dp-accounting's divergence is 7 times the exact sum here.
+    # dp-accounting's divergence is 7 times the exact sum.
     theirs = (
         RdpAccountant([64], NeighboringRelation.REPLACE_ONE).compose(SampledWithoutReplacementDpEvent(2, 1, GaussianDpEvent(20.0))).rdp[0]
     )

@@ -128,7 +128,7 @@ def test_poisson_sampling_by_enumeration(seed: int, contrast: float, rate: float
 def test_sampling_one_of_several_by_enumeration(seed: int, contrast: float, size: int) -> None:
     table = rows(seed, 3, contrast)
     bound = fixed_size_sampled_curve(curve_of(list(itertools.combinations(table, 2))), 1 / size)
-    # The other clients may hold any values in any order; here all are equal, or a mixture of three values.
+    # The other clients may hold any values in any order; in this test all are equal, or a mixture of three values.
     for others in [*([row] * (size - 1) for row in table), [table[k % 3] for k in range(size - 1)]]:
         for own, other in itertools.permutations(table, 2):
             first, second = (np.mean([*others, last], axis=0) for last in (own, other))

@@ -120,7 +120,7 @@ def test_two_clients_reach_the_bound() -> None:
 
 
 def test_the_published_bound_is_false_with_little_noise() -> None:
-    # The claim holds from sigma = 1/2 on, as in theorem 5, and fails with little noise: the first figures are such a case.
+    # The claim holds from sigma = 1/2 on, as in theorem 5, and fails with little noise, for example at sigma = 0.16.
     assert published_divergences(2, 0.16, 1)[0] == pytest.approx(17.63, abs=5e-3)
     assert shifted_divergences(2, 0.16, 1)[0] == pytest.approx(18.84, abs=5e-3)
     for clients, sigma in itertools.product(CLIENTS, SIGMAS):

@@ -271,7 +271,7 @@ def test_sampled_rounds_are_those_of_gaussian_noise_with_what_is_left_of_delta(n
     assert large is not None
     (multiplier, left), again = asked
     assert again == (multiplier, left)
-    # A grid of whole numbers costs hardly anything here: x follows from the part missing from delta, and occurs twice, with x'.
+    # A grid of whole numbers has almost no cost in this case, as x follows from the part missing from delta, and occurs twice, with x'.
     first = math.log(delta * (1 - 2e-4) / left)
     assert multiplier == pytest.approx(math.sqrt(variance) / shift, rel=1e-4)
     assert multiplier < math.sqrt(variance) / shift

@@ -92,7 +92,7 @@ def test_no_mixture_of_extremes_is_worse(clients: int, trials: int, theta: float
 
 
 def test_a_mixture_of_extremes_can_be_worse_for_epsilon() -> None:
-    # A mixture is worse than the two extremes here, so the account never uses the extremes alone for a privacy loss distribution.
+    # In this case a mixture is worse than the two extremes, so the account never uses the extremes alone for a privacy loss distribution.
     pairs = poisson_binomial_pairs(40, 1, 0.4)
     epsilons = [loss.epsilon(1e-2) for loss in pairs.losses]
     assert pairs.epsilon(1e-2) == max(epsilons) > 1.05 * max(epsilons[0], epsilons[-1])
@@ -144,7 +144,7 @@ def logarithms(trials: int, probability: float) -> np.ndarray:
     [(2, 800, 0.499), (3, 300, 0.499), (20, 100, 0.499), (2, 1050, 0.49), (10, 1000, 0.45), (20, 512, 0.49)],
 )
 def test_probabilities_too_small_for_floating_point(clients: int, trials: int, theta: float) -> None:
-    # Very improbable sums determine the divergence here, so no mass may be lost.
+    # Very improbable sums determine this divergence, so no mass may be lost.
     orders = [1.01, 1.5, 2.0, 8.0, 1000.0]
     noise = logarithms((clients - 1) * trials, 0.5 + theta)
     rows = []

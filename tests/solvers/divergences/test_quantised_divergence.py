@@ -348,7 +348,7 @@ def test_the_excess_of_the_closed_form_is_above_the_curvature_of_the_log_ratio(t
 
 
 def test_the_noise_without_its_ends_is_normalised_in_every_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The ends fail often here: the remaining noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
+    # The ends fail often in this case. The remaining noise is divided by its mass, (1 - failure)^(-a) to the power of 1 / (a - 1).
     trials, dimension, levels, distance, delta, failure = 10**5, 7, 9, 2.5, 1e-5, 0.02
     curves: list[np.ndarray] = []
     bound_of, curve_of = quantised_divergence.fair_binomial_bound, quantised_divergence.RenyiCurve

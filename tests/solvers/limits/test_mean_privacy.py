@@ -1,7 +1,4 @@
-"""Limits of central privacy, against mechanisms with known errors.
-
-Limits of local privacy, against mechanisms with known errors.
-"""
+"""Limits of central and of local privacy, against mechanisms with known errors."""
 
 import itertools
 import math

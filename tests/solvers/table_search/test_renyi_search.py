@@ -133,7 +133,7 @@ def test_a_conic_solver_without_symmetry_finds_no_better_table() -> None:
     limits, letters, rows = RENYI_PROGRAM_BUDGET.limits(ORDER, SHARE), alphabet(REACHES), np.arange(INPUTS)
     table, worst, price = cp.Variable((INPUTS, 4), nonneg=True), cp.Variable(), cp.Variable(nonneg=True)
     squares = (rows[:, None] - letters) ** 2 / REACHES[0] ** 2
-    # The last row is no grid point of a vector; its mirror image is.
+    # The last row is not a grid point of a vector, but the mirror image of a grid point.
     prices = np.concatenate([RENYI_PROGRAM_PRICES, RENYI_PROGRAM_PRICES[::-1]])
     constraints = [cp.sum(table, axis=1) == 1, table @ (letters / REACHES[0]) == rows / REACHES[0]]
     constraints += [cp.sum(cp.multiply(squares[row], table[row])) <= worst + prices[row] * price for row in range(INPUTS)]

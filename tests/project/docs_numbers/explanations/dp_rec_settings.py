@@ -107,7 +107,7 @@ def reference_rows() -> Iterator[list[str]]:
 
 
 def papers_deviation() -> float:
-    """Return the largest difference of the paper's noise from the older conversion's, in percent."""
+    """Return the largest difference of the paper's noise from the old conversion's, in percent."""
     needed = [(setting, reference(setting, "classic", "target_noise_multiplier")) for setting in PUBLISHED_SETTINGS]
     return 100 * max(abs(noise / (setting.noise_multiplier or math.nan) - 1) for setting, noise in needed)
 

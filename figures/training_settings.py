@@ -24,7 +24,7 @@ class ReportedResult:
     epsilon, clip_ratio, noise_multiplier, rate : float or None
         Parameters of the run; the noise multiplier is that of Gaussian noise on a sum.
     bits : int or None
-        Bits of a coordinate.
+        Number of bits of a coordinate.
     """
 
     accuracy: Mapping[str, float]

@@ -99,7 +99,7 @@ def check_page() -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def rows_of(tmp_path_factory: pytest.TempPathFactory) -> "Callable[[Sequence[Any]], pd.DataFrame]":
-    """Return a function that runs sweep tasks here and returns rows without versions."""
+    """Return a function that runs sweep tasks in this process and returns rows without versions."""
     from quietbits.analysis.sweeps.run import run_tasks
 
     cache = tmp_path_factory.mktemp("tables")

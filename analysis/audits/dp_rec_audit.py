@@ -183,7 +183,7 @@ def published_delta(clip_ratio: float, index_bits: int, epsilon: float) -> float
     clip_ratio : float
         Ratio c of the update's norm to sigma, 1e-6 to 100.
     index_bits : int
-        Bits of the index, 1 to 60.
+        Number of bits of the index, 1 to 60.
     epsilon : float
         Privacy parameter, 0 to 1000.
 

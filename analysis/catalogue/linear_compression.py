@@ -34,7 +34,7 @@ from .secure_sum import BITS, BOTH
 from .shared_options import SUM_NOISE, sum_bits
 
 MANY_ROUNDS = 100
-# Candidate sketches divide the number of coordinates by these factors.
+# Factors by which candidate sketches divide the number of coordinates.
 SHARES = (2, 8, 32)
 FLOAT_BITS = 64
 PAPER = (

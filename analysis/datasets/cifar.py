@@ -1,6 +1,6 @@
 """CIFAR-10 from its published pickled batches (Krizhevsky 2009); pickles are not run.
 
-A pickle is a program: it may name any function, and Python's own reader calls it. The reader here accepts only numbers, text, lists,
+A pickle is a program: it may name any function, and Python's own reader calls it. The reader accepts only numbers, text, lists,
 dictionaries and arrays of bytes. It reads the instructions with `pickletools`, which executes none of them, and carries out the
 instructions that build data. It imitates the three functions with which numpy writes arrays, and refuses any other name.
 """

@@ -23,7 +23,7 @@ class PackedMessage:
     content : ndarray
         Bytes of packed numbers, or the message itself if it is not packed.
     width : int
-        Bits of a number; 0 for a message that is not packed.
+        Number of bits of a number; 0 for a message that is not packed.
     kind : str
         Type of the message's numbers, as numpy writes it.
     shape : tuple of int

@@ -97,11 +97,11 @@ class RoundPlan:
         return self.built().for_clients(clients)
 
     def probed(self) -> "RoundPlan":
-        """Return the plan with the probe of the mechanism built here."""
+        """Return the plan with the probe of the mechanism that this process built."""
         return replace(self, probe=probe_of(self.built()))
 
     def check_probe(self) -> None:
-        """Raise ValueError if the mechanism built here is not the server's."""
+        """Raise ValueError if the mechanism that this process built is not the server's."""
         probe = probe_of(self.built())
         if len(probe) != len(self.probe) or not np.allclose(probe, self.probe, rtol=PROBE_TOLERANCE, atol=0.0):
             got = f"got {self.probe[:3]}...: versions of libraries differ"

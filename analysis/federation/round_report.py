@@ -22,7 +22,7 @@ class RoundReport:
     refusal : str or None
         Reason for a refusal; a refused round leaves the model unchanged.
     bytes_up, bytes_down : int
-        Bytes of all clients' messages with keys, letters and shares, without Flower's own overhead.
+        Number of bytes of all clients' messages with keys, letters and shares, without Flower's own overhead.
     wrap_probability : float
         Upper bound on the probability that one coordinate of the sum wrapped around, for the surviving clients. It grows if more clients
         survive than the task states.

@@ -235,7 +235,7 @@ class PrivateMeanStrategy(Strategy):
         Effect of a refused round: with ``"raise"`` it raises ``InfeasibleError`` and ends the run; with ``"skip"`` it is logged, and the
         model stays the same.
     timeout : float
-        Seconds to wait for clients' keys, for their letters and for their shares.
+        Time in seconds to wait for clients' keys, for their letters and for their shares.
     allow_real_numbers : bool
         Whether to carry a mechanism on real numbers, such as ``"gaussian"``. The low bits of its messages reveal more than the guarantee
         states, and the guarantee then mentions it. Clients' mods must allow real numbers, too.

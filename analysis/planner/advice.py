@@ -23,7 +23,7 @@ SHARES = (0.1, 0.01)
 ANOTHER_DELTA = 1e-6
 # Share of clients that drop out in the sentence on drop-outs.
 DROPPED = 0.1
-# A relaxed constraint is worth a sentence if the error falls below this share.
+# Share of the error below which a relaxed constraint is worth a sentence.
 WORTH = 0.99
 # Relative distance from the wanted error, and number of steps, at which a search for the number of clients ends.
 CLOSE, MOST_STEPS = math.log(1.05), 8
@@ -41,7 +41,7 @@ def advise(plan: Plan, *, workers: int = 1, on_step: OnStep = notebook_progress)
     plan : Plan
         The plan.
     workers : int
-        Processes; the advice does not depend on their number.
+        Number of processes; the advice does not depend on their number.
     on_step : callable
         Called as ``on_step(done, total, trust_model)`` after each trust model.
     """

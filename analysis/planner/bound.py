@@ -18,8 +18,8 @@ ALSO_OF_BIASED: dict[LowerBound, LowerBound] = {
     unbiased_local_lower_bound: local_lower_bound,
     unbiased_central_lower_bound: central_lower_bound,
 }
-# A bound for vectors or items below this share of the central Gaussian's error is too weak to judge a mechanism, as such noise could be
-# optimal. For a single number, Laplace noise is better than Gaussian noise, and within a small factor of the bound.
+# Share of the central Gaussian's error below which a bound for vectors or items is too weak to judge a mechanism, as Gaussian noise could
+# be optimal. For a single number, Laplace noise is better than Gaussian noise, and within a small factor of the bound.
 WEAK = 0.1
 
 

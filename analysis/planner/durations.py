@@ -29,9 +29,9 @@ class PredictedDuration:
     Attributes
     ----------
     client : float or None
-        Seconds to make a message; None if they cannot be measured.
+        Time in seconds to make a message; None if it cannot be measured.
     server : float or None
-        Seconds to add up the messages of all clients, and to decode the sum.
+        Time in seconds to add up the messages of all clients, and to decode the sum.
     """
 
     client: float | None = None

@@ -104,7 +104,7 @@ def plan_task(
     timed : bool
         Whether encoding and decoding are timed; durations are missing otherwise.
     workers : int
-        Processes; results do not depend on their number.
+        Number of processes; results do not depend on their number.
     on_step : callable
         Called as ``on_step(done, total, name)`` after each entry.
 

@@ -101,7 +101,7 @@ class PlannedMechanism:
     bias_bound : float or None
         Upper bound on the norm of the bias.
     bits_per_client, bits_per_coordinate : float or None
-        Bits of a message (`Mechanism.bits_per_client`), and bits per coordinate of the input.
+        Number of bits of a message (`Mechanism.bits_per_client`), and bits per coordinate of the input.
     epsilon, delta : float or None
         Proven guarantee of all rounds together.
     lower_bound, ratio_to_bound : float or None

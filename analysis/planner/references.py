@@ -32,7 +32,7 @@ class Reference:
     error_per_coordinate, relative_error : float or None
         Relative errors, as in `PlannedMechanism`.
     bits_per_client : float
-        Bits of a message; an uncompressed coordinate has 64.
+        Number of bits of a message; an uncompressed coordinate has 64.
     reason : str or None
         Reason for the absence of such an estimate.
     """

@@ -18,7 +18,7 @@ class StatedError:
     Attributes
     ----------
     bits_per_client : float
-        Bits of a message.
+        Number of bits of a message.
     worst_squared_error : float
         Largest expected error, with bias, over the domain, or over the entry's populations.
     central_squared_error : float or None

@@ -124,9 +124,9 @@ class MeanSummary:
     repetitions : int
         Number of rounds.
     dimension : int
-        Coordinates of an input.
+        Number of coordinates of an input.
     bits_per_coordinate : float
-        Bits of a message divided by `dimension`, without padding.
+        Number of bits of a message divided by `dimension`, without padding.
     clipped_share : float
         Share of the inputs that were clipped.
     squared_error, unclipped_squared_error, predicted_squared_error, zero_squared_error : float

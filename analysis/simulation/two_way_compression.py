@@ -27,9 +27,9 @@ class TwoWayTotals:
     Attributes
     ----------
     bytes_up : int
-        Bytes of messages to the server.
+        Number of bytes of messages to the server.
     bytes_down : int
-        Bytes of packages to clients: histories, and models if these are shorter or no history suffices.
+        Number of bytes of packages to clients: histories, and models if these are shorter or no history suffices.
     expected_bytes_down : float
         Expected bytes down (`expected_bytes_down`).
     full_models : int
@@ -37,7 +37,7 @@ class TwoWayTotals:
     replayed_messages : int
         Number of messages in packages without the model, which clients have to decode.
     uncompressed_bytes : int
-        Bytes of either direction without compression, with the model for each client of each round.
+        Number of bytes of either direction without compression, with the model for each client of each round.
     """
 
     bytes_up: int
@@ -97,9 +97,9 @@ def simulate_participation(
     rounds : int
         Number of rounds, 1 to 10**6; at most 2 * 10**7 messages in all.
     model_bytes : int
-        Bytes of the parameters, for example four times their number.
+        Number of bytes of the parameters, for example four times their number.
     message_bytes : int
-        Bytes of a message, 1 to 2**20.
+        Number of bytes of a message, 1 to 2**20.
     rng : numpy.random.Generator
         Source of the draws.
     with_replacement : bool
@@ -108,7 +108,8 @@ def simulate_participation(
         Whether clients know the first model, from a public seed, so that new clients can replay all rounds, too. Otherwise they get the
         model.
     state_bytes : int or None
-        Bytes of the parameters and of the optimiser's memory, which both replace a history; None for `model_bytes`, as with plain SGD.
+        Number of bytes of the parameters and of the optimiser's memory, which both replace a history; None for `model_bytes`, as with plain
+        SGD.
 
     Returns
     -------

@@ -260,7 +260,7 @@ def grid_prior(values: FloatArray, interval: tuple[float, float], bits_in: int) 
     interval : tuple of float
         The grid's ends (low, high).
     bits_in : int
-        Bits of the grid index, 1 to 9.
+        Number of bits of the grid index, 1 to 9.
 
     Examples
     --------

@@ -89,7 +89,7 @@ class FrequencyStudy:
     guarantee : Guarantee
         Proven guarantee of the estimate; it does not cover a list of items taken from the data.
     bits_per_client : float
-        Bits of a message.
+        Number of bits of a message.
     squared_error, largest_error : float
         Squared L2 distance and largest distance of an item's frequency between decoded and true frequencies; some mechanisms truncate and
         project decoded frequencies.

@@ -38,7 +38,7 @@ class MeanEstimate:
     worst_standard_error : float
         Largest standard error for this number of clients, over all values, which may be published.
     bits_per_client : float
-        Bits of a client's message.
+        Number of bits of a client's message.
     guarantee : Guarantee
         Guarantee of each client.
     objective : float or None

@@ -31,7 +31,7 @@ class MeanStudy:
     epsilon : float
         Privacy parameter of every mechanism.
     bits_in, bits_out : int
-        Bits of the grid index and of the message.
+        Number of bits of the grid index and of the message.
     metric : str or None
         The metric of the MVU tables; the other mechanisms have local privacy, Laplace noise also the metric ``"l1"``.
     objective : str
@@ -102,7 +102,7 @@ def study_mean(
     epsilon : float
         Privacy parameter, 0.001 to 20.
     bits_in, bits_out : int
-        Bits of the grid index and of the message, 1 to 9.
+        Number of bits of the grid index and of the message, 1 to 9.
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"`` for MVU with metric privacy, None for local privacy.
     objective : str

@@ -28,7 +28,7 @@ class TableGrid:
     epsilon : tuple of float
         Privacy parameters.
     bits_in, bits_out : tuple of int
-        Bits of the input grid and of a message, 1 to 9.
+        Number of bits of the input grid and of a message, 1 to 9.
     metric : tuple of str or None
         Metrics, as in `design_mvu`.
     objective : tuple of str

@@ -246,9 +246,9 @@ class Downloads:
     by_history : bool
         Whether messages are sent in place of models.
     model_bytes, state_bytes : int
-        Bytes of the parameters, and of the parameters with the optimiser's memory.
+        Number of bytes of the parameters, and of the parameters with the optimiser's memory.
     message_bytes : int
-        Bytes of a message.
+        Number of bytes of a message.
     """
 
     by_history: bool

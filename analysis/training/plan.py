@@ -39,7 +39,7 @@ from .setting import OVERFLOW_SHARE, TrainingSetting
 SPARSE_RATIO, DENSE_RATIO = 1.25, 1.02
 # Number of rounds up to which every number has an account, unless rounds are Poisson-sampled.
 DENSE_ROUNDS = 100
-# The search for noise beside a count ends within this share of the budget, or after this many mechanisms.
+# Share of the budget within which the search for noise beside a count ends, and its largest number of mechanisms.
 BUDGET_TOLERANCE, BUDGET_STEPS = 1e-3, 30
 
 

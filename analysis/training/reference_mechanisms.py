@@ -144,7 +144,7 @@ def rounded_within(vectors: FloatArray, reach: FloatArray, bits: int, norm: floa
     reach : ndarray of float64, shape (clients,)
         Value of the outermost level, at least the largest coordinate.
     bits : int
-        Bits of a level, at least 2.
+        Number of bits of a level, at least 2.
     norm : float
         Largest norm of the encoded vector.
     words
@@ -183,7 +183,7 @@ class CentralGaussianMechanism(RealNumberMechanism, SummedVectors):
     count_deviation : float or None
         Standard deviation of the noise in the count of short vectors that the server also releases, for adaptive clipping.
     bits : int
-        Bits of a coordinate: 32 for floats, or 2 to 16 for levels.
+        Number of bits of a coordinate: 32 for floats, or 2 to 16 for levels.
     reach : str
         Value of the outermost levels: ``"largest-coordinate"`` of each vector, or the public ``"clip-norm"``.
     """

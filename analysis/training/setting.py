@@ -152,12 +152,12 @@ class TrainingSetting:
     delta, adjacency
         Failure probability of all rounds; and the neighbouring relation of data sets. Each client holds a data set.
     precision : int
-        Bits of a number of the model, 32 or 64, in the server's and torch's computations.
+        Number of bits of a number of the model, 32 or 64, in the server's and torch's computations.
     download : str
         Download of a client: ``"model"``, or ``"history"`` for the messages that the client has missed, if these are shorter (DP-REC). A
         history needs single messages, which a secure sum or a trusted server hides.
     evaluate_every : int
-        Rounds between two measurements of the accuracy, which is also measured after the last round.
+        Number of rounds between two measurements of the accuracy, which is also measured after the last round.
     """
 
     data: str = "digits"

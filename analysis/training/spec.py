@@ -37,7 +37,7 @@ class TrainingSpec:
     seeds : tuple of int
         Root seeds, with each of which every run is done.
     checkpoint_every : int
-        Rounds between two checkpoints of a run.
+        Number of rounds between two checkpoints of a run.
     """
 
     runs: tuple[tuple[TrainedMechanism, TrainingSetting], ...]

@@ -92,7 +92,7 @@ class TrainingTask:
     folder : Path or None
         Folder of checkpoints and progress notes, which changes no result.
     checkpoint_every : int
-        Rounds between two checkpoints, which changes no result.
+        Number of rounds between two checkpoints, which changes no result.
     keeps_model : bool
         Whether the final model is written to the folder.
     keeps_infeasible : bool

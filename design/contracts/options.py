@@ -29,7 +29,7 @@ class Required:
 
 REQUIRED = Required()
 Made = TypeVar("Made")
-# Fractional bits of messages have rounding errors up to this factor.
+# Factor that covers the rounding errors of fractional bits of messages.
 BITS_ROUNDING = 1 + 1e-9
 NONE = "none"
 """The text for None on the command line and in TOML files: the default of an option without a value."""
@@ -123,7 +123,7 @@ class Option:
 
     def within(self, message_bits: float, dimension: int) -> Any:
         """Return the default for a budget of bits of a message, in the option's range."""
-        # A budget of whole bits per coordinate was multiplied by the number of coordinates.
+        # A budget of whole bits per coordinate has been multiplied by the number of coordinates.
         allowed = message_bits if self.budget == "message" else float(math.floor(message_bits / dimension * BITS_ROUNDING))
         if self.budget == "at most":
             allowed = min(allowed, self.default)

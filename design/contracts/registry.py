@@ -57,7 +57,7 @@ class AccountSubject:
     adjacency : str
         Requested adjacency, or the usual adjacency without a request.
     bits_per_client : float or None
-        Bits of one message; None if the parameters do not determine them.
+        Number of bits of one message; None if the parameters do not determine them.
     details : mapping
         Parameters and facts, by name.
     table : LookupTable or None

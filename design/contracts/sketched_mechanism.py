@@ -11,7 +11,8 @@ from ..transforms.linear_sketch import LinearSketch
 from .mechanism import VectorMechanism
 from .norm_ball import check_ball
 
-# Sketches are clipped at this multiple of the clip norm times `length_factor`: few sketches are longer, as lengths vary by 1 / sqrt(2 m).
+# Ratio of the norm at which sketches are clipped to the clip norm times `length_factor`. Few sketches are longer, as lengths vary by 1 /
+# sqrt(2 m).
 CLIP_MARGIN = 1.1
 
 

@@ -45,7 +45,7 @@ class ModelHistory:
     state : ModelState
         The model and its optimiser's memory.
     message_bytes : int
-        Bytes of a message, 1 to 2**20.
+        Number of bytes of a message, 1 to 2**20.
     rounds : tuple of tuple of bytes
         Messages of the last rounds, oldest first. Rounds that would make a package as long as the model are dropped, because no client
         needs them.
@@ -230,7 +230,7 @@ class Synchronisation:
     state : ModelState
         The client's new state, which equals the server's.
     bytes_down : int
-        Bytes that the server sent, including bytes that did not arrive.
+        Number of bytes that the server sent, including bytes that did not arrive.
     full_model : bool
         Whether the whole model was sent.
     resent : bool

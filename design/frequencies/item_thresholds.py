@@ -1,7 +1,7 @@
 """Thresholds on decoded frequencies: published thresholds, and one from a mechanism's error.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, theorem A.3, whose
-statement and proof have different thresholds, both up to a constant that is not stated; it is 1 here.
+statement and proof have different thresholds, both up to a constant that is not stated; this module takes 1.
 """
 
 import math

@@ -38,7 +38,7 @@ MOST_STEPS = 2**30
 LEAST_VARIANCE, LARGEST_VARIANCE = 2 * LEAST_RATE, 2 * LARGEST_RATE
 # Bound on the probability that any coordinate of a sum modulo M wraps.
 WRAP_PROBABILITY = 1e-9
-# A simulation cannot detect this log-ratio between a sum of discrete Gaussians and a discrete Gaussian.
+# Log-ratio between a sum of discrete Gaussians and a discrete Gaussian that a simulation cannot detect.
 NEGLIGIBLE_TAU = 1e-12
 # Cut of distributions, in standard deviations: the probability beyond is below 1e-60.
 DEVIATIONS = 17.0

@@ -33,14 +33,14 @@ from .worst_pair import likely_excess
 
 # Numbers of rows that the calibration tries: more rows would take proportionally longer to decode.
 TRIED_ROWS = (1, 2, 3, 5, 7, 11, 15, 23, 31, 47, 63)
-# Sketches whose squared errors, or lengths, agree within this factor are compared by their largest error.
+# Factor within which squared errors, or lengths, of sketches count as equal; such sketches are compared by their largest error.
 ALIKE = 1.05
 LARGEST_SLACK = 1e6
 LARGEST_MESSAGE = 1e15
 # Least noise of one client, in steps, that makes a sum nearly discrete Gaussian: tau of a million clients is then below 1e-9
 # (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 1.5
-# More steps, or tosses, are useful if they lower the variance by more than this relative amount.
+# Relative amount by which more steps, or tosses, must lower the variance to be useful.
 WORTHWHILE = 0.01
 # Variance of Skellam noise above which finer steps no longer bring it closer to Gaussian noise.
 GAUSSIAN_VARIANCE = 2.0**15

@@ -1,7 +1,7 @@
 """Sketches of items by coin tosses: Poisson-binomial noise on transforms of count sketches.
 
 Chen, Özgür, Cormode, Bharadwaj 2023, *The communication cost of security and privacy in federated frequency estimation*, algorithms 1 and
-2. The paper normalises the encoder's Hadamard matrix, which makes its decoder biased; here the entries are 1 and -1.
+2. The paper normalises the encoder's Hadamard matrix, which makes its decoder biased; in this module the entries are 1 and -1.
 """
 
 from dataclasses import dataclass

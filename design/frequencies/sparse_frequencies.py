@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # Number of rows of a sketch that pursuit decodes: three rows need twice as many buckets, and more rows gain little.
 PURSUIT_ROWS = 7
-# A failed pursuit causes ratios of the mean squares of two rows above this value; chance rarely does.
+# Ratio of the mean squares of two rows that a failed pursuit exceeds; chance rarely exceeds it.
 FAILED = 4.0
 
 

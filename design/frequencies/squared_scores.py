@@ -21,7 +21,7 @@ OfCounts = Callable[[FloatArray, FloatArray], FloatArray]
 # Number of supporters with a relative error of a fifth. With more supporters, an item's count and its variance hardly depend on the same
 # noise.
 FEW_SUPPORTERS = 25
-# The level differs from 1 only if the scores of its items add up to more than this share of the number of items.
+# Share of the number of items that the sum of the items' scores must exceed for a level other than 1.
 LEAST_SHARE = 0.1
 # Limits of the level, as unbiased estimates of a ratio of variances may even be negative.
 LEAST_LEVEL, LARGEST_LEVEL = 0.25, 4.0

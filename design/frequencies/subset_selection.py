@@ -25,7 +25,7 @@ from .support import SupportCounts
 # Number of items drawn per batch, for all clients together, and number of bytes of packed bits per batch.
 BLOCK, BYTES = 2**20, 2**23
 
-# Subsets below this share of all items are lists of items; larger subsets are bits.
+# Share of all items below which subsets are lists of items; larger subsets are bits.
 LISTED_SHARE = 1 / 128
 # Largest number of items whose subsets are counted exactly.
 COUNTED_ITEMS = 2**12

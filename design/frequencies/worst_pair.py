@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ...arrays import IntegerArray
 from .item_sketch import ItemSketch
 
-# The search compares all pairs up to this number of words of pairs: some seconds.
+# Largest number of words of pairs with which the search compares all pairs, which takes some seconds.
 ALL_COMPARISONS = 4 * 10**9
 # Limits of joins: the number of compared words of pairs, the cost of a pair beside its words (in words), the number of joined rows, the
 # number of kept places, and the number of pairs per batch.

@@ -26,13 +26,13 @@ OBJECTIVES = ("metric", "renyi")
 TOLERANCE = 1e-6
 # Width of the bracket of the table's epsilon (relative to the target) at which the thorough search for letters starts.
 FIRST_TOLERANCE = 1e-3
-# A quick search's letters serve epsilons whose logarithms differ by at most this number.
+# Largest difference of the logarithms of two epsilons that a quick search's letters serve.
 NEARBY = 0.5
 # Factors by which a table may be stretched to end just below the target.
 LEAST_STRETCH, MOST_STRETCH = 0.5, 2.0
 # Width of the bracket of the factor: a guarantee is about as steep as the factor's square.
 CLOSEST = 1e-9
-# Letters that meet in the middle of the grid start this many steps from the middle.
+# Number of steps from the middle of the grid at which letters start that meet in the middle.
 SMALLEST_REACH = 0.01
 # Largest bits of inputs and letters together for which a search for a table by Rényi divergence takes seconds.
 MOST_PROGRAM_BITS = 8
@@ -71,7 +71,7 @@ def calibrate_vector_table(
     ball : NormBall
         Ball that vectors are clipped to.
     bits_in, bits_out : int
-        Bits of the table's input grid and of a coordinate's message, 1 to 9; at least two bits in for a finite norm.
+        Number of bits of the table's input grid and of a coordinate's message, 1 to 9; at least two bits in for a finite norm.
     metric : str, float or None
         The table's metric, as in `design_mvu`. With None every coordinate has the same privacy at every distance, which suits only the
         L-infinity norm, or a single coordinate.

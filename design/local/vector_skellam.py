@@ -76,7 +76,7 @@ class SkellamMechanism(VectorMechanism):
     ball : NormBall
         L2 ball of the vectors.
     bits : int
-        Bits per coordinate, 2 to 32.
+        Number of bits per coordinate, 2 to 32.
     granularity : float
         Length of a step of the whole numbers, in the vectors' units; from clip_norm / 2**20 to clip_norm * 2**20.
     noise_variance : float
@@ -245,7 +245,7 @@ def skellam_mechanism(epsilon: float, delta: float, ball: NormBall, bits: int = 
     ball : NormBall
         L2 ball of the vectors.
     bits : int
-        Bits per coordinate, 2 to 32.
+        Number of bits per coordinate, 2 to 32.
     deviations : float
         Number of standard deviations of noise between the largest coordinate and the end of the range, 1 to 40. Bias from wrapping falls
         about as exp(-deviations**2 / 2).

@@ -24,7 +24,7 @@ BLOCK = 2**18
 HALF_WORD = np.uint64(2**63)
 
 MOST_TRIALS = 2**40
-# The sampler counts up to this number of fair trials bit by bit.
+# Largest number of fair trials that the sampler counts bit by bit.
 COUNTED_TRIALS = 2 * WORD_BITS
 # Number of words drawn at a time, a quarter of a megabyte.
 CHUNK = 2**15

@@ -19,7 +19,7 @@ from .random_words import WordsLike, word_source
 
 LEAST_SIGMA, LARGEST_SIGMA = 1e-6, 1e12
 SAMPLERS = 16
-# From this sigma on the variance and sigma**2 are the same number in double precision.
+# Sigma from which the variance and sigma**2 are the same number in double precision.
 SMOOTH_SIGMA = 2
 SERIES_BITS = 160
 MOST_ZEROS = 2000

@@ -33,7 +33,7 @@ LEAST_BITS = 48
 GUARD_BITS = 40
 
 BRICK_BITS = 16
-# A block is one point wide, or this many times narrower than the spread, up to a factor of two.
+# Number of blocks per spread, up to a factor of two; a block is at least one point wide.
 BLOCKS_PER_SPREAD = 32
 # Height of the curve at which the tails begin; the height only affects speed.
 TAIL_HEIGHT = 2.0**-22

@@ -17,7 +17,7 @@ from .group_layout import MOST_GROUP_BITS, GroupLayout
 from .shared_randomness import NUMBERS_PER_BLOCK, NUMBERS_PER_CHUNK, SampleArray, SharedNormals
 
 LARGEST_SIGMA = 1e100
-# Beyond this shift a single weight dominates, and errors of float32 inner products are no longer negligible.
+# Largest shift. Beyond it a single weight dominates, and errors of float32 inner products are no longer negligible.
 LARGEST_SHIFT = 1e4
 
 

@@ -50,7 +50,8 @@ from .shared_randomness import SEED_BITS, vectors_of_seeds
 SMALLEST_MESSAGE_RATIO = 1e-3
 # Number of coordinates of shared samples that an audit makes per batch.
 NUMBERS_PER_CHUNK = 2**20
-# Moments are analytic in the shift: for shifts of at most 3, interpolation of this degree is as exact as the moments.
+# Degree of the interpolation of moments, which are analytic in the shift. For shifts of at most 3, the interpolation is as exact as the
+# moments.
 DEGREE = 28
 ANY_BITS, ANY_CLIENTS, MESSAGE = "any-bits", "any-clients", "message"
 DP_REC_ACCOUNTS = (*VARIANTS, ANY_BITS, ANY_CLIENTS, MESSAGE)
@@ -309,7 +310,7 @@ class DpRecTraining:
     clients_per_round : int
         Number of draws of a round, with replacement, from 1 to 10**6.
     index_bits : int
-        Bits of all groups' indices together, from 1 to 10**6; a message also holds the seed.
+        Number of bits of all groups' indices together, from 1 to 10**6; a message also holds the seed.
 
     Raises
     ------

@@ -18,9 +18,9 @@ class GroupLayout:
     Attributes
     ----------
     sizes : tuple of int
-        Coordinates of each group, from 1.
+        Number of coordinates of each group, from 1.
     group_bits : tuple of int
-        Bits that code each group, 1 to 20.
+        Number of bits that code each group, 1 to 20.
 
     Examples
     --------

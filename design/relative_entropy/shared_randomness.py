@@ -24,7 +24,7 @@ from ...solvers.numerics.bisection import bisect_each
 SMALLEST_TAIL = 2.0**-40
 # 1 - Phi(7.5) is below 2**-40.
 _LARGEST_QUANTILE = 7.5
-# The series for the centre applies below this point; the continued fraction for the tail applies from it.
+# Point up to which the series for the centre applies, and from which the continued fraction for the tail applies.
 _TAIL_BEGINS = 2.5
 _SERIES_TERMS = 40
 _FRACTION_TERMS = 60

@@ -424,11 +424,11 @@ class MaskCost:
     Attributes
     ----------
     client : int
-        Coordinates that each client expands: its own mask, and a mask for each neighbour.
+        Number of coordinates that each client expands: its own mask, and a mask for each neighbour.
     server : int
-        Coordinates that the server expands to remove own masks of clients that stay, and pair masks that missing clients left.
+        Number of coordinates that the server expands to remove own masks of clients that stay, and pair masks that missing clients left.
     total : int
-        Coordinates that all clients and the server expand together.
+        Number of coordinates that all clients and the server expand together.
     """
 
     client: int

@@ -114,7 +114,7 @@ class BinomialNoise:
     Attributes
     ----------
     trials : int
-        Trials of a coordinate's noise, of all clients together.
+        Number of trials of a coordinate's noise, of all clients together.
     probability : float
         Probability of success of a trial.
     scale : float

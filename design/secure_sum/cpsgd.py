@@ -64,7 +64,7 @@ ACCOUNTS = (*PROVEN, "theorem-1")
 MOST_BITS = 55
 # Number of levels, and number of trials, that the search tries downward from the pair that uses up the bits.
 TRIED = 3
-# Without a number of bits, the search accepts an error within this factor of the least.
+# Ratio of an error to the least error that the search accepts without a given number of bits.
 CLOSE = 1.01
 
 
@@ -415,8 +415,8 @@ def calibrate_cpsgd(
     clients : int
         Number of clients that add noise, 1 to 10**9.
     bits : int or None
-        Bits of a coordinate of the sum, 1 to 55; None for the fewest bits with an error within 1 % of the least possible, whose search
-        takes some seconds.
+        Number of bits of a coordinate of the sum, 1 to 55; None for the fewest bits with an error within 1 % of the least possible, whose
+        search takes some seconds.
     budget : Budget
         The budget of all rounds; its method is ``"near-gaussian"``, ``"rdp"``, ``"theorem-1"`` as published, or None for the least proven
         account.

@@ -20,7 +20,7 @@ from .noisy_sum import NoisySum, noisy_sum_privacy
 
 LEAST_SIGMA = 1e-3
 MOST_STEPS = 10**6
-# With this least noise of a client, log-ratios of the sum to discrete Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
+# Least noise of a client, in steps, with which log-ratios of the sum to discrete Gaussian noise are below 1e-30 (`discrete_gaussian_tau`).
 SMOOTH_SIGMA = 3.0
 # Bound on the probability that the sum modulo 2**bits wraps.
 WRAP_PROBABILITY = 1e-9

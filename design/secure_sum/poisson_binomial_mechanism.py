@@ -54,7 +54,7 @@ ORDERS = (*DEFAULT_ORDERS[:-1:2], math.inf)
 # Largest relative rounding error of a slope of divergences.
 EXTRAPOLATED = 1e-6
 MOST_BITS = 62
-# The worst configuration of the other clients was searched for up to this theta.
+# Largest theta of searches for the worst configuration of the other clients.
 LARGEST_SEARCHED_THETA = 0.45
 # Largest number of trials per client, and of all clients with several trials each; accounts of more trials take longer.
 MOST_CALIBRATED_TRIALS, MOST_TRIALS_IN_ALL = 256, 2**20
@@ -405,8 +405,8 @@ def calibrate_poisson_binomial(
     clients : int
         Number n of clients, 1 to 10**7.
     bits : int
-        Bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. The search takes at most 256 trials, and at most
-        2**20 / n (but at least one), because beyond t trials further trials could gain at most about ``level**2 / t``.
+        Number of bits of a coordinate of a message: n * trials + 1 is at most 2**bits; 1 to 62. The search takes at most 256 trials, and at
+        most 2**20 / n (but at least one), because beyond t trials further trials could gain at most about ``level**2 / t``.
     budget : Budget
         The budget of all rounds together.
     trials : int or None

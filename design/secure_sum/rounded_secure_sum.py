@@ -74,7 +74,7 @@ class RoundedSecureSum(SecureSumMechanism, VectorMechanism):
     clients : int
         Number of clients that add noise, from 1 to 10**9.
     bits : int
-        Bits per coordinate of the sum and of a message, from 1 to 62.
+        Number of bits per coordinate of the sum and of a message, from 1 to 62.
     granularity : float
         Size of one step of the whole numbers, in the vectors' units; above 0.
     delta : float

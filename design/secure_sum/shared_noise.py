@@ -64,7 +64,7 @@ def calibrate_granularity(
     clip_norm : float
         L2 norm that vectors are clipped to, above 0.
     bits : int
-        Bits of a coordinate, 1 to 62; sums are modulo 2**bits.
+        Number of bits of a coordinate, 1 to 62; sums are modulo 2**bits.
     budget : Budget
         The budget of all rounds together, with an epsilon from 1e-5 to 10**4.
     deviations : float

@@ -46,7 +46,7 @@ class SketchChoice:
     transform : str
         ``"count-mean"``, ``"hadamard"``, or ``"gaussian"`` for small sizes.
     rows : int or None
-        Rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
+        Number of rows of a count-mean sketch, from 1 to 1024; None for 15, or the sketch's size if that is less.
     sketch_dimension : int or None
         Number of coordinates of a sketch, a multiple of the rows; None for the fewest coordinates that keep the slack.
     slack : float
@@ -285,13 +285,13 @@ class RateAndBits:
     Attributes
     ----------
     bits : int
-        Bits of a coordinate of a message.
+        Number of bits of a coordinate of a message.
     sketch_dimension : int
-        Coordinates of a sketch; the dimension without a sketch.
+        Number of coordinates of a sketch; the dimension without a sketch.
     rate : float
         Ratio of the dimension to the sketch's dimension.
     bits_per_parameter : float
-        Bits of a client's whole message over the dimension.
+        Number of bits of a client's whole message over the dimension.
     compressed_error : float
         Error for a mean of the largest norm in the ball.
     reference_error : float

@@ -22,9 +22,9 @@ from ...solvers.numerics.integer_rows import RowLattice, dot, least_coarseness, 
 SPACING_BITS = 60
 
 TOTAL_BITS = 62
-# A column with a smaller sum is a solver's rounding error, not a letter, and its ratios are meaningless.
+# Smallest sum of a letter's column. A smaller column is a solver's rounding error, and its ratios are meaningless.
 DUST = 1e-9
-# Letters within this share of the alphabet's reach of each other count as equal.
+# Distance within which letters count as equal, as a share of the alphabet's reach.
 SAME_LETTER = 2.0**-40
 # Largest number of letters whose weights are adjusted to make rows exact; more would only cost time.
 MOST_ANCHORS = 8

@@ -221,7 +221,7 @@ class LookupTable(Shown):
     metric : str or None
         ``"l1"``, ``"l2"``, ``"l<p>"`` for metric privacy, None for local privacy.
     bits_in, bits_out : int
-        Bits of the grid index and of the message.
+        Number of bits of the grid index and of the message.
     interval : tuple of float
         Values (low, high) that the unit interval stands for.
     alphabet : tuple of Fraction

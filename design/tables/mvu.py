@@ -55,9 +55,9 @@ def design_mvu(
     epsilon : float
         Privacy parameter, from 0.001 to 20, or `largest_epsilon` for metrics with p > 1.
     bits_in : int
-        Bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
+        Number of bits of the input grid x_i = i / (2**bits_in - 1), 1 to 9.
     bits_out : int
-        Bits of a message, 1 to 9.
+        Number of bits of a message, 1 to 9.
     metric : str, float or None
         None for local differential privacy (replace-one); ``"l1"``, ``"l2"``, ``"l<p>"`` or a number p >= 1 for metric privacy, under which
         inputs x, x' may differ by ``exp(epsilon |x - x'|**p)``.
@@ -77,7 +77,7 @@ def design_mvu(
     starts : int or None
         Number of random starts; None for the solver's default.
     workers : int
-        Threads that descend at the same time; the table does not depend on their number.
+        Number of threads that descend at the same time; the table does not depend on their number.
 
     Returns
     -------

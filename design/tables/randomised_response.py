@@ -30,7 +30,7 @@ def generalised_randomised_response(epsilon: float, bits: int, *, interval: tupl
     epsilon : float
         Privacy parameter, 0.001 to 20.
     bits : int
-        Bits of the grid index and of the message, 1 to 9.
+        Number of bits of the grid index and of the message, 1 to 9.
     interval : tuple of float
         Values (low, high) that the grid spans.
 

@@ -2,7 +2,7 @@
 
 Every coordinate goes up or down at random. The module has algorithm 2 and proposition 26 of Kairouz, Liu, Steinke 2021, *The Distributed
 Discrete Gaussian Mechanism for Federated Learning with Secure Aggregation*. The bound and the rounded vectors are whole numbers, in squared
-steps and steps. So the check of the bound, the only basis of privacy here, needs no floating point.
+steps and steps. So the check of the bound, the only basis of privacy, needs no floating point.
 """
 
 import math
@@ -20,7 +20,7 @@ from ..noise.random_words import WordsLike, word_source
 from ..noise.redraws import Redraws
 from .vector_dithering import PIECE, independent_rounding, rejection_bias_bound, round_independently, row_blocks
 
-# With this beta, a try is accepted with probability at least 1 - exp(-1/2) = 0.39, so that a vector takes at most 2.55 tries on average.
+# Default beta. A try is accepted with probability at least 1 - exp(-1/2) = 0.39, so that a vector takes at most 2.55 tries on average.
 BETA = math.exp(-0.5)
 BOUNDS = ("published", "sharp")
 # Largest norm in steps, for which squared norms fit into a word of 64 bits, and neighbouring positions stay distinct.

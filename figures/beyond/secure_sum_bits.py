@@ -126,7 +126,7 @@ class SumPoint(Point):
     problem : SumProblem
         Series, clients and guarantee.
     bits : int
-        Bits of a message's coordinate, 2 to 55.
+        Number of bits of a message's coordinate, 2 to 55.
     simulated : bool
         Whether rounds are simulated; points at the fewest bits are always simulated.
     repetitions : int

@@ -73,7 +73,7 @@ def measure_message(clip_ratio: float, dimension: int, group_bits: int, seeds: i
     dimension : int
         Length of the update.
     group_bits : int
-        Bits of the group, 1 to 20.
+        Number of bits of the group, 1 to 20.
     seeds : int
         Number of lists, from 2.
     rng : numpy.random.Generator

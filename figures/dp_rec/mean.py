@@ -1,8 +1,8 @@
 """DP-REC's error of a mean against bits, the clip ratio, and epsilon.
 
 The setting is that of Triastcyn, Reisser, Louizos 2021, section D.2: 200 dimensions, 10 000 clients, one bit, a prior at zero and a better
-prior at 1 / sqrt(200) in every coordinate. The paper does not state clip ratios and norms, which are chosen here, and has no settings of
-more bits.
+prior at 1 / sqrt(200) in every coordinate. The paper does not state clip ratios and norms, which this figure chooses, and has no settings
+of more bits.
 
 
 """
@@ -96,7 +96,7 @@ class MeanSetting:
     panel, series : str
         Panel and series of the figure.
     index_bits : int or None
-        Bits of each group's index, or of SQKR's message; None for the best number of a private mechanism.
+        Number of bits of each group's index, or of SQKR's message; None for the best number of a private mechanism.
     groups : int
         Number of DP-REC's groups.
     epsilon : float

@@ -50,8 +50,8 @@ class PublishedSetting:
     epsilon : float
         Epsilon that the paper reports.
     index_bits : int
-        Bits of all indices, 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 tensors of Shakespeare's
-        network, and StackOverflow's 6 groups.
+        Number of bits of all indices, 7 for each group. Groups are the 8 tensors of LeNet-5 and of FEMNIST's network, the 9 tensors of
+        Shakespeare's network, and StackOverflow's 6 groups.
     noise_multiplier : float or None
         The paper's noise multiplier for DP-FedAvg at this epsilon.
     noise_rounds : int or None

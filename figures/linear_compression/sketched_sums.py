@@ -155,7 +155,7 @@ class SketchPoint(Point):
     rate : float
         Dimension over the number of coordinates of a sketch, at least 1; 1 sends the vectors themselves.
     rows : int
-        Rows of the count-mean sketch.
+        Number of rows of the count-mean sketch.
     epsilon : float or None
         Privacy parameter of the round, at delta = 1e-5 and add-or-remove-one adjacency; None if the noise multiplier is given.
     noise_multiplier : float or None

@@ -107,7 +107,7 @@ def design_tasks(seed: int, quick: bool) -> list[DesignPoint]:
 
 
 def _gaps(entries: pd.DataFrame, end: str) -> "pd.Series[float]":
-    """Return the gaps in per cent with the fewest or the most bits out, by epsilon."""
+    """Return the optimality gaps in per cent with the fewest or the most bits."""
     gaps: pd.Series[float] = 100 * entries.loc[entries["bits_out"] == entries["bits_out"].agg(end), "optimality_gap"]
     return gaps
 

@@ -31,7 +31,7 @@ class DesignPoint(Point):
     epsilon : float
         Privacy parameter, 0.001 to 20.
     bits_in, bits_out : int
-        Bits of the input grid and of the message, 1 to 9.
+        Number of bits of the input grid and of the message, 1 to 9.
     """
 
     epsilon: float

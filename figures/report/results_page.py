@@ -35,7 +35,7 @@ class Column:
     name, heading : str
         Column of the rows, and its heading.
     digits : int
-        Significant digits of numbers that are not whole.
+        Number of significant digits of numbers that are not whole.
     error : str or None
         Column of a standard error that stands behind the value.
     unit : str

@@ -64,7 +64,7 @@ class CompressionSetting:
     rate : float
         Compression rate r, the number of parameters over the coordinates of a sketch.
     bits : int
-        Bits b of a coordinate of the secure sum.
+        Number b of bits of a coordinate of the secure sum.
     noise_multiplier : float or None
         Standard deviation of the noise over the clip norm; None if the text does not state it.
     accuracy : float or None

@@ -31,7 +31,7 @@ SENSITIVITY = 2
 # Number of pixels and number of classes of the digits.
 PIXELS, CLASSES = 64, 10
 ROWS = PAPER.value("rows")
-# Only whole updates need it; sketches always set it.
+# Rotation of whole updates, which the paper states; sketches always set their rotation.
 ROTATION = PAPER.value("rotation")
 QUICK_ROUNDS_ON_DATA = 10
 # Number of rounds, and of clients of a round, of a quick run on next words, which only shows that the files are right, as a client takes
@@ -156,8 +156,8 @@ def reported_percent(row: Mapping[Any, Any]) -> float | None:
         return None
     for result in paper.reported:
         if result.noise_multiplier == row["paper_noise_multiplier"] and row["bits"] == (result.bits or paper.value("bits")):
-            # With few clients the paper has only whole updates; with many clients it has the highest rate. Rates of whole rows differ a
-            # little.
+            # For few clients per round the paper reports only whole updates, and for many clients the result of the highest rate. Rates of
+            # sketches with whole rows differ a little.
             rate = 1 if row["clients_per_round"] == min(PAPER.value("cohort")) else result.rate
             if round(row["rate"]) == rate:
                 return result.accuracy.get(f"cohort-{row['clients_per_round']}")

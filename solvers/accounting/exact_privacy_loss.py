@@ -28,7 +28,7 @@ HALVINGS = 200
 MOST_TANGENTS, CLOSE = 40, 1e-12
 # Largest logarithm of a sum near 1. Larger sums are computed directly, in log space.
 LARGEST_NEAR_ONE = 0.5
-# By Jensen's inequality a sum is at least (1 - certain)^order, which is near 1 if order * certain is at most this.
+# Largest order * certain of a sum near 1. By Jensen's inequality a sum is at least (1 - certain)^order.
 NEAR_WHOLE = 0.1
 # Exponents beyond this limit belong to values of negligible probability.
 LARGEST_EXPONENT = 300.0
@@ -48,7 +48,7 @@ GRID_BLOCK = 2**17
 STEPS = 4000
 SMALLEST_REACH = 1e-12
 NEGLECTED = 1e-8
-# Below this delta the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
+# Smallest delta of composed losses; below it, the rounding errors of a fast Fourier transform could be mistaken for a failure probability.
 SMALLEST_COMPOSED_DELTA = 1e-11
 
 

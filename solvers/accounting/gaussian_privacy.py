@@ -20,12 +20,12 @@ SMALLEST_DELTA, LARGEST_DELTA = 1e-300, 0.999
 SMALLEST_MULTIPLIER, LARGEST_MULTIPLIER = 1e-3, 1e300
 # Relative distance by which a root moves to its safe side, and number of doublings if rounding hides so small a step.
 NUDGE, DOUBLINGS = 2e-10, 33
-# Halvings that lead from the largest float to an interval of adjacent floats.
+# Number of halvings that lead from the largest float to an interval of adjacent floats.
 MOST_HALVINGS = 2200
 # Largest number of Newton steps, of which six are usual, and the relative step at which they end: the root then moves by over a hundred
 # times that step.
 MOST_TANGENTS, CLOSE, MOST_LOG_SLOPE = 12, 5e-13, 300.0
-# Delta is below the smallest float from this number of standard deviations on.
+# Number of standard deviations from which delta is below the smallest float.
 FAR = 40.0
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 # Points of an integral over an interval of length 1, divided by the square root of 2.

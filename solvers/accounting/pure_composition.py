@@ -15,7 +15,7 @@ from .pure_privacy import LARGEST_EPSILON
 from .renyi_curve import check_delta
 
 MOST_COMPOSED_ROUNDS = 10**6
-# Below this delta, probabilities too small for floats could add up to delta.
+# Smallest delta; below it, probabilities too small for floats could add up to delta.
 LEAST_DELTA = 1e-300
 
 

@@ -25,7 +25,7 @@ DEFAULT_ORDERS: tuple[float, ...] = (
 )
 CONVERSIONS = ("optimal", "classic")
 MOST_ROUNDS = 10**12
-# A lazy curve first tries every sixteenth order.
+# Stride of the orders that a lazy curve tries first.
 FIRST_STRIDE = 16
 
 

@@ -17,7 +17,7 @@ from .pure_privacy import check_orders
 
 Table = NDArray[np.float64] | NDArray[np.int64]
 
-# Terms of the power series if order times log-ratio is below 1: the last term is below 1e-18 of the first.
+# Number of terms of the power series if order times log-ratio is below 1. The last term is below 1e-18 of the first.
 SERIES_TERMS = 20
 # Largest exponent of direct sums; sums with larger exponents use log space.
 LARGEST_EXPONENT = 300.0
@@ -25,15 +25,15 @@ LARGEST_EXPONENT = 300.0
 CHUNK = 2**15
 # Number of pairs computed at a time, for each row, before the results are compared with the other pairs.
 BATCH = 4
-# The search computes at least this many probabilities of candidates exactly. Beyond that number, a single candidate suffices if the
-# rounding of the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY candidates.
+# Least number of probabilities of candidates that the search computes exactly. Beyond FEW, a single candidate suffices if the rounding of
+# the product cannot move a divergence by more than NEGLIGIBLE, relative to itself and for each MANY candidates.
 FEW, MANY = 2**16, 2**20
 NEGLIGIBLE = 1e-9
 
 # Rows per block of log-ratios or products. Smaller exponents in products of shifted rows are raised to LEAST_EXPONENT; sums below TOO_SMALL
 # are bounds.
 BLOCK_ROWS, LEAST_EXPONENT, TOO_SMALL = 32, -300.0, 1e-100
-# Candidates for each row that take as long to compute as products of blocks do.
+# Number of candidates for each row that take as long to compute as products of blocks do.
 BLOCKS_WORTH = 32
 # Relative excess of the chords that replace products of matrices over the logarithm of a sum.
 CHORD_EXCESS = 0.04

@@ -29,7 +29,7 @@ ROUNDING = 7e-10
 LARGEST_POPULATION = 10**12
 # Relative error of the incomplete beta function; the largest observed error is 6e-14.
 TAIL_ERROR = 1e-9
-# Larger exponentials could overflow.
+# Largest exponent, whose exponential does not overflow.
 LARGEST_EXPONENT = 700.0
 
 

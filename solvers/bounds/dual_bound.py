@@ -9,7 +9,8 @@ from ...errors import ConvergenceError
 from .privacy_constraint import RatioConstraint
 from .ray_pricing import DualValues, PricedRays, price_rays
 
-# Pricing could overflow beyond this price, and letters that are not numbers would drop out of the maximum: no bound would be proven.
+# Largest price. Beyond it, pricing could overflow, and letters that are not numbers would drop out of the maximum, so that no bound would
+# be proven.
 LARGEST_PRICE, LEAST_WEIGHT = 1e60, 1e-100
 
 

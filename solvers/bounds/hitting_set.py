@@ -17,7 +17,7 @@ from .letter_clauses import Clauses, DualVectors, LocalVariance, clauses_of
 # Limits of a replay: a list of more clauses, or a search of more nodes, is refused.
 MOST_CLAUSES, MOST_NODES = 20_000, 200_000
 
-# Narrowing repeats while it moves an end by more than this share of the box.
+# Share of the box by which narrowing must move an end to be repeated.
 LEAST_PROGRESS = 1e-2
 
 
@@ -44,7 +44,7 @@ class Narrowed:
     boxes : Boxes
         The narrowed boxes.
     open_clauses : ndarray of int
-        Clauses without an interval that contains a whole box.
+        Numbers of the clauses without an interval that contains a whole box.
     """
 
     boxes: Boxes

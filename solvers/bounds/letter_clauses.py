@@ -14,10 +14,10 @@ import numpy as np
 
 from ...arrays import FloatArray, IndexArray
 
-# A clause has at most this many intervals: the intervals with the shortest gaps between them are merged, which keeps the clause valid.
+# Largest number of intervals of a clause. Intervals with the shortest gaps between them are merged, which keeps the clause valid.
 MOST_INTERVALS = 12
 
-# Weights below this share of the largest weight would let roots overflow.
+# Smallest share of the largest weight; with smaller weights, roots would overflow.
 LEAST_WEIGHT_SHARE = 1e-9
 
 

@@ -28,9 +28,9 @@ from .privacy_constraint import RatioConstraint
 # Artificial columns, which keep the master program feasible, cost this many units (the variance over the number of inputs). For B inputs
 # the cost grows with max(1, (B / 4)**2), and for small epsilon, where all rays are alike and prices are high, with 1 / (exp(epsilon) - 1).
 ARTIFICIAL_COST = 30.0
-# The master program keeps this many recent columns per input.
+# Number of recent columns per input that the master program keeps.
 COLUMNS_PER_INPUT = 60
-# A box is split at least this share of its width off its ends.
+# Least distance of a box's split from its ends, as a share of its width.
 LEAST_SHARE = 0.15
 # Most rounds of column generation in a node; the last dual values become a clause wherever it stops.
 MOST_ROUNDS = 60
@@ -38,9 +38,9 @@ MOST_ROUNDS = 60
 NEXT_TOLERANCE = 0.5
 # The least tolerance: the programs' own errors are a few orders of magnitude below.
 LEAST_TOLERANCE = 1e-7
-# Boxes without any letters are bisected within this number of units of 0.
+# Distance from 0, in units, within which boxes without any letters are bisected.
 FAR = 10.0
-# The search looks for a better table once per this number of nodes.
+# Number of nodes between two searches for a better table.
 NODES_PER_TABLE = 4
 # Most evaluations of a descent from a better table's letters.
 EVALUATIONS = 60
@@ -252,7 +252,7 @@ class _Search:
         try:
             solution = self._program.solve(alphabet)
         except (InfeasibleError, ConvergenceError):
-            # Letters that permit no table, or a program that its solver cannot finish, are no better table.
+            # If letters permit no table, or the solver cannot finish the program, the value is infinite.
             return np.inf, np.zeros_like(letters)
         gradient = np.empty_like(letters)
         # The value does not change with a letter that is held at the least reach.

@@ -26,17 +26,17 @@ from .ray_pricing import DualValues
 # Fewest inputs of a grid with dipoles. Fewer inputs have no smooth density between the ends.
 LEAST_INPUTS_OF_A_DIPOLE = 16
 
-# With more inputs than this, the dual values of a bound are piecewise linear between this many knots, which keeps the master program small.
-# On grids of 128 and 256, for a uniform prior, this cost less than 1e-6 of the bound under metric privacy; under local privacy 5e-5 at
-# epsilon 1, 2e-4 at 4 and 1e-3 at 8.
+# Number of knots. With more inputs, the dual values of a bound are piecewise linear between the knots, which keeps the master program
+# small. On grids of 128 and 256, for a uniform prior, this cost less than 1e-6 of the bound under metric privacy; under local privacy 5e-5
+# at epsilon 1, 2e-4 at 4 and 1e-3 at 8.
 KNOTS = 64
 
 # Largest number of rounds of column generation on a grid, after and before the first master program that is free of the box. A table must
 # converge; a bound holds wherever its search stops.
 TABLE_ROUNDS, BOUND_ROUNDS = (500, 500), (60, 120)
 
-# If the whole grid spreads over less log ratio than this, local privacy, which metric privacy implies, bounds metric privacy: the bound is
-# then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
+# Smallest log ratio over the whole grid. With a smaller log ratio, local privacy, which metric privacy implies, bounds metric privacy. The
+# bound is then lower by a relative error of about half the spread, and the metric's master programs would be too ill-conditioned to solve.
 LEAST_SPREAD = 0.02
 
 
@@ -159,7 +159,7 @@ def solve_staircase(
     Parameters
     ----------
     bits_in : int
-        Bits of the input grid.
+        Number of bits of the input grid.
     constraint : RatioConstraint
         Local or metric privacy.
     input_weights : ndarray of shape (2**bits_in,) or None

@@ -39,10 +39,10 @@ LEAST_VARIANCE = 1e-9
 MOST_LEVELS = 64
 GUESSES_PER_NODE = 12
 DEPTH = 8
-# Entries of the arrays of a batch of guesses: 4 MiB each.
+# Number of entries of the arrays of a batch of guesses, of 4 MiB each.
 BATCH_ENTRIES = 2**20
 
-# Multipliers are rounded to whole numbers up to these limits; the larger limit is tried if rounding cost the proof.
+# Largest whole numbers to which multipliers are rounded. The larger limit is tried if rounding cost the proof.
 LARGEST_MULTIPLIERS = (2**20, 2**30)
 LARGEST_EXACT = 2**52
 LARGEST_SUM = 2.0**62

@@ -45,7 +45,7 @@ CAUTION = 1.02
 
 SOLVERS = ("auto", "coordinate-descent", "fista")
 SMALLEST_PENALTY, LARGEST_PENALTY = 1e-300, 1e300
-# Below this gap, rounding errors could be the whole gap.
+# Smallest gap; below it, rounding errors could be the whole gap.
 SMALLEST_TOLERANCE = 1e-11
 MOST_ITERATIONS = 10**9
 
@@ -72,7 +72,7 @@ class LassoSolution:
     relative_gap : float
         The gap over ``|y|^2 / (2 m)``, the objective at zero; 0 if that is 0.
     iterations : int
-        Iterations of the solver; 0 if zero is the solution, or the start was good enough.
+        Number of iterations of the solver; 0 if zero is the solution, or the start was good enough.
     solver : str
         ``"coordinate-descent"`` or ``"fista"``.
     """
@@ -383,7 +383,7 @@ class SupportRefit:
     residual_norm : float
         Norm of the residual, |y - S x|.
     iterations : int
-        Iterations of LSMR; 0 for a matrix, which is factorised.
+        Number of iterations of LSMR; 0 for a matrix, which is factorised.
     """
 
     solution: FloatArray

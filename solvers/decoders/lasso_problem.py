@@ -23,7 +23,7 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from ..numerics.rounding import SLACK, UNIT
 
-# Roundings of a product with an operator of unknown code, relative to the operator's norm times the vector's.
+# Number of roundings of a product with an operator of unknown code, relative to the operator's norm times the vector's.
 OPERATOR_UNITS = 1024
 # Steps of the power iteration: a rough result suffices, since the solver corrects a step that is too long.
 POWER_STEPS = 20

@@ -14,7 +14,8 @@ from ..accounting.renyi_curve import check_delta
 MOST_TRIALS = 10**15
 LARGEST_SENSITIVITY = 1e12
 SMALLEST_PROBABILITY = 1e-9
-# The theorem counts as doubtful beyond this epsilon: exact accounts contradict it for uneven probabilities, from 54 on in our computations.
+# Largest epsilon of the theorem; beyond it, the theorem counts as doubtful. Exact accounts contradict it for uneven probabilities, from 54
+# on in our computations.
 LARGEST_THEOREM_EPSILON = 10.0
 
 

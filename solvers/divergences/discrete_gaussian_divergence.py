@@ -6,7 +6,7 @@ noise of parameter s = sigma / g to each coordinate. The sum of the clients' noi
 distance.
 
 *Tau.* Theorem 5 of the paper takes tau = 10 sum_{k=1}^{n-1} exp(-2 pi^2 s^2 k / (k + 1)) and requires s >= 1/2; with less noise its
-corollary 12 is false. The tau used here is smaller than the theorem's, by a factor of 2.4 to 2.5, and holds for every s. Let rho_v(x) =
+corollary 12 is false. This module's tau is smaller than the theorem's, by a factor of 2.4 to 2.5, and holds for every s. Let rho_v(x) =
 exp(-x^2 / (2 v^2)), P_k the distribution of the sum of k clients' noise, and h_k = P_k / rho_{s sqrt(k)}. Completing the square,
 
     P_{k+1}(y) = const rho_{s sqrt(k+1)}(y) sum_x h_k(x) rho_v(x - y k / (k + 1)),  v^2 = s^2 k / (k + 1),
@@ -72,9 +72,9 @@ DIRECT_TERMS = 100_000
 # The other 30 operations of a term, including a subtraction that cancels four fifths of a number, and the 40 levels of a pairwise sum add
 # less than 1e-13.
 TAU_ERROR = 1e-12
-# Terms of the theta functions: omitted terms are below exp(-36 pi) of the first.
+# Indices of the theta functions' terms; omitted terms are below exp(-36 pi) of the first.
 THETA = np.arange(1, 6)
-# From this variance on, exp(-2 pi^2 v^2) is below the smallest floating-point number.
+# Variance v from which exp(-2 pi^2 v^2) is below the smallest floating-point number.
 WIDE = 40.0
 # Exact sums of noise: largest number of products, extent of the noise in standard deviations, and largest omitted probability.
 MOST_PRODUCTS = 2 * 10**9
@@ -317,7 +317,7 @@ def granularity_for_bits(
     local_sigma : float
         Parameter of each client's noise, in the vectors' units; above 0.
     bits : int
-        Bits b of a coordinate; the sum is taken modulo 2**b; 1 to 62.
+        Number b of bits of a coordinate; the sum is taken modulo 2**b; 1 to 62.
     deviations : float
         Number k of standard deviations, from 0.1 to 100: 4 leaves a Gaussian coordinate outside with probability 6.3e-5.
     flatness : float

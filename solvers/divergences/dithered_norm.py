@@ -20,7 +20,7 @@ from ..numerics.separable_budget import UPWARD, largest_piecewise_sum
 from .vector_composition import LARGEST_NORM
 
 LARGEST_RADIUS = 2.0**20
-# Whole numbers up to this limit stay distinct after rounding upward by UPWARD.
+# Largest whole number that stays distinct after rounding upward by UPWARD.
 EXACT_INTEGERS = 1e10
 HALVINGS = 40
 

@@ -125,7 +125,7 @@ def dp_rec_epsilon(clip_ratio: float, population: int, draws: int, bits: int, de
     draws : int
         Number of draws of all rounds together: rounds times clients of a round.
     bits : int
-        Bits of a message, all groups together.
+        Number of bits of a message, all groups together.
     delta : float
         Failure probability, above 0 and below 1.
     variant : str

@@ -27,7 +27,7 @@ LongArray = NDArray[np.longdouble]
 
 LARGEST_THETA = 0.499
 MOST_CLIENTS, MOST_TRIALS = 10**7, 4096
-# Sums of more trials, or with smaller probabilities, are not searched over all configurations of the other clients.
+# Largest number of trials, and logarithm of the smallest probability, of a search over all configurations of the other clients.
 MOST_SEARCHED_TRIALS = 128
 SMALLEST_LOGARITHM = -640.0
 # Logarithm of the smallest kept probability of the other clients' sum: high Rényi orders depend on values of negligible probability.
@@ -39,7 +39,7 @@ MOST_PRODUCTS, MOST_LOGARITHMS = 10**9, 10**8
 NEGLIGIBLE_LOGARITHM, TIGHT_LOGARITHM = -40.0, -80.0
 # Narrower windows for sums with more values in their widest window than FEW_VALUES, and a smaller largest loss than SMALL_LOSS.
 NARROW_WINDOWS, FEW_VALUES, SMALL_LOSS = (-160.0, -600.0), 2**16, 2000.0
-# Below this limit, a narrower window may have no value.
+# Largest logarithm of the smallest kept probability; a narrower window may have no value.
 NARROWEST_WINDOW = -20.0
 # Number of values of a sum computed at a time.
 BLOCK = 2**16
@@ -119,7 +119,7 @@ class PoissonBinomialPairs:
 
         The result is None unless the worst case is proven. Unlike the Rényi divergence, the smallest epsilon at a delta is not the largest
         if all other clients are at the same extreme: a few at the other extreme can be worse. The result is an upper bound, since the
-        trials of a client may differ here.
+        trials of a client may differ in this function.
         """
         return min(max(loss.epsilon(delta) for loss in self.losses), self.largest_loss) if self.proven else None
 

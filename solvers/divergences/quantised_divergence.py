@@ -34,12 +34,12 @@ SMALLEST_BOUND, LARGEST_BOUND = 1e-105, 1e101
 ORDERS = np.array(DEFAULT_ORDERS[:-1:2])
 # The ends of the noise may fail with this share of delta.
 NEGLECTED = 0.01
-# Smaller shifts are evaluated one by one, larger shifts by a formula.
+# Limit of shifts that are evaluated one by one; a formula serves larger shifts.
 NODES = 16
 SECTIONS = 36
 GOLDEN = (math.sqrt(5) - 1) / 2
 LARGEST_DISTANCE = 1e12
-# The window's cubic terms are small if it is shorter than this share of the support.
+# Largest length of a window with small cubic terms, as a share of the support.
 LONGEST_WINDOW = 0.9
 # The relative rounding error of a chain of positive terms is below 100 units, plus 8 units times an exponent of at most LARGEST_EXPONENT:
 # less than SLACK.

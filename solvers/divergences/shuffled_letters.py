@@ -47,11 +47,11 @@ DEVIATIONS, DECAYS = 11.0, 42.0
 # FFT_UNITS bounds the relative error of a fast Fourier transform in the L2 norm, for each doubling of its length. Higham 2002, *Accuracy
 # and stability of numerical algorithms*, theorem 24.2, has 7 units where roots of unity are good to a unit.
 FFT_UNITS = 16
-# The program omits powers of a transform below exp(-90), and counts their norm as an error.
+# Exponent of negligible powers. The program omits powers of a transform below exp(-90), and counts their norm as an error.
 NEGLIGIBLE = 90.0
 # Largest number of steps of Newton's method, or bisection, and the relative size of the last step.
 MOST_NEWTON_STEPS, LAST_STEP = 60, 1e-12
-# Exponents beyond this limit are cut off if they can only be too large to matter.
+# Largest exponent; larger exponents are cut off if they can only be too large to matter.
 LARGEST_EXPONENT = 700.0
 
 MOST_CLIENTS = 10**12
@@ -440,7 +440,7 @@ def clones_epsilon(local_epsilon: float, clients: int, delta: float) -> float:
 
     The bound is ln(1 + (e^e0 - 1) (4 sqrt(2 ln(4 / delta)) / sqrt((e^e0 + 1) n) + 4 / n)), for replace-one adjacency (Feldman, McMillan,
     Talwar 2023, *Stronger privacy amplification by shuffling for Rényi and approximate differential privacy*, theorem 3.2). The function
-    states the theorem as published; its proof is not repeated here.
+    states the theorem as published, and does not repeat its proof.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from ..table_search.renyi_budget import SMALLEST_ORDER, RenyiBudget
 # Least Rényi order that bounds the chi-squared divergence.
 LEAST_ORDER = 2.0
 HALVINGS = 20
-# (exp(x) - 1) / x**2 is least at this x.
+# Position x of the minimum of (exp(x) - 1) / x**2.
 STEEPNESS = 1.5936
 # Rounding errors come from products and exponentials of a few rounded numbers.
 ROUNDING = 1e-12

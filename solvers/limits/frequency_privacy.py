@@ -1,8 +1,8 @@
 """Lower bounds of privacy on the error of frequencies, for any number of bits.
 
 Each of n clients holds one of d items. Neighbours differ in one client's item (replace-one); a mechanism with (epsilon, delta) under
-add-or-remove-one adjacency has (2 epsilon, (1 + e^epsilon) delta) here. All bounds have explicit constants and are lower bounds after
-rounding. `docs/proofs/frequency-limits.md` has the proofs.
+add-or-remove-one adjacency has (2 epsilon, (1 + e^epsilon) delta) in this sense. All bounds have explicit constants and are lower bounds
+after rounding. `docs/proofs/frequency-limits.md` has the proofs.
 """
 
 import math

@@ -17,7 +17,7 @@ from ..numerics.rounding import UNIT
 
 # The sum over counts takes time proportional to the square root of clients times categories.
 MOST_COUNTED_CLIENTS = 10**9
-# Stirling's series is used from this number on, with an error below 1/(1680 n**7).
+# Number from which Stirling's series is used, with an error below 1/(1680 n**7).
 SERIES_FROM = 16
 # Counts farther from their mean than 10.8 standard deviations plus 40 have a mass below 1e-24 (Bernstein's inequality).
 TAIL_DEVIATIONS, TAIL_COUNTS, TAIL_MASS = 10.8, 40.0, 1e-24

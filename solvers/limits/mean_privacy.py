@@ -1,9 +1,10 @@
 """Lower bounds of privacy on the squared L2 error of a mean of vectors.
 
 Vectors lie in the L2 ball, and privacy is central or local. Neighbours differ in one client's vector (replace-one). A mechanism with
-(epsilon, delta) when a client is added or removed has (2 epsilon, (1 + e^epsilon) delta) here. Central bounds hold for every mechanism,
-however many bits it sends. Under local privacy every client's message is private. Clients send messages of any length at the same time, and
-may share randomness. All bounds have explicit constants and are rounded down. `docs/proofs/privacy-limits.md` has the proofs.
+(epsilon, delta) when a client is added or removed has (2 epsilon, (1 + e^epsilon) delta) in this sense. Central bounds hold for every
+mechanism, however many bits it sends. Under local privacy every client's message is private. Clients send messages of any length at the
+same time, and may share randomness. All bounds have explicit constants and are rounded down. `docs/proofs/privacy-limits.md` has the
+proofs.
 """
 
 import math

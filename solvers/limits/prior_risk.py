@@ -12,7 +12,7 @@ from ...arrays import FloatArray
 
 # Bounds are lowered by this share, which exceeds the rounding error of all their formulas.
 ROUNDING = 1e-9
-# The search tries group sizes at this ratio from each other.
+# Ratio of successive group sizes that the search tries.
 GROUP_RATIO = 1.1
 
 

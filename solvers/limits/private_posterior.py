@@ -16,7 +16,7 @@ from ...arrays import FloatArray
 from ...errors import ConvergenceError
 from .prior_risk import ROUNDING
 
-# Above this dimension a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
+# Dimension above which a series gives the ratio of Gamma functions, because logarithms of Gamma functions would lose digits.
 SERIES_FROM = 1e4
 # Means so close to 1 that their odds overflow do not improve the bound.
 LARGEST_LOG_ODDS = 700.0

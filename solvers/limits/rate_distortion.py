@@ -50,7 +50,7 @@ class RateDistortion:
     distortion : float
         Mean distortion of `channel`.
     slope : float
-        Bits that one unit of distortion saves, which is about minus the curve's derivative.
+        Number of bits that one unit of distortion saves, which is about minus the curve's derivative.
     channel : ndarray of shape (source symbols, reproduction symbols)
         Probabilities of reproductions, given each source symbol. Symbols of probability zero get their best reproduction.
     output : ndarray

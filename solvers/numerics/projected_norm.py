@@ -12,7 +12,7 @@ CUTS = tuple(step / 20 for step in range(1, 20))
 POWERS = range(1, 33)
 # Relative margin of the bound, which is computed in few operations.
 ROUNDING = 1e-12
-# Beyond this dimension the ratio of Gamma functions comes from its series.
+# Dimension beyond which the ratio of Gamma functions comes from its series.
 SERIES_FROM = 1e4
 
 

@@ -25,9 +25,9 @@ from .table_program import TableProgram, TableProgramSolution
 PENALTY_GROWTH = 1.3
 MAX_STAGES = 150
 MAX_STEPS_PER_STAGE = 30
-# A stage ends when a step changes the penalised objective by a smaller share than this.
+# Relative change of the penalised objective below which a stage ends.
 SMALL_CHANGE = 1e-6
-# The search ends when the largest bias is below this share of the standard deviation. The linear program at the end removes the rest.
+# Share of the standard deviation below which the largest bias ends the search. The linear program at the end removes the remaining bias.
 SMALL_BIAS = 1e-4
 # Weight that keeps unused letters, which the objective leaves free, in place.
 PROXIMITY = 1e-7

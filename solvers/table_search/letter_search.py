@@ -38,18 +38,18 @@ PERTURBED, PERTURBED_OF_CLOSE, POLISHED, FOLLOWED = 3, 5, 4, 2
 # Relative decreases at which descents of the wide search and of the polish stop, and their largest numbers of linear programs.
 WIDE_TOLERANCE, TOLERANCE = 1e-5, 1e-10
 EVALUATIONS, POLISHING_EVALUATIONS, SHORT_EVALUATIONS = 100, 600, 10
-# A wide search's descent aims at ends this close to the best previous end (relative value).
+# Relative distance from the best previous end's value at which the descents of a wide search aim.
 WORTHWHILE = 1e-3
-# The finest grid continues from ends that were at most this far behind the best (relative value), and whose letters differ from the best
-# end's by more than this share of their width.
+# The finest grid continues from ends whose value is at most a relative RIVAL above the best value, and whose letters differ from the best
+# end's letters by more than the share SAME_LETTERS of their width.
 RIVAL, SAME_LETTERS = 1e-3, 0.02
-# After a wide search's descents, letters of ends of the same optimum differ by at most this share of their width.
+# Largest difference of the letters of ends of the same optimum, after a wide search's descents, as a share of the letters' width.
 WIDE_LETTERS = 0.002
 # Relative distance by which letters reach farther in the search than necessary. Closer to the limit, programs are too degenerate to be
 # solved reliably. At the end, the search moves the outermost letters inwards.
 SEARCH_SLACK = 1e-5
-# With more letters than this, the merged global solution is close to optimal and each program is large, so few starts and short descents
-# suffice.
+# Largest number of letters of a full search. With more letters, the merged global solution is close to optimal and each program is large,
+# so few starts and short descents suffice.
 MANY_LETTERS = 16
 
 
@@ -128,7 +128,7 @@ def solve_letters(
     rng : numpy.random.Generator
         Source of the random starts.
     workers : int
-        Threads that descend at the same time; the result does not depend on their number.
+        Number of threads that descend at the same time; the result does not depend on their number.
     effort : str
         ``"quick"``: a near-optimal table with no random starts, no perturbations, and short descents on finer grids. ``"wide"``: short last
         descents on the problem's own grid. ``"full"``: long descents everywhere.

@@ -33,7 +33,7 @@ class RenyiBudget:
     Attributes
     ----------
     inputs, dimension : int
-        Rows of the table, and coordinates of the vectors.
+        Number of rows of the table, and number of coordinates of the vectors.
     norm, distance : float
         Finite order p, and largest L_p distance of two vectors on the table's unit scale.
     epsilon, delta : float

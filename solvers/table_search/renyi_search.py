@@ -22,11 +22,11 @@ from .renyi_budget import RenyiBudget
 TO_BOUNDARY = 0.99
 # A step aims at this share of the average product of slack and multiplier.
 CENTRING = 0.2
-# A step is halved while it makes the residuals this many times larger: Newton's steps need not lower them at first.
+# Factor of growing residuals from which a step is halved; Newton's steps need not lower residuals at first.
 TOLERATED_GROWTH = 10.0
 HALVINGS = 30
 MOST_STEPS = 100
-# Residuals may be this many times the gap's tolerance, relative to their terms.
+# Largest ratio of residuals, relative to their terms, to the gap's tolerance.
 RESIDUAL_SHARE = 100.0
 # The equations' block of the Newton system is not quite zero, so that redundant equations do not make it singular.
 REGULARISATION = 1e-14
@@ -38,7 +38,7 @@ SMALLEST_ENTRY = 1e-8
 
 # Share of the budget that the first descent gives to distances, which is near the optimum in many dimensions.
 FIRST_SHARE = 0.97
-# The search first tries orders this many places up and down the list, then half as many places.
+# Number of places up and down the list of the orders that the search tries first; then it tries orders half as many places away.
 FIRST_STRIDE = 4
 # Relative error of the search's programs; relative decrease at which its descents, and the last descent, stop; and most programs.
 PROGRAM_TOLERANCE, TOLERANCE, LAST_TOLERANCE = 1e-6, 1e-4, 1e-6

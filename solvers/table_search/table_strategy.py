@@ -27,14 +27,15 @@ PROGRAM_BITS = {"local": 14, "metric": 13}
 # letters' grid have entries from 1 to exp(-epsilon), which double precision does not solve reliably.
 NEARLY_PUBLIC = 12.0
 
-# Metric privacy with less log ratio than this over the whole grid is designed on a grid of at most this many bits and dithered: on a finer
-# grid neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above 1.
+# Metric privacy with a log ratio below SMALL_SPREAD over the whole grid is designed on a grid of at most SMALL_SPREAD_BITS bits, and
+# dithered. On a finer grid neighbouring rows are too alike for double precision, and dithering adds little to variances that are then above
+# 1.
 SMALL_SPREAD, SMALL_SPREAD_BITS = 0.5, 5
 
-# Inputs of the grid whose bound gives starts if no bound of a finer grid is needed.
+# Number of inputs of the grid whose bound gives starts if no bound of a finer grid is needed.
 STARTS_INPUTS = 64
 
-# Letters closer than this share of the alphabet's width count as equal.
+# Distance below which letters count as equal, as a share of the alphabet's width.
 TWINS = 1e-6
 
 
@@ -97,7 +98,7 @@ def choose_design(
     Parameters
     ----------
     bits_in, bits_out : int
-        Bits of the input grid and of the message.
+        Number of bits of the input grid and of the message.
     constraint, input_weights
         Constraint on every column, and the objective.
     symmetric : bool
@@ -107,7 +108,7 @@ def choose_design(
     rng : numpy.random.Generator
         Source of the starts.
     workers : int
-        Threads that descend at the same time.
+        Number of threads that descend at the same time.
     bounded : bool
         Whether to compute a bound for this grid, from which the search then starts; otherwise it starts from the bound of a coarse grid.
     effort : str

@@ -27,7 +27,7 @@ def network_named(
     image_shape : tuple of int or None
         (height, width, channels) of an input, if it is an image.
     precision : int
-        Bits of a number, 32 or 64, in torch's computations; other models compute with 64 bits.
+        Number of bits of a number, 32 or 64, in torch's computations; other models compute with 64 bits.
 
     Examples
     --------

@@ -105,7 +105,10 @@ class LongShortTermMemory(nn.Module):
         return torch.stack(outputs, dim=1)
 
     def first_biases(self) -> FloatArray:
-        """Return biases of zero, and of one for the forget gates (Jozefowicz, Zaremba, Sutskever 2015)."""
+        """Return biases of zero, and of one for the forget gates.
+
+        The biases of the forget gates are those of Jozefowicz, Zaremba, Sutskever 2015.
+        """
         parameters = np.zeros((4, self.size))
         parameters[1] = 1.0
         return parameters.ravel()
@@ -132,7 +135,7 @@ class TorchNetwork:
     module : torch.nn.Module
         Module on the device ``"meta"``, with shapes and no numbers; it takes rows of inputs.
     precision : int
-        Bits of a number, 32 or 64.
+        Number of bits of a number, 32 or 64.
     rng : numpy.random.Generator or None
         Source of dropout in gradients; None for no dropout.
     """

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # `composed_loss` takes more than these units from delta.
 GRID_MARGIN = 1 + SLACK
 
-# If less than this share of the normal numbers remains after the projection, digits have cancelled.
+# Share of the normal numbers that remains after the projection, below which digits have cancelled.
 CANCELLED = 0.01
 
 

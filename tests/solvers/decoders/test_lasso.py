@@ -224,7 +224,7 @@ def test_a_good_start_is_used_and_a_bad_one_is_not(solver: str) -> None:
 
 
 def test_a_step_that_is_too_long_is_shortened() -> None:
-    """The power iteration underestimates the norm, here by a factor of a thousand."""
+    """The power iteration underestimates the norm by a factor of a thousand."""
     matrix, observations = draw(20, 60)
     penalty = 0.1 * critical_penalty(matrix, observations)
     problem = pose_problem(matrix, observations)
